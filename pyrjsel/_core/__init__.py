@@ -1,0 +1,1 @@
+"""Compiled numerics that every model shares: random numbers, vectorised maths, linear algebra."""

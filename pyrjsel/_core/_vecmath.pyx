@@ -1,0 +1,127 @@
+"""Vectorised exponentials, logistic log-likelihoods and weighted sums over observations.
+
+The work is done in ``vecmath.c``; other extensions cimport the functions of ``_vecmath.pxd``. The
+functions below are the same ones for numpy arrays, for tests and for code that is not compiled.
+"""
+
+import numpy as np
+
+cdef extern from "vecmath.h" nogil:
+    void vm_exp_neg(Py_ssize_t n, const double* x, double* out)
+    void vm_log1p_unit(Py_ssize_t n, const double* z, double* out)
+    double vm_logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                          const double* wy, const double* w, double* out)
+    double vm_logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                            double* residual, double* weight)
+    void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
+    double vm_dot(Py_ssize_t n, const double* x, const double* r)
+    double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
+    void vm_mul(Py_ssize_t n, const double* x, const double* y, double* out)
+    void vm_sqrt(Py_ssize_t n, const double* x, double* out)
+
+
+cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                        const double* wy, const double* w, double* out) noexcept nogil:
+    return vm_logit_shift(n, eta, x, delta, wy, w, out)
+
+
+cdef double logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                          double* residual, double* weight) noexcept nogil:
+    return vm_logit_working(n, eta, wy, w, residual, weight)
+
+
+cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
+    vm_axpy(n, a, x, y)
+
+
+cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil:
+    return vm_dot(n, x, r)
+
+
+cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* weight) noexcept nogil:
+    return vm_dot3(n, x, z, weight)
+
+
+cdef void mul(Py_ssize_t n, const double* x, const double* y, double* out) noexcept nogil:
+    vm_mul(n, x, y, out)
+
+
+cdef void sqrt_all(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    vm_sqrt(n, x, out)
+
+
+def exp_neg(const double[::1] x):
+    """Return ``exp(-abs(x))``, at least 3e-308, to 2 ulp; shape (n,)."""
+    out = np.empty(x.shape[0])
+    cdef double[::1] view = out
+    if x.shape[0]:
+        with nogil:
+            vm_exp_neg(x.shape[0], &x[0], &view[0])
+    return out
+
+
+def log1p_unit(const double[::1] z):
+    """Return ``log(1 + z)`` for z in [0, 1], to 2 ulp; shape (n,)."""
+    out = np.empty(z.shape[0])
+    cdef double[::1] view = out
+    if z.shape[0]:
+        with nogil:
+            vm_log1p_unit(z.shape[0], &z[0], &view[0])
+    return out
+
+
+def logit_loglik(const double[::1] eta, const double[::1] wy, const double[::1] w=None, *,
+                 const double[::1] x=None, double delta=0.0):
+    """Return the logistic log-likelihood at ``eta + delta x``, and that sum.
+
+    Parameters
+    ----------
+    eta, wy, w, x : contiguous float64 arrays of shape (n,)
+        Linear predictor, weight times response, weights (None: all one), direction (None: `eta`).
+    delta : float
+        Step along `x`.
+
+    Returns
+    -------
+    tuple of (float, ndarray of shape (n,))
+    """
+    cdef Py_ssize_t n = eta.shape[0]
+    if x is None:
+        x = eta
+    if wy.shape[0] != n or x.shape[0] != n or (w is not None and w.shape[0] != n):
+        raise ValueError("eta, wy, w and x must have the same length")
+    out = np.empty(n)
+    cdef double[::1] view = out
+    cdef double value = 0.0
+    if n:
+        with nogil:
+            value = vm_logit_shift(n, &eta[0], &x[0], delta, &wy[0],
+                                   &w[0] if w is not None else NULL, &view[0])
+    return value, out
+
+
+def logit_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
+    """Return the log-likelihood, the residual ``wy - w mu`` and the weight ``w mu (1 - mu)``."""
+    cdef Py_ssize_t n = eta.shape[0]
+    if wy.shape[0] != n or (w is not None and w.shape[0] != n):
+        raise ValueError("eta, wy and w must have the same length")
+    residual = np.empty(n)
+    weight = np.empty(n)
+    cdef double[::1] r = residual, v = weight
+    cdef double value = 0.0
+    if n:
+        with nogil:
+            value = vm_logit_working(n, &eta[0], &wy[0], &w[0] if w is not None else NULL,
+                                     &r[0], &v[0])
+    return value, residual, weight
+
+
+def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):
+    """Return ``sum(x * z)`` or ``sum(x * z * weight)``."""
+    if z.shape[0] != x.shape[0] or (weight is not None and weight.shape[0] != x.shape[0]):
+        raise ValueError("x, z and weight must have the same length")
+    if x.shape[0] == 0:
+        return 0.0
+    if weight is None:
+        return vm_dot(x.shape[0], &x[0], &z[0])
+    return vm_dot3(x.shape[0], &x[0], &z[0], &weight[0])

@@ -1,0 +1,35 @@
+/* Vectorised passes over n observations; see vecmath.c. */
+#ifndef PYRJSEL_VECMATH_H
+#define PYRJSEL_VECMATH_H
+
+#include <stddef.h>
+
+/* out[i] = exp(-|x[i]|). */
+void vm_exp_neg(ptrdiff_t n, const double *x, double *out);
+
+/* out[i] = log(1 + z[i]) for z[i] in [0, 1]. */
+void vm_log1p_unit(ptrdiff_t n, const double *z, double *out);
+
+/* out = eta + delta * x; returns sum wy * out - w * log(1 + exp(out)); w may be NULL (all one). */
+double vm_logit_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
+                      const double *wy, const double *w, double *out);
+
+/* Returns the log-likelihood at eta and writes the score residual wy - w mu and the weight
+   w mu (1 - mu). */
+double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
+                        double *residual, double *weight);
+
+/* y += a * x. */
+void vm_axpy(ptrdiff_t n, double a, const double *x, double *y);
+
+/* sum x[i] * r[i], and sum x[i] * z[i] * weight[i]. */
+double vm_dot(ptrdiff_t n, const double *x, const double *r);
+double vm_dot3(ptrdiff_t n, const double *x, const double *z, const double *weight);
+
+/* out = x * sqrt_weight, elementwise. */
+void vm_mul(ptrdiff_t n, const double *x, const double *y, double *out);
+
+/* out[i] = sqrt(x[i]). */
+void vm_sqrt(ptrdiff_t n, const double *x, double *out);
+
+#endif

@@ -1,0 +1,96 @@
+"""Checks of user input; every message names the parameter, what it must be and what it got."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError, UnknownNameError
+from pyrjsel._typing import RNGLike, SeedLike
+
+
+def show(value: object, limit: int = 60) -> str:
+    """Return ``repr(value)``, shortened to at most `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def bad_value(name: str, owner: str, must: str, value: object) -> ParameterError:
+    """Return the error for parameter `name` of `owner` that must be `must`."""
+    return ParameterError(f"The {name!r} parameter of {owner} must be {must}. Got {show(value)} instead.")
+
+
+def check_int(value: object, name: str, owner: str, *, low: int, high: int | None = None) -> int:
+    """Return `value` as an int in [low, high], or raise :class:`ParameterError`."""
+    upper = "inf)" if high is None else f"{high}]"
+    if (
+        not isinstance(value, Integral)
+        or isinstance(value, bool)
+        or value < low
+        or (high is not None and value > high)
+    ):
+        raise bad_value(name, owner, f"an int in [{low}, {upper}", value)
+    return int(value)
+
+
+def check_real(
+    value: object,
+    name: str,
+    owner: str,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return `value` as a finite float in an interval, or raise :class:`ParameterError`."""
+    good = isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    if good:
+        number = float(value)  # type: ignore[arg-type]
+        good = (low < number if open_low else low <= number) and (
+            number < high if open_high else number <= high
+        )
+    if not good:
+        left = "(" if open_low or np.isinf(low) else "["
+        right = ")" if open_high or np.isinf(high) else "]"
+        raise bad_value(name, owner, f"a finite number in {left}{low:g}, {high:g}{right}", value)
+    return number
+
+
+def check_bool(value: object, name: str, owner: str) -> bool:
+    """Return `value` as a bool, or raise :class:`ParameterError`."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise bad_value(name, owner, "True or False", value)
+    return bool(value)
+
+
+def check_choice(value: object, name: str, owner: str, choices: Iterable[object]) -> object:
+    """Return `value` if it is one of `choices`, or raise :class:`ParameterError`."""
+    options = list(choices)
+    if not any(value is option or (isinstance(value, str) and value == option) for option in options):
+        must = "one of " + ", ".join(repr(option) for option in options)
+        raise bad_value(name, owner, must, value)
+    return value
+
+
+def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:
+    """Return the error for a `name` that is not among the `known` ones, with a guess at what was meant."""
+    names = [str(item) for item in known]
+    close = get_close_matches(str(name), names, n=1)
+    if close:
+        hint = f" Did you mean {close[0]!r}?"
+    elif len(names) <= 12:
+        hint = f" Known: {', '.join(names) or 'none'}."
+    else:
+        hint = f" Known: {', '.join(names[:12])}, ... ({len(names)} in all)."
+    return UnknownNameError(f"{owner} got {what} {show(name)}, which is not known.{hint}")
+
+
+def check_rng(rng: RNGLike | SeedLike | None, owner: str) -> np.random.Generator:
+    """Return a Generator made of `rng` (None, an int, a SeedSequence or a Generator; SPEC 7)."""
+    try:
+        return np.random.default_rng(rng)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        must = "None, a non-negative int, a SeedSequence or a numpy Generator"
+        raise bad_value("rng", owner, must, rng) from error

@@ -1,0 +1,67 @@
+"""The binomial family with the logit link."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """Binomial responses, logit link.
+
+    The response is 0 or 1, or a proportion of successes in [0, 1] with the number of trials as
+    weight. The log-likelihood of a row is ``w (y eta - log(1 + exp(eta)))``: the binomial
+    coefficient, which no model changes, is left out.
+    """
+
+    name: str = "binomial"
+    link: str = "logit"
+    code: int = 0
+
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+        if y.size == 0:
+            raise DataError("There are no rows to fit: the data are empty.")
+        if weights is None:
+            odd = np.unique(y[(y != 0) & (y != 1)])
+            if odd.size:
+                raise DataError(
+                    f"The response {response!r} must be 0 or 1, or a proportion with weights= giving the "
+                    f"number of trials. Got {odd[0]:g} ({odd.size} other value(s) than 0 and 1)."
+                )
+        else:
+            odd = np.unique(y[(y < 0) | (y > 1)])
+            if odd.size:
+                raise DataError(
+                    f"The response {response!r} must be a proportion in [0, 1] where weights= are given. "
+                    f"Got {odd[0]:g}."
+                )
+            if np.any(weights < 0):
+                raise DataError(
+                    f"The 'weights' must be non-negative numbers of trials. Got {weights.min():g}."
+                )
+            if not np.any(weights > 0):
+                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+        total = y.size if weights is None else weights.sum()
+        ones = y.sum() if weights is None else (weights * y).sum()
+        if ones <= 0 or ones >= total:
+            only = 0 if ones <= 0 else 1
+            raise DataError(f"The response {response!r} must have both classes. Got {only} only.")
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the success probability at linear predictor `eta`, of the same shape."""
+        return np.asarray(expit(eta))
+
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood, binomial coefficients left out."""
+        terms = y * eta - np.logaddexp(0.0, eta)
+        return float(np.sum(terms if weights is None else weights * terms))
+
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model (0 for a 0/1 response)."""
+        terms = xlogy(y, y) + xlogy(1 - y, 1 - y)
+        return float(np.sum(terms if weights is None else weights * terms))

@@ -1,0 +1,161 @@
+"""A regression problem as raw arrays: what every compiled loop of this room computes of it."""
+
+from libc.math cimport log
+from libc.string cimport memcpy
+
+import numpy as np
+
+from pyrjsel._core._linalg cimport cholesky, gram
+from pyrjsel._core._vecmath cimport axpy, dot, mul, sqrt_all
+
+
+cdef class Problem:
+    """Raw pointers into the arrays of a regression problem, which it keeps alive.
+
+    Parameters
+    ----------
+    columns : float64 array (D + 1, n)
+        Standardised design columns, the intercept's ones first.
+    wy, offset : float64 arrays (n,)
+        Weight times response, and offset of the linear predictor.
+    w : float64 array (n,) or None
+        Weights; None where all are one.
+    term_start : int32 array (J + 1,)
+        Term j owns the columns ``term_start[j]:term_start[j + 1]``.
+    precision, shift, penalty : float64 arrays (D + 1, D + 1), (D + 1,), (D + 1,)
+        The coefficient prior, as in ``_problem.pxd``.
+    family : int
+    flat, diagonal : bool
+    rank_tol : float
+    """
+
+    def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
+                 const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
+                 const double[::1] shift, const double[::1] penalty, int family, bint flat,
+                 bint diagonal, double rank_tol):
+        cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
+        if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
+                or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
+                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n):
+            raise ValueError("the arrays of a problem do not fit together")
+        self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty)
+        self.c.n = n
+        self.c.n_columns = m
+        self.c.n_terms = term_start.shape[0] - 1
+        self.c.family = family
+        self.c.flat = flat
+        self.c.diagonal = diagonal
+        self.c.rank_tol = rank_tol
+        self.c.columns = &columns[0, 0]
+        self.c.wy = &wy[0]
+        self.c.w = &w[0] if w is not None else NULL
+        self.c.offset = &offset[0]
+        self.c.precision = &precision[0, 0]
+        self.c.shift = &shift[0]
+        self.c.penalty = &penalty[0]
+        self.c.term_start = &term_start[0]
+
+
+cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil:
+    """Write the columns of a model, intercept first, terms in order; their number."""
+    cdef int d = 1, j, k
+    cols[0] = 0
+    for j in range(p.n_terms):
+        if gamma[j]:
+            for k in range(p.term_start[j], p.term_start[j + 1]):
+                cols[d] = k
+                d += 1
+    return d
+
+
+cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,
+                           double* eta) noexcept nogil:
+    """eta := offset + X b."""
+    cdef int k
+    memcpy(eta, p.offset, p.n * sizeof(double))
+    for k in range(d):
+        axpy(p.n, b[k], p.columns + <Py_ssize_t> cols[k] * p.n, eta)
+
+
+cdef void weighted_gram(const problem_t* p, int d, const int* cols, const double* weight,
+                        double* root, double* z, double* out) noexcept nogil:
+    """out := X' diag(weight) X, (d, d), lower triangle; root (n,) and z (d, n) are scratch."""
+    cdef int k
+    sqrt_all(p.n, weight, root)
+    for k in range(d):
+        mul(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, root, z + <Py_ssize_t> k * p.n)
+    gram(d, p.n, z, out, d)
+
+
+cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil:
+    """Add the prior precision of the columns to h (d, d), lower triangle."""
+    cdef int k, l
+    for k in range(d):
+        for l in range(k, d):
+            h[l + <Py_ssize_t> k * d] += p.precision[cols[k] * <Py_ssize_t> p.n_columns + cols[l]]
+
+
+cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
+                double* out) noexcept nogil:
+    """out := the gradient of log-likelihood + log prior at b."""
+    cdef int k, l
+    cdef double value
+    cdef const double* row
+    for k in range(d):
+        value = dot(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, residual) + p.shift[cols[k]]
+        row = p.precision + <Py_ssize_t> cols[k] * p.n_columns
+        for l in range(d):
+            value -= row[cols[l]] * b[l]
+        out[k] = value
+
+
+cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil:
+    """-b'K b / 2 + shift'b - sum(penalty) / 2."""
+    cdef int k, l
+    cdef double value = 0.0, inner
+    cdef const double* row
+    for k in range(d):
+        row = p.precision + <Py_ssize_t> cols[k] * p.n_columns
+        inner = 0.0
+        for l in range(d):
+            inner += row[cols[l]] * b[l]
+        value += b[k] * (p.shift[cols[k]] - 0.5 * inner) - 0.5 * p.penalty[cols[k]]
+    return value
+
+
+cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
+    """Columns whose prior is proper."""
+    return d - 1 if p.flat else d
+
+
+cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor,
+                      int ld) noexcept nogil:
+    """Cholesky factor of the prior precision of the columns, a flat intercept left out.
+
+    Non-zero where the columns are linearly dependent under a g-prior: where a column keeps less than
+    rank_tol of its precision given those before it.
+    """
+    cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
+    cdef double pivot
+    for k in range(m):
+        for l in range(k, m):
+            factor[l + <Py_ssize_t> k * ld] = p.precision[
+                cols[first + k] * <Py_ssize_t> p.n_columns + cols[first + l]]
+    info = cholesky(m, factor, ld)
+    if info != 0:
+        return info
+    for k in range(m):
+        pivot = factor[k + <Py_ssize_t> k * ld]
+        if pivot * pivot <= p.rank_tol * p.precision[
+                cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]:
+            return k + 1
+    return 0
+
+
+cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil:
+    """log det K from its factor."""
+    cdef int k
+    cdef double total = 0.0
+    for k in range(prior_dimension(p, d)):
+        total += log(factor[k + <Py_ssize_t> k * ld])
+    return 2.0 * total

@@ -1,0 +1,143 @@
+"""From design columns to the standardised arrays that samplers see, and back."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.families import Binomial
+from pyrjsel.selection._problem import Problem
+from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A regression problem: standardised columns, response and coefficient prior.
+
+    Attributes
+    ----------
+    columns : ndarray (D + 1, n)
+        The ones of the intercept, then the standardised columns of the design.
+    mean, scale : ndarray (D,)
+        What they were standardised with.
+    y, offset : ndarray (n,)
+    weights : ndarray (n,) or None
+    term_start : int32 array (J + 1,)
+        Term j owns the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
+    prior : CompiledPrior
+    family : Binomial
+    """
+
+    columns: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    y: FloatArray
+    offset: FloatArray
+    weights: FloatArray | None
+    term_start: IntArray
+    prior: CompiledPrior
+    family: Binomial = field(default_factory=Binomial)
+
+    @classmethod
+    def build(
+        cls,
+        x: FloatArray,
+        y: FloatArray,
+        sizes: list[int],
+        coef_prior: GPrior | Normal,
+        *,
+        weights: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        family: Binomial | None = None,
+    ) -> "Regression":
+        """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
+        n, size = x.shape
+        w = np.ones(n) if weights is None else weights
+        total = float(w.sum())
+        mean = w @ x / total
+        columns = np.empty((size + 1, n))
+        columns[0] = 1.0
+        np.subtract(x.T, mean[:, None], out=columns[1:])
+        scale = np.sqrt(columns[1:] ** 2 @ w / total)
+        constant = scale <= 1e-13 * np.max(np.abs(x), axis=0, initial=0.0)
+        scale[constant] = 1.0
+        columns[1:][constant] = 0.0
+        columns[1:] /= scale[:, None]
+        gram = (columns[1:] * w) @ columns[1:].T
+        prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        return cls(
+            columns,
+            mean,
+            scale,
+            y,
+            np.zeros(n) if offset is None else offset,
+            None if weights is None or np.all(weights == 1) else weights,
+            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            prior,
+            family or Binomial(),
+        )
+
+    @property
+    def n_terms(self) -> int:
+        return self.term_start.size - 1
+
+    @property
+    def n_columns(self) -> int:
+        """Columns with the intercept."""
+        return self.columns.shape[0]
+
+    @cached_property
+    def compiled(self) -> Problem:
+        """The same arrays for compiled loops."""
+        w = self.weights
+        return Problem(
+            columns=self.columns,
+            wy=self.y if w is None else w * self.y,
+            w=w,
+            offset=self.offset,
+            term_start=self.term_start,
+            precision=np.ascontiguousarray(self.prior.precision),
+            shift=self.prior.shift,
+            penalty=self.prior.penalty,
+            family=self.family.code,
+            flat=self.prior.flat,
+            diagonal=self.prior.diagonal,
+            rank_tol=self.prior.rank_tol,
+        )
+
+    def __getstate__(self) -> dict:
+        state = self.__dict__.copy()
+        state.pop("compiled", None)  # raw pointers; made again where it is needed
+        return state
+
+    def model_columns(self, gamma: np.ndarray) -> np.ndarray:
+        """Return the rows of `columns` of a model `gamma` (J,), intercept first."""
+        parts = [np.arange(self.term_start[j], self.term_start[j + 1]) for j in np.flatnonzero(gamma)]
+        return np.concatenate([[0], *parts]).astype(np.intp)
+
+    def largest_model(self, gammas: np.ndarray) -> int:
+        """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
+        sizes = np.diff(self.term_start)
+        return 1 + int((np.asarray(gammas, dtype=np.int64) @ sizes).max(initial=0))
+
+    def to_raw(self, b: FloatArray) -> FloatArray:
+        """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
+        raw = np.array(b, dtype=float)
+        raw[..., 1:] /= self.scale
+        raw[..., 0] -= raw[..., 1:] @ self.mean
+        return raw
+
+    def log_scale(self, gammas: np.ndarray) -> FloatArray:
+        """Return what log densities of internal coefficients gain on the design's own scale, (m,).
+
+        A density of b_k = s_k beta_k is one of beta_k after multiplication by s_k.
+        """
+        starts = self.term_start[:-1] - 1
+        if not starts.size:
+            return np.zeros(len(gammas))
+        return np.asarray(gammas, dtype=float) @ np.add.reduceat(np.log(self.scale), starts)
+
+    def loglik(self, b: FloatArray) -> float:
+        """Return the log-likelihood at internal coefficients `b` (D + 1,)."""
+        return self.family.log_likelihood(self.y, self.offset + b @ self.columns, self.weights)

@@ -1,0 +1,80 @@
+"""Build of the compiled extensions; all metadata live in pyproject.toml.
+
+The extensions are listed by name: a file that a pattern misses would give a wheel without it and
+without an error.
+
+Environment
+-----------
+PYRJSEL_DEBUG=1
+    Build with bounds, initialisation and None checks and C assertions, in a build folder of its own.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("PYRJSEL_DEBUG", "") not in ("", "0")
+
+# Neither Cython nor setuptools notices that the directives or flags have changed, so the two builds
+# share nothing. The generated C stays out of the source tree.
+BUILD = "build/debug" if DEBUG else "build/release"
+
+# No fused multiply-add and no reassociation: results are the same on every instruction set.
+FLAGS = ["-O3", "-g0", "-fno-math-errno", "-ffp-contract=off"]
+if DEBUG:
+    FLAGS = ["-O1", "-g", "-fno-math-errno", "-ffp-contract=off", "-UNDEBUG"]
+
+NUMPY_RANDOM = Path(np.__file__).parent / "random" / "lib"
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
+
+
+def extension(name: str, *sources: str, random: bool = False) -> Extension:
+    """Describe the extension `name`, made of ``name.pyx`` and hand-written C `sources`."""
+    return Extension(
+        name,
+        [name.replace(".", "/") + ".pyx", *sources],
+        include_dirs=[np.get_include(), "pyrjsel/_core"],
+        define_macros=MACROS,
+        extra_compile_args=FLAGS,
+        library_dirs=[str(NUMPY_RANDOM)] if random else [],
+        libraries=(["npyrandom"] if random else []) + ["m"],
+        depends=[str(Path(source).with_suffix(".h")) for source in sources],
+    )
+
+
+EXTENSIONS = [
+    extension("pyrjsel._core._vecmath", "pyrjsel/_core/vecmath.c"),
+    extension("pyrjsel._core._linalg"),
+    extension("pyrjsel.space._space", random=True),
+    extension("pyrjsel.families._family"),
+    extension("pyrjsel.selection._problem"),
+    extension("pyrjsel.selection._laplace"),
+    extension("pyrjsel.selection._rjmcmc", random=True),
+]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "nonecheck": DEBUG,
+    "cdivision": True,
+    "binding": True,
+    "embedsignature": True,
+}
+
+# The guard matters: Cython's worker processes may import this file again.
+if __name__ == "__main__":
+    setup(
+        ext_modules=cythonize(
+            EXTENSIONS,
+            build_dir=f"{BUILD}/cython",
+            compiler_directives=DIRECTIVES,
+            nthreads=2 if sys.platform == "linux" else 0,
+        ),
+        options={"build": {"build_base": BUILD}, "build_ext": {"parallel": 2}},
+    )
