@@ -6,7 +6,7 @@ without an error.
 Environment
 -----------
 PYRJSEL_DEBUG=1
-    Build with bounds, initialisation and None checks and C assertions, in a build folder of its own.
+    Build with bounds and initialisation checks and C assertions, in a build folder of its own.
 """
 
 import os
@@ -61,7 +61,8 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": False,
     "initializedcheck": DEBUG,
-    "nonecheck": DEBUG,
+    # No check for None: Cython allows it with the lock held only, and the loops run without.
+    "nonecheck": False,
     "cdivision": True,
     "binding": True,
     "embedsignature": True,

@@ -15,19 +15,31 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
+from pyrjsel.selection import GPrior, LogitSelection, Normal, SelectionResults, logit
+from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 
 __all__ = [
+    "Bernoulli",
+    "BetaBinomial",
     "ConvergenceWarning",
+    "CostAdjusted",
     "DataError",
     "FormulaError",
+    "GPrior",
+    "LogitSelection",
     "MissingDataWarning",
+    "Normal",
     "NotAvailableError",
     "ParameterError",
     "PyrjselError",
     "PyrjselWarning",
     "RankWarning",
+    "SelectionResults",
     "SeparationWarning",
+    "TruncatedPoisson",
+    "Uniform",
     "UnknownNameError",
     "__version__",
     "datasets",
+    "logit",
 ]

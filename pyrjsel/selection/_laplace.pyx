@@ -27,6 +27,7 @@ cdef enum:
     NOT_CONVERGED = 2
     MAX_NEWTON = 100
     MAX_HALVINGS = 40
+    DIRECTIONS = 32             # importance directions that are multiplied out at a time
 
 # The Newton decrement (twice the gain that is still expected of the log posterior) at which a mode is
 # taken as reached after one more step: that step leaves an error of the order of the decrement's square.
@@ -44,10 +45,13 @@ cdef class ModeFinder:
     problem : Problem
     max_columns : int
         Most columns of a model, with the intercept.
+    raw_shift : float64 array (D + 1,)
+        The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
     """
 
     cdef Problem problem
     cdef problem_t* p
+    cdef const double[::1] raw_shift
     cdef int capacity, d
     cdef object buffers
     cdef int* cols
@@ -65,14 +69,18 @@ cdef class ModeFinder:
     cdef readonly double log_likelihood, log_posterior, log_marginal
     cdef readonly int status
 
-    def __init__(self, Problem problem not None, int max_columns):
+    def __init__(self, Problem problem not None, int max_columns,
+                 const double[::1] raw_shift not None):
         cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
         cdef double[::1] small = np.zeros(4 * k + k * k)
         cdef double[::1] rows = np.zeros(5 * n)
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)
+        if raw_shift.shape[0] != problem.c.n_columns:
+            raise ValueError("raw_shift must have one entry a column")
         self.problem = problem
         self.p = &problem.c
+        self.raw_shift = raw_shift
         self.capacity = k
         self.buffers = (small, rows, table, cols)
         self.cols = &cols[0]
@@ -304,10 +312,11 @@ cdef class ModeFinder:
         log_ratio, variance : float
             Logarithm of the mean weight relative to the Laplace value, and the relative variance of
             that mean (differences of neighbouring strata).
-        moments : ndarray (2, d)
-            Weighted first and second moments of the model's coefficients.
+        moments : ndarray (3, d)
+            Weighted first and second moments of the model's coefficients and probabilities that they
+            are positive; the intercept is that of the design's own columns.
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
-            Draws and weights.
+            Draws, all on the internal scale, and weights.
         """
         cdef const problem_t* p = self.p
         cdef int d, k, i, sign, count = radius.shape[0]
@@ -322,13 +331,14 @@ cdef class ModeFinder:
             self.status = self.laplace()
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
-        moments = np.zeros((2, d))
+        moments = np.zeros((3, d))
         points = np.empty((2 * count, d))
         weights = np.empty(2 * count)
         cdef double[:, ::1] mom = moments, b = points
         cdef double[::1] w = weights
         cdef double[:, ::1] unit = np.array(direction)
-        cdef double[::1] image = np.empty(<Py_ssize_t> p.n * count)
+        cdef double[::1] image = np.empty(<Py_ssize_t> p.n * min(count, DIRECTIONS))
+        cdef int first, many
         constant = (lgamma(0.5 * (nu + d)) - lgamma(0.5 * nu) - 0.5 * d * (log(nu) + LOG_PI)
                     + 0.5 * d * LOG_2PI)
         with nogil:
@@ -340,19 +350,22 @@ cdef class ModeFinder:
                 for k in range(d):
                     unit[i, k] *= norm
                 solve_lower_t(d, self.h, d, &unit[i, 0])
-            # Linear predictors of all directions in one product; (n, P), column-major, from X (n, d).
+            # Linear predictors of many directions in one product; column-major, from X (n, d).
             for k in range(d):
                 memcpy(self.z + <Py_ssize_t> k * p.n, p.columns + <Py_ssize_t> self.cols[k] * p.n,
                        p.n * sizeof(double))
-            matmat_n(p.n, d, count, self.z, &unit[0, 0], &image[0])
             top = -INFINITY
             for i in range(count):
+                first = i % DIRECTIONS
+                if first == 0:
+                    many = min(DIRECTIONS, count - i)
+                    matmat_n(p.n, d, many, self.z, &unit[i, 0], &image[0])
                 for sign in range(2):
                     s = 2 * i + sign
                     r = radius[i] if sign == 0 else -radius[i]
                     for k in range(d):
                         b[s, k] = self.b[k] + r * unit[i, k]
-                    value = family_shift(p.family, p.n, self.eta, &image[<Py_ssize_t> i * p.n], r,
+                    value = family_shift(p.family, p.n, self.eta, &image[<Py_ssize_t> first * p.n], r,
                                          p.wy, p.w, self.eta_new)
                     value += prior_exponent(p, d, self.cols, &b[s, 0]) - self.log_posterior
                     log_w = value - constant + 0.5 * (nu + d) * log1p(r * r / nu)
@@ -362,12 +375,17 @@ cdef class ModeFinder:
             for s in range(2 * count):
                 w[s] = exp(w[s] - top)
                 total += w[s]
+                value = b[s, 0]
+                for k in range(1, d):
+                    value -= self.raw_shift[self.cols[k]] * b[s, k]
                 for k in range(d):
-                    mom[0, k] += w[s] * b[s, k]
-                    mom[1, k] += w[s] * b[s, k] * b[s, k]
-            for k in range(d):
-                mom[0, k] /= total
-                mom[1, k] /= total
+                    if k:
+                        value = b[s, k]
+                    mom[0, k] += w[s] * value
+                    mom[1, k] += w[s] * value * value
+                    mom[2, k] += w[s] * (value > 0)
+            for k in range(3 * d):
+                mom[k // d, k % d] /= total
             square = 0.0
             for i in range(0, count, 2):
                 previous_pair = w[2 * i] + w[2 * i + 1]
@@ -387,3 +405,14 @@ cdef class ModeFinder:
         """Coefficients of that model's columns at the point that was reached, shape (d,)."""
         cdef int k
         return np.array([self.b[k] for k in range(self.d)])
+
+    @property
+    def factor(self):
+        """Lower Cholesky factor of minus the Hessian of the log posterior there, shape (d, d)."""
+        cdef int k, l
+        out = np.zeros((self.d, self.d))
+        cdef double[:, ::1] view = out
+        for k in range(self.d):
+            for l in range(k, self.d):
+                view[l, k] = self.h[l + <Py_ssize_t> k * self.d]
+        return out

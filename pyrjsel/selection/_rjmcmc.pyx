@@ -1,4 +1,4 @@
-"""Reversible-jump Metropolis-Hastings over models and their coefficients (spec of the moves below).
+"""Reversible-jump Metropolis-Hastings over models and their coefficients, the compiled loop.
 
 One iteration, from a state (gamma, b) alone:
 
@@ -94,7 +94,7 @@ cdef class ReversibleJump:
     cdef double* reduced         # the same without one term
     cdef double* h
     cdef double* small           # vectors of length capacity
-    cdef double* block           # scratch of a block: cross, mean, delta, z, precision, Schur factor
+    cdef double* block           # a block's cross, mean, delta, precision factor, Schur factor
     cdef double* image           # (wide, capacity) solved cross-precisions of a block
     cdef double* eta
     cdef double* eta_new
@@ -131,8 +131,8 @@ cdef class ReversibleJump:
         cdef double[::1] coef = np.array(b, dtype=np.float64)
         cdef int[::1] use = np.zeros(max(1, self.s.n_items), dtype=np.intc)
         cdef int[::1] index = np.zeros(problem.c.n_columns + 2 * max(1, self.p.n_terms), dtype=np.intc)
-        cdef double[::1] square = np.zeros(3 * k * k + 6 * k)
-        cdef double[::1] blocks = np.zeros(4 * wide + 2 * wide * wide + wide * k)
+        cdef double[::1] square = np.zeros(3 * k * k + 3 * k + 3)
+        cdef double[::1] blocks = np.zeros(3 * wide + 2 * wide * wide + wide * k)
         cdef double[::1] rows = np.zeros(7 * n)
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns \
@@ -151,7 +151,7 @@ cdef class ReversibleJump:
         self.h = self.reduced + k * k
         self.small = self.h + k * k
         self.block = &blocks[0]
-        self.image = self.block + 4 * wide + 2 * wide * wide
+        self.image = self.block + 3 * wide + 2 * wide * wide
         self.eta = &rows[0]
         self.eta_new = self.eta + n
         self.residual = self.eta_new + n
@@ -298,7 +298,7 @@ cdef class ReversibleJump:
         cdef int skip = 1 if p.flat else 0, m = d - skip, a, c, k
         cdef const double* row
         cdef double* v
-        cdef double* schur = self.block + 4 * self.wide + self.wide * self.wide
+        cdef double* schur = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value, total = 0.0
         if p.diagonal:
             for a in range(size):
@@ -381,7 +381,7 @@ cdef class ReversibleJump:
         cdef double* cross = self.block
         cdef double* mean = self.block + self.wide
         cdef double* delta = self.block + 2 * self.wide
-        cdef double* factor = self.block + 4 * self.wide
+        cdef double* factor = self.block + 3 * self.wide
         cdef double gain, log_model, log_q, loglik
         cdef base_t base
         log_model = self.toggled(j)
@@ -409,10 +409,9 @@ cdef class ReversibleJump:
     cdef double evaluate_death(self, int j) noexcept nogil:
         """Toggle j out and return the log acceptance ratio; eta_new and its score are left behind."""
         cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first
-        cdef int d
         cdef double* cross = self.block
         cdef double* mean = self.block + self.wide
-        cdef double* factor = self.block + 4 * self.wide
+        cdef double* factor = self.block + 3 * self.wide
         cdef double gain, log_model, log_q, loglik
         cdef base_t base
         log_model = self.toggled(j)
@@ -444,7 +443,7 @@ cdef class ReversibleJump:
         cdef int skip = 1 if self.p.flat else 0, m = self.d - skip, at = self.place[j] - skip
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j], a, c, k, rest = m - at
         cdef double* v
-        cdef double* inverse = self.block + 4 * self.wide + self.wide * self.wide
+        cdef double* inverse = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value
         for a in range(size):
             v = self.image + a * <Py_ssize_t> self.capacity
@@ -469,7 +468,7 @@ cdef class ReversibleJump:
         cdef double* cross = self.block
         cdef double* mean = self.block + self.wide
         cdef double* delta = self.block + 2 * self.wide
-        cdef double* factor = self.block + 4 * self.wide
+        cdef double* factor = self.block + 3 * self.wide
         cdef int* cols = <int*> self.root        # scratch that no step below reads as rows
         cdef double loss, gain, log_model, log_q, loglik
         cdef base_t base
@@ -515,13 +514,12 @@ cdef class ReversibleJump:
     cdef double evaluate_coefficients(self, bitgen_t* rng, const double* given) noexcept nogil:
         """Propose all coefficients by one weighted least squares step; the log acceptance ratio."""
         cdef const problem_t* p = self.p
-        cdef int d = self.d, k, l
+        cdef int d = self.d
         cdef double* present = self.small
         cdef double* mean = self.small + self.capacity
         cdef double* new = mean + self.capacity
-        cdef double* noise = new + self.capacity
-        cdef double* values = noise + self.capacity
-        cdef double log_q, loglik, exponent, total, value
+        cdef double* values = new + self.capacity
+        cdef double log_q, loglik, exponent
         self.need_working()
         self.gather(self.b, present)
         exponent = prior_exponent(p, d, self.cols, present)
@@ -662,7 +660,7 @@ cdef class ReversibleJump:
         if self.decide(COEFFICIENTS, self.evaluate_coefficients(rng, NULL), rng):
             for k in range(self.d):
                 self.b[self.cols[k]] = self.small[2 * self.capacity + k]
-            self.take(self.small + 4 * self.capacity, True)
+            self.take(self.small + 3 * self.capacity, True)
 
     cdef void iterate(self, bitgen_t* rng) noexcept nogil:
         cdef int i
@@ -739,6 +737,12 @@ cdef class ReversibleJump:
     def state(self):
         """Return copies of gamma (J,) and the internal coefficients (D + 1,)."""
         return np.array(self.buffers[0], dtype=np.uint8), np.array(self.buffers[1])
+
+    def set_counts(self, const int64_t[:, ::1] counts not None):
+        """Go on counting from `counts`, as `counts()` returned them."""
+        for k in range(N_MOVES):
+            self.proposed[k] = counts[0, k]
+            self.accepted[k] = counts[1, k]
 
     def counts(self):
         """Return proposals and acceptances by move (in the order of MOVES), shape (2, 4)."""

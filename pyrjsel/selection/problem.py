@@ -121,6 +121,11 @@ class Regression:
         sizes = np.diff(self.term_start)
         return 1 + int((np.asarray(gammas, dtype=np.int64) @ sizes).max(initial=0))
 
+    @property
+    def raw_shift(self) -> FloatArray:
+        """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
+        return np.concatenate([[0.0], self.mean / self.scale])
+
     def to_raw(self, b: FloatArray) -> FloatArray:
         """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
         raw = np.array(b, dtype=float)

@@ -1,0 +1,93 @@
+# Every target makes its environment, and installs the package into it again when a source has changed:
+# what runs is never stale. PYTHON is the interpreter that makes the environment.
+
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python -P
+PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
+
+# The installed package is tested and not the checkout, in worker processes too.
+PYTEST = PYTHONSAFEPATH=1 $(RUN) -m pytest
+
+# The content of all that the installed package is made of: also notices a file that was removed or put back.
+CONTENT = find pyrjsel setup.py pyproject.toml MANIFEST.in README.md LICENSE -type f \
+	! -name '*.so' ! -name '*.pyc' ! -path 'pyrjsel/*/_[a-z]*.c' | LC_ALL=C sort | xargs sha256sum | sha256sum
+
+# $(call install,extra): the package with an extra, unless that very content is there with it already.
+# Modules that have been removed must not come back from the build folder; objects may stay, so that
+# only what has changed is compiled.
+define install
+	@now=$$($(CONTENT)); \
+	if [ "$$(cat $(VENV)/.installed-$(1) 2>/dev/null)" != "$$now" ]; then \
+		echo "installing pyrjsel with [$(1)] into $(VENV)"; \
+		rm -f $(VENV)/.installed-*; \
+		if [ -d build ]; then find build -path '*/lib*' -type f ! -name '*.so' -delete; fi; \
+		$(PIP) install '.[$(1)]' && echo "$$now" > $(VENV)/.installed-$(1); \
+	fi
+endef
+
+.PHONY: help demo test test-statistical test-debug bench check vignettes clean install-demo install-dev install-docs
+
+help:
+	@echo "make demo              a short replay of the pneumonia analysis"
+	@echo "make test              the tests, on the installed package"
+	@echo "make test-statistical  the long Monte Carlo tests"
+	@echo "make test-debug        the tests on a build with all checks and assertions"
+	@echo "make bench             timings"
+	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files"
+	@echo "make vignettes         the vignettes as web pages, in vignettes/_build/html"
+	@echo "make clean             remove what was built, the environments included"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -m venv $(VENV)
+
+# Compiled with other flags, or by other rules: nothing of the old build may stay.
+build/.rules: setup.py pyproject.toml
+	@rm -rf build && mkdir -p build && touch $@
+
+install-demo: $(VENV)/bin/python build/.rules
+	$(call install,plots)
+
+install-dev: $(VENV)/bin/python build/.rules
+	$(call install,dev)
+
+install-docs: $(VENV)/bin/python build/.rules
+	$(call install,docs)
+
+demo: install-demo
+	@$(RUN) -m pyrjsel demo
+
+test: install-dev
+	$(PYTEST)
+
+test-statistical: install-dev
+	$(PYTEST) -m statistical
+
+test-debug:
+	PYRJSEL_DEBUG=1 $(MAKE) --no-print-directory test-debug-inner VENV=$(VENV)-debug
+
+.PHONY: test-debug-inner
+test-debug-inner: install-dev
+	$(PYTEST) -m "not statistical and not packaging"
+
+bench: install-dev
+	$(PYTEST) tests/bench
+
+check: install-dev
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/cython-lint pyrjsel
+	$(VENV)/bin/codespell
+	$(RUN) -m mypy
+	PYTHONSAFEPATH=1 $(RUN) -m mypy.stubtest --concise --mypy-config-file pyproject.toml \
+		$$(cd pyrjsel && find . -name '*.pyx' | sed 's|^\./|pyrjsel.|; s|/|.|g; s|\.pyx$$||')
+	$(PYTEST) tests/check
+
+vignettes: install-docs
+	$(RUN) -m sphinx -W --keep-going -b html vignettes vignettes/_build/html
+
+clean:
+	rm -rf build dist *.egg-info .venv .venv-debug vignettes/_build \
+		.pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
+	find pyrjsel tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find pyrjsel -name '*.so' -delete

@@ -1,0 +1,232 @@
+"""The algebra of formulas: from ``y ~ (a + b)**2 - a`` to a list of terms, each a set of factors.
+
+The operators mean what they mean in R and patsy. Chains of + and - are unrolled, so that a formula of
+thousands of terms needs no deep recursion, and the number of terms is bounded while they are made.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyrjsel._errors import FormulaError
+from pyrjsel._validate import bad_value, show
+from pyrjsel.design.formula import Node, parse, read_node
+from pyrjsel.design.safety import (
+    MAX_FORMULA,
+    MAX_POWER,
+    Expression,
+    column_expression,
+    read_expression,
+)
+
+MAX_TERMS = 50_000
+_MAX_NESTING = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """A formula taken apart.
+
+    Attributes
+    ----------
+    response : Expression
+        The left-hand side.
+    factors : tuple of Expression
+        The distinct factors in order of appearance.
+    terms : tuple of tuples of int
+        The factors of each distinct term, by position, in order of appearance; without the intercept.
+    """
+
+    response: Expression
+    factors: tuple[Expression, ...]
+    terms: tuple[tuple[int, ...], ...]
+
+
+@dataclass
+class _Sum:
+    """A sum of terms under construction. `intercept` is None where the formula has not said."""
+
+    intercept: bool | None = None
+    terms: dict[frozenset[int], tuple[int, ...]] = field(default_factory=dict)
+
+
+def parse_terms(
+    text: object,
+    others: Callable[[Expression], Sequence[str]],
+    functions: tuple[str, ...],
+    owner: str,
+) -> Parsed:
+    """Take a formula apart.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    others : callable
+        Given the response, returns the columns that ``.`` stands for.
+    functions : tuple of str
+        Names of the user's functions.
+    owner : str
+        Who is asking, for messages.
+
+    Raises
+    ------
+    ParameterError
+        If `text` is not a string.
+    FormulaError
+        If it cannot be read, has no response, takes the intercept out, or says what is not allowed.
+    """
+    if not isinstance(text, str):
+        raise bad_value("formula", owner, "a string such as 'y ~ a + b'", text)
+    if len(text) > MAX_FORMULA:
+        raise FormulaError(
+            f"The formula of {owner} has {len(text)} characters; at most {MAX_FORMULA} are allowed. "
+            "Designs with that many terms can be given as arrays."
+        )
+    root = parse(text, owner)
+    if root.kind != "~" or len(root.args) != 2:
+        raise FormulaError(f"The formula {show(text)} of {owner} has no response; write 'y ~ a + b'.")
+    left, right = (read_node(node) for node in root.args)
+    reader = _Algebra(functions, owner, text)
+    response = reader.response(left)
+    reader.others = lambda: others(response)
+    total = reader.evaluate(right, 0)
+    if total.intercept is False:
+        raise FormulaError(
+            f"The formula {show(text)} of {owner} takes the intercept out, which is in every model. "
+            "Leave out '- 1' or '+ 0'."
+        )
+    # Factors of terms that a minus has taken away again are not needed.
+    every = list(reader.factors.values())
+    used = sorted({factor for term in total.terms.values() for factor in term})
+    place = {old: new for new, old in enumerate(used)}
+    terms = tuple(tuple(place[factor] for factor in term) for term in total.terms.values())
+    return Parsed(response, tuple(every[factor] for factor in used), terms)
+
+
+class _Algebra:
+    def __init__(self, functions: tuple[str, ...], owner: str, text: str) -> None:
+        self._functions = functions
+        self._owner = owner
+        self._text = text
+        self._positions: dict[str, int] = {}
+        self.factors: dict[str, Expression] = {}
+        self.others: Callable[[], Sequence[str]] = tuple
+
+    def response(self, node: Node) -> Expression:
+        """Return the left-hand side, which must be one expression."""
+        if node.kind == "~":
+            raise self._error("has more than one '~'")
+        if node.kind != "code" or node.code == "." or _is_number(node.code):
+            raise self._error("must have one response on the left; write arithmetic inside I(), as in I(a + b) ~ x")
+        return read_expression(node.code, self._functions, self._owner)
+
+    def evaluate(self, node: Node, depth: int) -> _Sum:
+        """Return the sum of terms that a node stands for."""
+        if depth > _MAX_NESTING:
+            raise self._error(f"nests parentheses more than {_MAX_NESTING} deep")
+        if node.kind == "code":
+            return self._leaf(node.code)
+        if node.kind in "+-":
+            return self._chain(node, depth)
+        if node.kind == "~":
+            raise self._error("has more than one '~'")
+        left = self.evaluate(read_node(node.args[0]), depth + 1)
+        if node.kind == "**":
+            return self._power(left, read_node(node.args[1]))
+        right = self.evaluate(read_node(node.args[1]), depth + 1)
+        if node.kind == ":":
+            return self._interact(left, right)
+        if node.kind == "*":
+            return self._join(left, right, self._interact(left, right))
+        # "/": the terms on the right are nested in all factors on the left taken together.
+        everything = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
+        return self._join(left, self._interact(self._sum([everything]) if everything else left, right))
+
+    def _chain(self, node: Node, depth: int) -> _Sum:
+        steps: list[tuple[str, Node]] = []
+        while node.kind in ("+", "-") and len(node.args) == 2:
+            steps.append((node.kind, read_node(node.args[1])))
+            node = read_node(node.args[0])
+        if node.kind in ("+", "-"):
+            steps.append((node.kind, read_node(node.args[0])))
+            total = _Sum()
+            if node.kind == "-" and steps[-1][1].code not in ("0", "1"):
+                raise self._error("begins with a minus, which takes nothing away")
+        else:
+            total = self.evaluate(node, depth + 1)
+        for sign, operand in reversed(steps):
+            part = self.evaluate(operand, depth + 1)
+            if sign == "+":
+                total.terms.update((key, term) for key, term in part.terms.items() if key not in total.terms)
+                self._check_count(len(total.terms))
+                total.intercept = total.intercept if part.intercept is None else part.intercept
+            else:
+                for key in part.terms:
+                    total.terms.pop(key, None)
+                if part.intercept is not None:
+                    total.intercept = not part.intercept
+        return total
+
+    def _leaf(self, code: str) -> _Sum:
+        if code in ("0", "1"):
+            return _Sum(intercept=code == "1")
+        if _is_number(code):
+            raise self._error(f"has the number {code}; numbers besides 0 and 1 stand after ** or inside I()")
+        if code == ".":
+            return self._sum((self._factor(column_expression(name)),) for name in self.others())
+        return self._sum([(self._factor(read_expression(code, self._functions, self._owner)),)])
+
+    def _factor(self, expression: Expression) -> int:
+        self.factors.setdefault(expression.key, expression)
+        return self._positions.setdefault(expression.key, len(self._positions))
+
+    def _power(self, base: _Sum, exponent: Node) -> _Sum:
+        if base.intercept is not None:
+            raise self._error("raises the intercept to a power")
+        if not (exponent.kind == "code" and exponent.code.isdecimal() and 1 <= len(exponent.code) <= 3):
+            raise self._error("must have a whole number after **")
+        power = int(exponent.code)
+        if not 1 <= power <= MAX_POWER:
+            raise self._error(f"has the power {power}; it must be from 1 to {MAX_POWER}")
+        total = self._join(base)
+        layer = base
+        for _ in range(1, min(power, max(len(base.terms), 1))):
+            layer = self._interact(base, layer)
+            total = self._join(total, layer)
+        return total
+
+    def _interact(self, left: _Sum, right: _Sum) -> _Sum:
+        if left.intercept is not None or right.intercept is not None:
+            raise self._error("has an interaction with the intercept")
+        return self._sum(
+            tuple(dict.fromkeys(one + other)) for one in left.terms.values() for other in right.terms.values()
+        )
+
+    def _join(self, *parts: _Sum) -> _Sum:
+        if len(parts) > 1 and any(part.intercept is not None for part in parts):
+            raise self._error("has an interaction with the intercept")
+        return self._sum(term for part in parts for term in part.terms.values())
+
+    def _sum(self, terms: Iterable[tuple[int, ...]]) -> _Sum:
+        total = _Sum()
+        for term in terms:
+            total.terms.setdefault(frozenset(term), term)
+            self._check_count(len(total.terms))
+        return total
+
+    def _check_count(self, count: int) -> None:
+        if count > MAX_TERMS:
+            raise self._error(f"has more than {MAX_TERMS} terms")
+
+    def _error(self, reason: str) -> FormulaError:
+        return FormulaError(f"The formula {show(self._text)} of {self._owner} {reason}.")
+
+
+def _is_number(code: str) -> bool:
+    try:
+        float(code)
+    except ValueError:
+        return False
+    return code.lower() not in ("nan", "inf", "infinity")
+
+

@@ -1,0 +1,143 @@
+"""Designs from a response and a matrix or data frame of columns, one term a column, without a formula."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel.design.build import (
+    DesignData,
+    Response,
+    learn_factors,
+    learn_response,
+    make_data,
+    make_layout,
+    read_rows,
+)
+from pyrjsel.design.extras import extra_names
+from pyrjsel.design.formula import Subterm
+from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.layout import Layout, assemble
+from pyrjsel.design.safety import column_expression
+
+
+def build_arrays(
+    endog: object, exog: object, extras: object, missing: str, owner: str, stacklevel: int
+) -> tuple[Response, Layout, DesignData]:
+    """Make the layout of a design with one term for each column of `exog`, in its order.
+
+    See :meth:`pyrjsel.design.Design.from_arrays`.
+    """
+    frame = _columns(exog, owner)
+    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)), owner)
+    if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
+        frame.index = values.index
+    table = Table(frame, owner)
+    table.check_unique(table.names)
+    if response in table:
+        raise DataError(
+            f"The 'exog' of {owner} has a column {response!r}, which is the name of the response. "
+            "Leave it out, or give endog another name."
+        )
+    whole = frame.copy(deep=False)
+    whole.columns = pd.Index(table.names, dtype=object)
+    whole.insert(0, response, np.asarray(values) if not isinstance(values, pd.Series) else values.array)
+    aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
+    names = [name for name in table.names if name not in aside]
+
+    table = Table(whole, owner)
+    left = column_expression(response)
+    needed = {response: response} | {name: name for name in names}
+    rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
+    n_rows = len(rows.positions)
+    _check_ones(rows.columns, names, owner)
+    kept, y = learn_response(left, rows.columns, n_rows, {}, owner)
+    expressions = [column_expression(name) for name in names]
+    factors, blocks, _ = learn_factors(expressions, rows.columns, n_rows, {}, owner)
+
+    coded: list[tuple[Subterm, ...]] = []
+    labels: list[str] = []
+    for position, factor in enumerate(factors):
+        name = factor.expression.label
+        if factor.levels is None:
+            coded.append((Subterm((position,), (None,)),))
+            labels.append(name)
+        else:
+            # Treatment contrasts: the first level is the reference.
+            coded.append((Subterm((position,), (np.eye(len(factor.levels))[:, 1:],)),))
+            labels += [f"{name}[T.{level}]" for level in factor.levels[1:]]
+    terms = [(position,) for position in range(len(factors))]
+    layout = make_layout(terms, coded, labels, factors, rows.columns, owner)
+    X = assemble(coded, blocks, n_rows, labels, owner)
+    return kept, layout, make_data(y, X, rows, whole.index)
+
+
+def _columns(exog: object, owner: str) -> pd.DataFrame:
+    """Return `exog` as a data frame that may be changed without changing it."""
+    if isinstance(exog, pd.DataFrame):
+        return exog.copy(deep=False)
+    if isinstance(exog, pd.Series):
+        return exog.to_frame(exog.name if exog.name is not None else "x1")
+    if isinstance(exog, Mapping):
+        raise DataError(f"The 'exog' of {owner} must be a DataFrame or an array. Got a mapping instead.")
+    return array_frame(exog, None, owner, "exog")
+
+
+def array_frame(values: object, names: list[str] | None, owner: str, what: str) -> pd.DataFrame:
+    """Return a matrix as a data frame with the given names, or x1, x2, ... for None.
+
+    Raises
+    ------
+    DataError
+        If it is not two-dimensional, or has another number of columns than names.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"The {what!r} of {owner} must be a matrix: {error}.") from error
+    if array.ndim == 1 and (names is None or len(names) == 1):
+        array = array[:, None]
+    if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
+        must = "a matrix" if names is None else f"a matrix of {len(names)} columns"
+        raise DataError(f"The {what!r} of {owner} must be a DataFrame or {must}. Got shape {array.shape} instead.")
+    if names is None:
+        names = [f"x{number}" for number in range(1, array.shape[1] + 1)]
+    return pd.DataFrame(array, columns=names)
+
+
+def _response(endog: object, exog: pd.DataFrame, indexed: bool, owner: str) -> tuple[str, object]:
+    """Return the name of the response and its values, as many as `exog` has rows."""
+    if isinstance(endog, pd.DataFrame):
+        if endog.shape[1] != 1:
+            raise DataError(f"The 'endog' of {owner} must be one column. Got {endog.shape[1]} instead.")
+        endog = endog.iloc[:, 0]
+    if isinstance(endog, pd.Series):
+        name = "y" if endog.name is None else str(endog.name)
+        values: object = endog
+        length = len(endog)
+    else:
+        name = "y"
+        array = np.asarray(endog)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise DataError(f"The 'endog' of {owner} must be one column. Got shape {array.shape} instead.")
+        values, length = array, len(array)
+    if length != len(exog):
+        raise DataError(f"The 'endog' of {owner} has {length} rows, and its 'exog' {len(exog)}; they must match.")
+    if isinstance(values, pd.Series) and indexed and not values.index.equals(exog.index):
+        raise DataError(
+            f"The 'endog' and 'exog' of {owner} must have the same index. Reindex one of them, or pass "
+            ".to_numpy() if their rows are in the same order."
+        )
+    return name, values
+
+
+def _check_ones(columns: Mapping[str, Column], names: list[str], owner: str) -> None:
+    ones = [name for name in names if columns[name].numeric and (columns[name].values == 1.0).all()]
+    if ones:
+        raise DataError(
+            f"The 'exog' of {owner} has the constant column(s) {', '.join(map(repr, ones))} of ones. "
+            "The intercept is always included; leave them out."
+        )

@@ -1,0 +1,303 @@
+"""Makes a design: reads the columns, drops the rows with missing values, learns levels and transforms."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import check_choice
+from pyrjsel.design.evaluate import Categories, Evaluator, level_codes, used_levels
+from pyrjsel.design.extras import extra_names, read_extra
+from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
+from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
+from pyrjsel.design.safety import Expression
+from pyrjsel.design.terms import make_terms
+from pyrjsel.design.transforms import State
+
+Function = Callable[..., object]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignData:
+    """The rows that a design was made from, without those that have missing values.
+
+    Attributes
+    ----------
+    y : ndarray, shape (n,)
+        The response, float64.
+    X : ndarray, shape (n, D)
+        The columns of the design, float64 in Fortran order, without an intercept.
+    extras : dict of str to ndarray, shape (n,)
+        Weights, offset and the like, float64, by name.
+    index : Index
+        Labels of the n rows.
+    positions : ndarray of int64, shape (n,)
+        Where the n rows are in the data.
+    n_rows : int
+        Rows of the data, those with missing values included.
+    missing : Series
+        Number of rows in which each column is missing, for the columns where that is not 0.
+    n_dropped : int
+        Rows left out: ``n_rows - n``.
+    """
+
+    y: FloatArray
+    X: FloatArray
+    extras: dict[str, FloatArray]
+    index: pd.Index
+    positions: IntArray
+    n_rows: int
+    missing: pd.Series
+    n_dropped: int
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """The left-hand side, what its transforms have learned, and the columns that it uses."""
+
+    expression: Expression
+    states: tuple[State, ...]
+    variables: Mapping[str, Variable]
+
+
+@dataclass(frozen=True, eq=False)
+class Complete:
+    """The rows without missing values."""
+
+    columns: Mapping[str, Column]
+    extras: Mapping[str, Column]
+    positions: IntArray
+    missing: pd.Series
+    n_rows: int
+
+
+def read_rows(
+    table: Table, names: Mapping[str, str], extras: object, missing: str, owner: str, stacklevel: int
+) -> Complete:
+    """Return the used columns on the rows where none of them is missing.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    names : mapping of str to str
+        The columns that are needed, and which term needs each.
+    extras : mapping or None
+        Weights, offset and the like.
+    missing : {"drop", "raise"}
+        What to do with rows that have missing values.
+    owner : str
+        Who is asking, for messages.
+    stacklevel : int
+        Of the warning.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, or none is complete, or missing values are not to be dropped, or a value is
+        infinite.
+    """
+    check_choice(missing, "missing", owner, ("drop", "raise"))
+    wanted = extra_names(extras, owner)
+    if len(table) == 0:
+        raise DataError(f"The data of {owner} have no rows.")
+    columns = {name: table.column(name, needed_by=term) for name, term in names.items()}
+    others = {key: read_extra(key, value, table, owner) for key, value in wanted.items()}
+    counted = dict(columns)
+    for key, column in others.items():
+        # An array given as 'weights' beside a column of that name counts under a name of its own.
+        taken = counted.setdefault(column.name, column) is not column
+        if taken:
+            counted[f"{key}="] = column
+    gone: BoolArray = np.zeros(len(table), dtype=bool)
+    counts: dict[str, int] = {}
+    for name, column in counted.items():
+        if column.missing.any():
+            gone |= column.missing
+            counts[name] = int(column.missing.sum())
+    positions = np.flatnonzero(~gone).astype(np.int64)
+    if counts:
+        _report(counts, int(gone.sum()), len(table), missing, owner, stacklevel + 1)
+        columns = {name: column.take(positions) for name, column in columns.items()}
+        others = {key: column.take(positions) for key, column in others.items()}
+    check_finite((*columns.values(), *others.values()), owner)
+    series = pd.Series(counts, dtype=np.int64, name="missing")
+    return Complete(columns, others, positions, series, len(table))
+
+
+def _report(counts: Mapping[str, int], n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int) -> None:
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    listed = ", ".join(f"{name}: {count}" for name, count in ordered[:10])
+    if len(ordered) > 10:
+        listed += f", ... {len(ordered)} columns in all"
+    what = f"{n_gone} of {n_rows} rows have missing values ({listed})"
+    if n_gone == n_rows:
+        raise DataError(f"In the data of {owner} {what}, so that no row is left.")
+    if missing == "raise":
+        raise DataError(f"In the data of {owner} {what}. missing='drop' leaves those rows out.")
+    text = f"In the data of {owner} {what} and were dropped."
+    warnings.warn(text, MissingDataWarning, stacklevel=stacklevel + 1)
+
+
+def check_finite(columns: Sequence[Column], owner: str) -> None:
+    """Raise :class:`DataError` that names the columns with infinite values."""
+    infinite = list(dict.fromkeys(column.name for column in columns if column.infinite()))
+    if infinite:
+        names = ", ".join(map(repr, infinite[:10]))
+        raise DataError(f"The data of {owner} have infinite values in the column(s) {names}.")
+
+
+def make_variables(columns: Mapping[str, Column], names: Sequence[str]) -> dict[str, Variable]:
+    """Return what must be kept of the columns `names`."""
+    return {name: Variable(name, columns[name].kind, columns[name].categorical) for name in names}
+
+
+def learn_response(
+    expression: Expression, columns: Mapping[str, Column], n_rows: int, functions: Mapping[str, Function], owner: str
+) -> tuple[Response, FloatArray]:
+    """Return what is kept of the response, and its values, shape (n,).
+
+    Raises
+    ------
+    DataError
+        If it is not one numeric or boolean column.
+    """
+    value, states = Evaluator(columns, n_rows, functions, owner).learn(expression)
+    label = expression.label
+    if isinstance(value, Categories):
+        event = pd.unique(value.values).tolist()[-1]
+        raise DataError(
+            f"The response {label!r} of {owner} must be numeric or boolean. Got labels instead; write the event as "
+            f"a comparison, as in I({expression.code} == {event!r})."
+        )
+    if value.shape[1] != 1:
+        raise DataError(f"The response {label!r} of {owner} must be one column. Got {value.shape[1]} instead.")
+    return Response(expression, states, make_variables(columns, expression.variables)), np.array(value[:, 0])
+
+
+def learn_factors(
+    expressions: Sequence[Expression],
+    columns: Mapping[str, Column],
+    n_rows: int,
+    functions: Mapping[str, Function],
+    owner: str,
+) -> tuple[list[Factor], list[FloatArray | IntArray], list[CodingFactor]]:
+    """Compute the factors once, and keep their levels and what their transforms learn.
+
+    Returns
+    -------
+    factors : list of Factor
+        What is kept.
+    values : list of ndarray
+        float64 (n, k) of a numeric factor, int64 (n,) positions of levels of a categorical one.
+    specs : list of CodingFactor
+        What the coding must know.
+    """
+    evaluator = Evaluator(columns, n_rows, functions, owner)
+    factors, values, specs = [], [], []
+    for expression in expressions:
+        value, states = evaluator.learn(expression)
+        label = expression.label
+        if isinstance(value, Categories):
+            levels = used_levels(value, label, owner)
+            values.append(level_codes(value, levels, expression, owner))
+            factors.append(Factor(expression, states, 1, levels))
+            specs.append(CodingFactor(label, 1, levels, value.contrast))
+        else:
+            values.append(value)
+            factors.append(Factor(expression, states, value.shape[1], None))
+            specs.append(CodingFactor(label, value.shape[1]))
+    return factors, values, specs
+
+
+def make_layout(
+    terms: Sequence[tuple[int, ...]],
+    coded: Sequence[tuple[Subterm, ...]],
+    names: Sequence[str],
+    factors: Sequence[Factor],
+    columns: Mapping[str, Column],
+    owner: str,
+) -> Layout:
+    """Put terms, codings and factors together, and check that every name means one thing.
+
+    Raises
+    ------
+    FormulaError
+        If a term has no column, or two terms or two columns have one name.
+    """
+    widths = [sum(width(subterm, factors) for subterm in subterms) for subterms in coded]
+    expressions = [factor.expression for factor in factors]
+    made = make_terms(terms, widths, names, expressions)
+    for term in made:
+        if term.start == term.stop:
+            raise FormulaError(f"The term {term.name!r} of {owner} adds no column to the terms before it.")
+    for what, listed in (("terms", [term.name for term in made]), ("columns", list(names))):
+        if len(set(listed)) < len(listed):
+            twice = next(name for name in listed if listed.count(name) > 1)
+            raise FormulaError(f"The formula of {owner} gives two {what} the name {twice!r}. Rename a column of the data.")
+    used = dict.fromkeys(name for expression in expressions for name in expression.variables)
+    return Layout(
+        terms=made,
+        members=tuple(terms),
+        subterms=tuple(coded),
+        factors=tuple(factors),
+        variables=make_variables(columns, list(used)),
+        column_names=tuple(names),
+    )
+
+
+def needed_columns(response: Expression | None, expressions: Sequence[Expression]) -> dict[str, str]:
+    """Return the columns that a formula uses, and the first factor that needs each."""
+    needed: dict[str, str] = {}
+    for expression in ([response] if response is not None else []) + list(expressions):
+        for name in expression.variables:
+            needed.setdefault(name, expression.label)
+    return needed
+
+
+def check_shadowing(functions: Mapping[str, Function], names: Mapping[str, str], owner: str) -> None:
+    """Raise :class:`ParameterError` if a function has the name of a column that the formula uses."""
+    both = [name for name in functions if name in names]
+    if both:
+        raise ParameterError(
+            f"The 'functions' parameter of {owner} has {', '.join(map(repr, both))}, which the formula uses as a column. "
+            "Give the function another name."
+        )
+
+
+def build_formula(
+    response: Expression,
+    expressions: Sequence[Expression],
+    terms: Sequence[tuple[int, ...]],
+    rows: Complete,
+    index: pd.Index,
+    functions: Mapping[str, Function],
+    owner: str,
+) -> tuple[Response, Layout, DesignData]:
+    """Make the layout of a formula, and compute it on the complete rows."""
+    n_rows = len(rows.positions)
+    kept, y = learn_response(response, rows.columns, n_rows, functions, owner)
+    factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions, owner)
+    order, coded, names = code_terms(terms, specs, owner)
+    layout = make_layout([terms[position] for position in order], coded, names, factors, rows.columns, owner)
+    X = assemble(coded, values, n_rows, names, owner)
+    return kept, layout, make_data(y, X, rows, index)
+
+
+def make_data(y: FloatArray, X: FloatArray, rows: Complete, index: pd.Index) -> DesignData:
+    """Put the computed columns together with what is known of their rows."""
+    return DesignData(
+        y=y,
+        X=X,
+        extras={key: column.values.astype(np.float64) for key, column in rows.extras.items()},
+        index=index if len(rows.positions) == rows.n_rows else index[rows.positions],
+        positions=rows.positions,
+        n_rows=rows.n_rows,
+        missing=rows.missing,
+        n_dropped=rows.n_rows - len(rows.positions),
+    )

@@ -1,0 +1,389 @@
+"""The design: what a formula means, frozen, so that new rows get the columns that the fit had."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.design.algebra import parse_terms
+from pyrjsel.design.arrays import array_frame, build_arrays
+from pyrjsel.design.build import (
+    DesignData,
+    Response,
+    build_formula,
+    check_shadowing,
+    needed_columns,
+    read_rows,
+)
+from pyrjsel.design.extras import extra_names
+from pyrjsel.design.frame import Table, as_frame
+from pyrjsel.design.layout import Layout
+from pyrjsel.design.plain import (
+    VERSION,
+    bad,
+    layout_from_dict,
+    layout_to_dict,
+    response_from_dict,
+    response_to_dict,
+    strings,
+    take,
+)
+from pyrjsel.design.predict import DesignRows, compute_extras, compute_response, compute_rows
+from pyrjsel.design.safety import Expression, check_functions
+from pyrjsel.design.terms import Term
+
+Function = Callable[..., object]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """Terms, columns, levels and learned transforms of a formula; no rows of data.
+
+    Made by :meth:`from_formula` or :meth:`from_arrays`. It can be pickled, and saved as plain data
+    (:meth:`to_dict`); what is read back computes the same columns bit for bit.
+
+    Attributes
+    ----------
+    formula : str
+        The formula as it was given; empty for a design from arrays.
+    layout : Layout
+        How the columns are made.
+    left : Response
+        The left-hand side.
+    functions : mapping of str to callable
+        The user's functions that the formula calls.
+    extra_columns : mapping of str to (str or None)
+        The columns that weights, offset and the like came from; None for one that was an array.
+
+    Notes
+    -----
+    The columns are patsy's: terms without numeric factors come first, then the others by the set of
+    their numeric factors in order of appearance, within each such group main effects before interactions;
+    factors have treatment contrasts (the first level is the reference) unless C() says otherwise, and a
+    factor is coded in full where a margin is left out. Different from patsy: booleans are 0/1 columns of
+    their own name, levels that do not occur in the rows used are left out, and integers are computed with
+    as floats.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pyrjsel.design import Design
+    >>> frame = pd.DataFrame({"y": [1.0, 2.0, 4.0], "race": ["a", "b", "a"], "age": [30, 40, 50]})
+    >>> design, data = Design.from_formula("y ~ race + age", frame)
+    >>> design.column_names
+    ('race[T.b]', 'age')
+    >>> data.X
+    array([[ 0., 30.],
+           [ 1., 40.],
+           [ 0., 50.]])
+    >>> design.transform(pd.DataFrame({"race": ["b"], "age": [31.5]})).X
+    array([[ 1. , 31.5]])
+    """
+
+    formula: str
+    layout: Layout
+    left: Response
+    functions: Mapping[str, Function]
+    extra_columns: Mapping[str, str | None]
+
+    @property
+    def response(self) -> str:
+        """Name of the response, as the formula has it."""
+        return self.left.expression.label
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The J terms, in the order of their columns."""
+        return self.layout.terms
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the D columns, without the intercept."""
+        return self.layout.column_names
+
+    def __repr__(self) -> str:
+        formula = self.formula or "from arrays"
+        return f"<Design {formula!r}: {len(self.terms)} terms, {len(self.column_names)} columns>"
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        extras: Mapping[str, Any] | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Function] | None = None,
+        owner: str = "Design.from_formula",
+        stacklevel: int = 2,
+    ) -> tuple["Design", DesignData]:
+        """Make a design from a formula and a data frame.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ a*b + C(g) + bs(x, df=4)"``. ``.`` stands for all columns of the data that the
+            response and `extras` do not use. The intercept is always included and is not a term.
+        data : DataFrame or mapping of columns
+            The rows. Columns hold numbers, booleans, text or categories, of any dtype of pandas; decimals
+            become floats.
+        extras : mapping of str to (str or array-like, shape (n_rows,)), optional
+            Values that go with the rows, such as ``{"weights": "w"}``: a column of `data`, or one value
+            for each row (a Series is aligned by its index). None values are left out.
+        missing : {"drop", "raise"}
+            What to do with rows where a column that is used has no value.
+        functions : mapping of str to callable, optional
+            More functions for the formula, by name. They get arrays of n rows (float64, bool, or object for
+            text), must give n rows, and must work row by row, or predictions change with the rows beside.
+        owner : str
+            Who is asking, for messages.
+        stacklevel : int
+            Of the warning about missing values: 2 is the caller of this method.
+
+        Returns
+        -------
+        design : Design
+            What is needed for new rows.
+        data : DesignData
+            The response, the columns and the extras on the rows used.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read, has no response or no intercept, or calls what it may not.
+        UnknownNameError
+            If a name is not a column.
+        DataError
+            If the data have no complete row, infinite values, a factor of one level, or columns that are
+            neither numbers nor labels; or missing values under ``missing="raise"``.
+        ParameterError
+            If another parameter has a value that it must not have.
+
+        Warns
+        -----
+        MissingDataWarning
+            If rows were dropped; it counts them by column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from pyrjsel.design import Design
+        >>> frame = pd.DataFrame({"y": [0, 1, 1], "a": [1.0, 2.0, 4.0], "n": [10, 20, 30]})
+        >>> design, data = Design.from_formula("y ~ .", frame, extras={"weights": "n"})
+        >>> [term.name for term in design.terms], data.extras["weights"]
+        (['a'], array([10., 20., 30.]))
+        """
+        own = check_functions(functions, owner)
+        frame = as_frame(data, owner)
+        table = Table(frame, owner)
+        aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
+
+        def others(response: Expression) -> list[str]:
+            left_out = aside.union(response.variables)
+            names = [name for name in table.names if name not in left_out]
+            table.check_unique(names)
+            return names
+
+        parsed = parse_terms(formula, others, tuple(own), owner)
+        needed = needed_columns(parsed.response, parsed.factors)
+        check_shadowing(own, needed, owner)
+        rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
+        left, layout, made = build_formula(
+            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner
+        )
+        called = _called(left, layout)
+        design = cls(formula, layout, left, {name: own[name] for name in called}, _extra_columns(extras, owner))
+        return design, made
+
+    @classmethod
+    def from_arrays(
+        cls,
+        endog: Any,
+        exog: Any,
+        *,
+        extras: Mapping[str, Any] | None = None,
+        missing: str = "drop",
+        owner: str = "Design.from_arrays",
+        stacklevel: int = 2,
+    ) -> tuple["Design", DesignData]:
+        """Make a design with one term for each column of a matrix or data frame.
+
+        Parameters
+        ----------
+        endog : array-like, shape (n_rows,)
+            The response. A Series gives it its name; without one it is ``"y"``.
+        exog : DataFrame or array-like, shape (n_rows, p)
+            The columns, in whose order the terms come; those of an array are named x1, x2, ... Columns of
+            text and categories become factors with treatment contrasts. No constant column: the intercept
+            is always included.
+        extras, missing, owner, stacklevel
+            As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then no term.
+
+        Returns
+        -------
+        design : Design
+            What is needed for new rows.
+        data : DesignData
+            The response, the columns and the extras on the rows used.
+
+        Raises
+        ------
+        DataError
+            If the shapes or indexes do not match, a column is constant one, or the data cannot be used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from pyrjsel.design import Design
+        >>> design, data = Design.from_arrays([1.0, 2.0, 4.0], np.arange(6.0).reshape(3, 2))
+        >>> design.column_names, data.X.shape
+        (('x1', 'x2'), (3, 2))
+        """
+        left, layout, made = build_arrays(endog, exog, extras, missing, owner, stacklevel + 1)
+        return cls("", layout, left, {}, _extra_columns(extras, owner)), made
+
+    def transform(
+        self, new: Any, *, extras: Mapping[str, Any] | None = None, owner: str = "Design.transform"
+    ) -> DesignRows:
+        """Compute the columns for new rows.
+
+        Parameters
+        ----------
+        new : DataFrame or mapping of columns
+            The rows, with the columns that the terms use; others are ignored. For a design from arrays
+            also a matrix with the same columns.
+        extras : mapping of str to (str, array-like or None), optional
+            Weights, offset and the like of the new rows. Those that were columns in the fit are taken from
+            `new` unless they are given here (None: not wanted); those that were arrays are None unless
+            given.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        DesignRows
+            In the order and with the index of `new`; rows with a missing input are NaN throughout.
+
+        Raises
+        ------
+        UnknownNameError
+            If a column is missing.
+        DataError
+            If a level was not seen in the fit, a column holds another kind of values, or one is infinite.
+        """
+        table = self._table(new, owner)
+        X = compute_rows(self.layout, table, self.functions, owner)
+        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table, owner))
+
+    def response_of(self, new: Any, *, owner: str = "Design.response_of") -> FloatArray:
+        """Compute the response for rows that have it.
+
+        Parameters
+        ----------
+        new : DataFrame or mapping of columns
+            The rows, with the columns that the response uses.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            float64; NaN where an input is missing.
+
+        Raises
+        ------
+        UnknownNameError
+            If a column is missing.
+        DataError
+            If a column holds another kind of values than in the fit, or one is infinite.
+        """
+        return compute_response(self.left, Table(as_frame(new, owner, "new"), owner), self.functions, owner)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as plain data: str, int, float, bool, None, lists, dicts and float64 arrays.
+
+        The user's functions are recorded by name alone.
+        """
+        return {
+            "version": VERSION,
+            "formula": self.formula,
+            "response": response_to_dict(self.left),
+            **layout_to_dict(self.layout),
+            "functions": list(self.functions),
+            "extras": dict(self.extra_columns),
+        }
+
+    @classmethod
+    def from_dict(
+        cls,
+        state: Mapping[str, Any],
+        functions: Mapping[str, Function] | None = None,
+        *,
+        owner: str = "Design.from_dict",
+    ) -> "Design":
+        """Return the design that :meth:`to_dict` described. No code in `state` is run.
+
+        Parameters
+        ----------
+        state : mapping
+            Plain data.
+        functions : mapping of str to callable, optional
+            The user's functions that the formula calls.
+        owner : str
+            Who is asking, for messages.
+
+        Raises
+        ------
+        DataError
+            If `state` is not the plain data of a design.
+        FormulaError
+            If it has code that a formula may not have.
+        ParameterError
+            If a function is needed and not given.
+        """
+        version = take(state, "version", int, owner)
+        if version != VERSION:
+            raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
+        own = check_functions(functions, owner)
+        names = strings(state, "functions", owner)
+        lacking = [name for name in names if name not in own]
+        if lacking:
+            must = f"a mapping with the functions that the formula calls, {', '.join(map(repr, lacking))} among them"
+            raise bad_value("functions", owner, must, functions)
+        layout = layout_from_dict(state, tuple(names), owner)
+        left = response_from_dict(take(state, "response", Mapping, owner), tuple(names), owner)
+        extras = take(state, "extras", Mapping, owner)
+        if not all(isinstance(key, str) and isinstance(item, (str, type(None))) for key, item in extras.items()):
+            raise bad(owner, "'extras' must map names to names or None")
+        if set(_called(left, layout)) != set(names):
+            raise bad(owner, "'functions' are not those that its formula calls")
+        formula = take(state, "formula", str, owner)
+        return cls(formula, layout, left, {name: own[name] for name in names}, dict(extras))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.to_dict(), dict(self.functions))
+
+    def _table(self, new: Any, owner: str) -> Table:
+        if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
+            if isinstance(new, pd.Series):
+                raise DataError(f"The 'new' data of {owner} must be a DataFrame or a matrix. Got a Series instead.")
+            return Table(array_frame(new, list(self.layout.variables), owner, "new"), owner)
+        return Table(as_frame(new, owner, "new"), owner)
+
+
+def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:
+    return Design.from_dict(state, functions)
+
+
+def _called(left: Response, layout: Layout) -> list[str]:
+    expressions = [left.expression, *(factor.expression for factor in layout.factors)]
+    return list(dict.fromkeys(name for expression in expressions for name in expression.functions))
+
+
+def _extra_columns(extras: object, owner: str) -> dict[str, str | None]:
+    given = extra_names(extras, owner)
+    return {key: value if isinstance(value, str) else None for key, value in given.items()}

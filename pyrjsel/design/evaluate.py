@@ -1,0 +1,419 @@
+"""Computes a factor of a formula by walking its checked tree.
+
+Names in value position are columns and nothing else; names in call position are the allowed functions
+and nothing else. So there is no path from a formula to a module, an attribute or a builtin.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import show
+from pyrjsel.design.frame import Column, Level, plain_level
+from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
+from pyrjsel.design.transforms import State, apply_transform, learn_transform
+
+Function = Callable[..., object]
+_T = TypeVar("_T")
+
+_OPERATORS: dict[type[ast.operator], Function] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: np.logical_and,
+    ast.BitOr: np.logical_or,
+    ast.BitXor: np.logical_xor,
+}
+_LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_COMPARISONS: dict[type[ast.cmpop], Function] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A contrast as the formula names it: one of patsy's by name, or a matrix given row by row."""
+
+    name: str | None
+    args: tuple[object, ...] = ()
+    named: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A factor in the statistical sense: labels, and perhaps their order and contrast.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        Object array, or float64 where every label is a number.
+    levels : tuple or None
+        The order of the levels, where something gives one; else they are sorted.
+    contrast : Contrast or None
+        The contrast asked for in C().
+    """
+
+    values: np.ndarray
+    levels: tuple[Level, ...] | None = None
+    contrast: Contrast | None = None
+
+
+class Evaluator:
+    """Computes factors on the rows of some columns.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+        Columns of n rows each, none of them missing.
+    n_rows : int
+        n.
+    functions : mapping of str to callable
+        The user's functions.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Column], n_rows: int, functions: Mapping[str, Function], owner: str
+    ) -> None:
+        self._columns = columns
+        self._n_rows = n_rows
+        self._functions = functions
+        self._owner = owner
+        self._expression: Expression
+        self._states: list[State | None] = []
+        self._slots: dict[int, int] = {}
+        self._learning = False
+
+    def learn(self, expression: Expression) -> tuple[FloatArray | Categories, tuple[State, ...]]:
+        """Return the factor's value, and what its stateful transforms have learned, outer ones first."""
+        calls = self._prepare(expression)
+        self._states, self._learning = [None] * len(calls), True
+        value = self._finish(self._value(expression.tree))
+        return value, tuple(state for state in self._states if state is not None)
+
+    def apply(self, expression: Expression, states: tuple[State, ...]) -> FloatArray | Categories:
+        """Return the factor's value with transforms that have learned before."""
+        calls = self._prepare(expression)
+        if len(calls) != len(states):
+            raise DataError(f"{self._owner} has {len(states)} states for the term {expression.label!r}.")
+        self._states, self._learning = list(states), False
+        return self._finish(self._value(expression.tree))
+
+    def _prepare(self, expression: Expression) -> list[ast.Call]:
+        self._expression = expression
+        calls = [] if isinstance(expression.tree, ast.Name) else stateful_calls(expression.tree)
+        self._slots = {id(call): slot for slot, call in enumerate(calls)}
+        return calls
+
+    # -- nodes
+
+    def _value(self, node: ast.expr) -> object:
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self._column(node.id)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, ast.BinOp):
+            return self._binary(node)
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.Compare):
+            return self._compare(node)
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return [self._value(item) for item in node.elts]
+        raise self._refusal(f"has a {type(node).__name__}")
+
+    def _column(self, name: str) -> object:
+        column = self._columns[name]
+        if not column.numeric:
+            return Categories(column.values, column.levels)
+        view = column.values.view()
+        view.flags.writeable = False  # a function of the user's must not change the data
+        return view
+
+    def _call(self, node: ast.Call) -> object:
+        if isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            args = [self._value(item) for item in node.args]
+            if name == "where":
+                args = [self._truth(args[0]), *args[1:]]
+            args = [self._number(item, f"np.{name}()", text=True) for item in args]
+            return self._guarded(f"np.{name}", lambda: ARRAY_FUNCTIONS[name].function(*args))
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        if name == "I":
+            return self._value(node.args[0])
+        if name == "C":
+            return self._categorical(node)
+        args = [self._value(item) for item in node.args]
+        named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
+        if name in STATEFUL:
+            return self._stateful(node, name, args, named)
+        args = [item.values if isinstance(item, Categories) else item for item in args]
+        named = {
+            key: item.values if isinstance(item, Categories) else item for key, item in named.items()
+        }
+        return self._shaped(self._functions[name](*args, **named), f"{name}()")
+
+    def _stateful(self, node: ast.Call, name: str, args: list[object], named: dict[str, object]) -> object:
+        args = [self._number(item, f"{name}()", text=True) for item in args]
+        if not any(isinstance(item, np.ndarray) for item in (*args, *named.values())):
+            raise self._refusal(f"gives {name}() no column")
+        slot = self._slots[id(node)]
+        if self._learning:
+            self._states[slot] = self._guarded(name, lambda: learn_transform(name, args, named))
+        state = self._states[slot]
+        assert state is not None
+        return self._guarded(name, lambda: apply_transform(name, state, args, named))
+
+    def _categorical(self, node: ast.Call) -> Categories:
+        value = self._value(node.args[0])
+        named = {item.arg: item.value for item in node.keywords}
+        contrast = node.args[1] if len(node.args) > 1 else named.get("contrast")
+        levels = node.args[2] if len(node.args) > 2 else named.get("levels")
+        if not isinstance(value, Categories):
+            array = self._shaped(value, "C()")
+            if array.ndim != 1:
+                raise self._refusal("gives C() more than one column")
+            value = Categories(self._labels(array, node.args[0]))
+        if levels is not None:
+            written = ast.literal_eval(levels)
+            if not isinstance(written, (list, tuple)) or len(set(map(str, written))) != len(written):
+                raise self._refusal("has levels= that are not a list of distinct numbers or strings")
+            value = replace(value, levels=tuple(plain_level(item) for item in written))
+        if contrast is not None:
+            value = replace(value, contrast=_read_contrast(contrast))
+        return value
+
+    def _labels(self, array: np.ndarray, node: ast.expr) -> np.ndarray:
+        """Return numbers as labels: integers where the columns hold integers, so that 2 is not shown as 2.0."""
+        if array.dtype.kind in "fiu":
+            names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
+            kinds = {self._columns[name].kind for name in names if name in self._columns}
+            if kinds <= {"integer", "boolean"} and np.array_equal(array, np.floor(array)):
+                return array.astype(np.int64)
+        return array
+
+    def _binary(self, node: ast.BinOp) -> object:
+        left, right = self._value(node.left), self._value(node.right)
+        if isinstance(node.op, _LOGIC):
+            sides = [self._truth(left), self._truth(right)]
+        else:
+            sides = [self._number(left, "arithmetic"), self._number(right, "arithmetic")]
+        self._check_shapes(sides)
+        whole = all(isinstance(side, int) for side in sides)
+        if not any(isinstance(side, np.ndarray) for side in sides):
+            sides = [float(side) for side in sides]  # type: ignore[arg-type]  # 9**9**9 overflows at once
+        result = self._guarded("arithmetic", lambda: _OPERATORS[type(node.op)](*sides))
+        if whole and isinstance(result, float) and result.is_integer() and abs(result) <= MAX_INTEGER:
+            return int(result)
+        return result
+
+    def _unary(self, node: ast.UnaryOp) -> object:
+        value = self._value(node.operand)
+        if isinstance(node.op, ast.Invert):
+            return np.logical_not(self._truth(value))
+        number = self._number(value, "arithmetic")
+        return -number if isinstance(node.op, ast.USub) else number  # type: ignore[operator]
+
+    def _compare(self, node: ast.Compare) -> object:
+        sides = [self._value(item) for item in (node.left, *node.comparators)]
+        parts = [
+            self._compare_two(op, sides[i], sides[i + 1]) for i, op in enumerate(node.ops)
+        ]
+        result = parts[0]
+        for part in parts[1:]:  # a < x < b holds where both halves hold
+            result = np.logical_and(result, part)
+        return result
+
+    def _compare_two(self, op: ast.cmpop, left: object, right: object) -> object:
+        function = _COMPARISONS[type(op)]
+        if isinstance(left, Categories) or isinstance(right, Categories):
+            if not isinstance(op, (ast.Eq, ast.NotEq)):
+                raise self._refusal("orders the values of a column that is not numeric")
+            if self._learning:
+                self._check_label(left, right)
+            sides = [side.values if isinstance(side, Categories) else side for side in (left, right)]
+            if not all(isinstance(side, (np.ndarray, str, bool, int, float)) for side in sides):
+                raise self._refusal("compares a column with something that is no single value")
+            return np.asarray(function(*sides), dtype=bool)
+        sides = [self._number(side, "a comparison") for side in (left, right)]
+        self._check_shapes(sides)
+        return function(*sides)
+
+    def _check_label(self, left: object, right: object) -> None:
+        column, label = (left, right) if isinstance(left, Categories) else (right, left)
+        if isinstance(column, Categories) and isinstance(label, (str, bool, int, float)):
+            known = pd.unique(column.values)
+            if label not in known.tolist():
+                raise DataError(
+                    f"{self._owner} found no row of the data where {self._expression.label!r} compares equal: "
+                    f"{label!r} is none of the values {_listed(known.tolist())}."
+                )
+
+    # -- checks
+
+    def _number(self, value: object, where: str, text: bool = False) -> object:
+        """Return a value that can be computed with; truth values of rows become 0 and 1."""
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind in "fiub":
+                # numpy's sum of two booleans is a boolean, and their difference an error.
+                return value.astype(np.float64, copy=False)
+            if text:
+                return value
+        elif isinstance(value, (np.generic, int, float)):
+            return value
+        elif text and isinstance(value, (str, list)) or value is None:
+            return value
+        if isinstance(value, Categories):
+            raise DataError(
+                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or categories stands "
+                f"in {where}. Compare it, as in I(x == 'a'), or make it numeric in the data."
+            )
+        raise self._refusal(f"has {show(value)} in {where}")
+
+    def _truth(self, value: object) -> object:
+        if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
+            return value
+        raise self._refusal(
+            "uses &, |, ^ or ~ on what is not true or false (a power is written **, inside I())"
+        )
+
+    def _check_shapes(self, sides: list[object]) -> None:
+        shapes = {side.shape for side in sides if isinstance(side, np.ndarray) and side.ndim}
+        if len(shapes) > 1:
+            # numpy would broadcast (n,) against (n, n) without a word.
+            raise self._refusal(f"combines arrays of shapes {' and '.join(map(str, sorted(shapes)))}")
+
+    def _shaped(self, value: object, where: str) -> np.ndarray:
+        array = np.asarray(value)
+        if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:
+            raise self._refusal(f"gives {where} shape {array.shape} where {self._n_rows} rows are needed")
+        return array
+
+    def _finish(self, value: object) -> FloatArray | Categories:
+        """Return the value of a whole factor as float64 (n, k) or as labels, or raise."""
+        if not isinstance(value, Categories):
+            array = self._shaped(value, "a value of")
+            if array.dtype.kind in "OSUT":
+                flat = pd.Series(array) if array.ndim == 1 else None
+                if flat is None or flat.isna().any():
+                    raise DataError(
+                        f"{self._owner} computed {self._expression.label!r}, which must be numbers or complete text."
+                    )
+                inferred = pd.api.types.infer_dtype(flat, skipna=True)
+                if inferred == "string":
+                    value = Categories(flat.to_numpy(dtype=object))
+                elif inferred not in ("integer", "floating", "mixed-integer-float", "boolean", "decimal"):
+                    raise DataError(f"{self._owner} computed {self._expression.label!r} of mixed kind: {inferred}.")
+            elif array.dtype.kind not in "fiub":
+                raise DataError(
+                    f"{self._owner} computed {self._expression.label!r} of dtype {array.dtype}, which must be numbers."
+                )
+        if isinstance(value, Categories):
+            if value.values.dtype.kind == "f":
+                self._check_finite(value.values[:, None])
+            return value
+        numbers = array.astype(np.float64, copy=False)
+        numbers = numbers[:, None] if numbers.ndim == 1 else numbers
+        self._check_finite(numbers)
+        return numbers
+
+    def _check_finite(self, numbers: FloatArray) -> None:
+        bad = ~np.isfinite(numbers).all(axis=1)
+        if bad.any():
+            what = "NaN" if np.isnan(numbers).any() else "infinite values"
+            raise DataError(
+                f"{self._owner} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} of "
+                f"{self._n_rows} rows where no value is missing. Check its arguments, or compute it in the data."
+            )
+
+    def _guarded(self, what: str, compute: Callable[[], _T]) -> _T:
+        try:
+            # NaN and infinity are looked for in the result, where the message can name the term.
+            with np.errstate(all="ignore"):
+                return compute()
+        except (TypeError, ValueError, ArithmeticError, NotImplementedError, IndexError, AssertionError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise FormulaError(
+                f"{self._owner} cannot compute {self._expression.label!r}: {what} says {error}."
+            ) from error
+
+    def _refusal(self, reason: str) -> FormulaError:
+        return FormulaError(f"The formula of {self._owner} {reason}, in {show(self._expression.label)}.")
+
+
+def _read_contrast(node: ast.expr) -> Contrast | None:
+    if isinstance(node, ast.Name):
+        return Contrast(node.id)
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        args = tuple(ast.literal_eval(item) for item in node.args)
+        named = tuple((item.arg, ast.literal_eval(item.value)) for item in node.keywords if item.arg)
+        return Contrast(node.func.id, args, named)
+    rows = ast.literal_eval(node)
+    return None if rows is None else Contrast(None, (rows,))
+
+
+def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
+    """Return the levels of a factor that occur, in the order of its levels or sorted.
+
+    Raises
+    ------
+    DataError
+        If fewer than two occur, or if a value is not among the levels written in C().
+    """
+    found = pd.unique(value.values).tolist()
+    if value.levels is None:
+        levels = tuple(sorted(plain_level(item) for item in found))
+    else:
+        strange = [item for item in found if item not in value.levels]
+        if strange:
+            raise DataError(f"{owner} found values of {label!r} that its levels do not have: {_listed(strange)}.")
+        present = set(found)
+        levels = tuple(item for item in value.levels if item in present)
+    if len(levels) < 2:
+        raise DataError(
+            f"The factor {label!r} of {owner} must have at least two levels in the rows used. Got {_listed(levels)} alone."
+        )
+    return levels
+
+
+def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
+    """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
+    if value.values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
+        codes = pd.Index(np.asarray(levels, dtype=np.float64)).get_indexer(value.values.astype(np.float64))
+    else:
+        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(value.values, dtype=object))
+    if (codes < 0).any():
+        unseen = pd.unique(value.values[codes < 0]).tolist()
+        raise DataError(
+            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the term "
+            f"{expression.label!r}: {_listed(unseen)}. Known from the fit: {_listed(levels)}."
+        )
+    return codes.astype(np.int64)
+
+
+def _listed(items: object, limit: int = 8) -> str:
+    values = list(items)  # type: ignore[call-overload]
+    text = ", ".join(show(item, 40) for item in values[:limit])
+    return f"{text}, ... ({len(values)} in all)" if len(values) > limit else text

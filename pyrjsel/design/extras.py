@@ -1,0 +1,87 @@
+"""Weights, offsets and other values, one a row, that go with a design."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._validate import bad_value
+from pyrjsel.design.frame import Column, Table, read_array, read_column
+
+
+def extra_names(extras: object, owner: str) -> dict[str, object]:
+    """Return the extras that are not None, or raise :class:`ParameterError`."""
+    if extras is None:
+        return {}
+    if not isinstance(extras, Mapping) or not all(isinstance(key, str) for key in extras):
+        raise bad_value("extras", owner, "a mapping of names to columns or arrays", extras)
+    return {key: value for key, value in extras.items() if value is not None}
+
+
+def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
+    """Return an extra as a numeric column of as many rows as the data.
+
+    Parameters
+    ----------
+    key : str
+        Its name, such as ``"weights"``.
+    value : str, Series or array-like, shape (n,)
+        A column of the data, or one value for each row. A Series is aligned by its index.
+    table : Table
+        The data, n rows.
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    Column
+        Named by the column of the data, or by `key` for an array.
+
+    Raises
+    ------
+    UnknownNameError
+        If a str is not a column.
+    DataError
+        If it is not numeric, or does not have one value for each row.
+    """
+    if isinstance(value, str):
+        if value not in table:
+            table.column(value, needed_by=key)
+        column = table.column(value)
+    elif isinstance(value, pd.Series):
+        column = read_column(_aligned(key, value, table, owner), key, owner)
+    else:
+        column = _read_array(key, value, owner)
+    if len(column.values) != len(table):
+        raise DataError(
+            f"The {key!r} parameter of {owner} must have one value for each of the {len(table)} rows. "
+            f"Got {len(column.values)} instead."
+        )
+    if not column.numeric and not column.empty:
+        raise DataError(f"The {key!r} parameter of {owner} must be numeric. Got {column.kind} values instead.")
+    return column
+
+
+def _read_array(key: str, value: object, owner: str) -> Column:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise DataError(f"The {key!r} parameter of {owner} must be one-dimensional: {error}.") from error
+    if array.ndim != 1:
+        raise DataError(
+            f"The {key!r} parameter of {owner} must be the name of a column or one-dimensional. "
+            f"Got shape {array.shape} instead."
+        )
+    return read_array(array, key, owner)
+
+
+def _aligned(key: str, value: pd.Series, table: Table, owner: str) -> pd.Series:
+    if len(value) != len(table) or value.index.equals(table.index):
+        return value  # a wrong length has its own message
+    if value.index.is_unique and table.index.is_unique and table.index.isin(value.index).all():
+        return value.loc[table.index]
+    raise DataError(
+        f"The {key!r} parameter of {owner} is a Series whose index does not match that of the data. "
+        "Give it the same index, or pass .to_numpy() if its order is that of the rows."
+    )

@@ -1,0 +1,223 @@
+"""The one place that knows patsy: its parser, its coding of factors, and its splines.
+
+patsy sees names, numbers of columns, levels and contrasts; of the data only what a spline learns from.
+"""
+
+import re
+import tokenize
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import patsy
+from patsy.parse_formula import parse_formula
+
+from pyrjsel._errors import FormulaError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import show
+
+# What each spline of patsy has learned, without the leading underscore of its attribute there.
+SPLINE_STATE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "bs": ("degree", "knots"),
+        "cr": ("knots", "constraints"),
+        "cc": ("knots", "constraints"),
+        "te": ("constraints",),
+    }
+)
+_ATTRIBUTES = {"degree": "_degree", "knots": "_all_knots", "constraints": "_constraints"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a parsed formula: an operator with its arguments, or a piece of code.
+
+    Attributes
+    ----------
+    kind : str
+        ``"~"``, ``"+"``, ``"-"``, ``"*"``, ``"/"``, ``":"``, ``"**"``, or ``"code"``.
+    args : tuple
+        patsy's nodes below; read with :func:`read_node`.
+    code : str
+        The source, for ``"code"``.
+    """
+
+    kind: str
+    args: tuple[Any, ...]
+    code: str
+
+
+@dataclass(frozen=True, eq=False)
+class CodingFactor:
+    """What the coding of a formula must know of a factor."""
+
+    label: str
+    n_columns: int = 1
+    levels: tuple[object, ...] | None = None
+    contrast: object = None
+
+
+@dataclass(frozen=True, eq=False)
+class Subterm:
+    """A block of columns of a term: the products of its factors' columns, the first factor's fastest.
+
+    Attributes
+    ----------
+    factors : tuple of int
+        Positions of its factors.
+    contrasts : tuple of (ndarray, shape (levels, columns), or None)
+        How each categorical factor is coded; None for a numeric one.
+    """
+
+    factors: tuple[int, ...]
+    contrasts: tuple[FloatArray | None, ...]
+
+
+def parse(text: str, owner: str) -> Node:
+    """Return the root of a parsed formula, or raise :class:`FormulaError`."""
+    try:
+        return read_node(parse_formula(re.sub(r"[\r\n\f\v]+", " ", text)))
+    except (
+        patsy.PatsyError,
+        AssertionError,
+        IndexError,
+        KeyError,
+        RecursionError,
+        SyntaxError,
+        ValueError,
+        tokenize.TokenError,
+    ) as error:
+        # The second line of patsy's message repeats the formula.
+        reason = str(error).split("\n")[0] or "bad syntax"
+        raise FormulaError(f"The formula {show(text)} of {owner} cannot be read: {reason}.") from error
+
+
+def read_node(node: Any) -> Node:
+    """Return a node of patsy's as a :class:`Node`."""
+    if node.type in ("PYTHON_EXPR", "ZERO", "ONE", "NUMBER"):
+        return Node("code", (), str(node.token.extra))
+    return Node(str(node.type), tuple(node.args), "")
+
+
+class _Factor:
+    """A factor in patsy's protocol that gives its shape and no data."""
+
+    origin = None
+
+    def __init__(self, position: int, spec: CodingFactor, owner: str) -> None:
+        self.position = position
+        self._spec = spec
+        if spec.levels is None:
+            self._value: Any = np.zeros((1, spec.n_columns))
+        else:
+            self._value = patsy.builtins.C([], _patsy_contrast(spec, owner), spec.levels)
+
+    def name(self) -> str:
+        return self._spec.label
+
+    def memorize_passes_needed(self, state: object, env: object) -> int:
+        return 0
+
+    def eval(self, state: object, data: object) -> Any:
+        return self._value
+
+
+def code_terms(
+    terms: Sequence[tuple[int, ...]], factors: Sequence[CodingFactor], owner: str
+) -> tuple[list[int], list[tuple[Subterm, ...]], list[str]]:
+    """Code the factors of a formula with an intercept so that no column is redundant.
+
+    Parameters
+    ----------
+    terms : sequence of tuples of int
+        The factors of each term, by position; without the intercept.
+    factors : sequence of CodingFactor
+        The factors.
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    order : list of int
+        patsy's order of the terms: those without numeric factors first, then by the set of their numeric
+        factors in order of appearance; within each such group by number of factors.
+    subterms : list of tuples of Subterm
+        Of each term, in that order.
+    columns : list of str
+        Names of the columns, in that order, without the intercept.
+
+    Raises
+    ------
+    FormulaError
+        If a contrast does not fit its levels, or two columns have one name.
+    """
+    made = [_Factor(position, spec, owner) for position, spec in enumerate(factors)]
+    patsy_terms = [patsy.Term([made[position] for position in term]) for term in terms]
+    where = {id(term): position for position, term in enumerate(patsy_terms)}
+    try:
+        info = patsy.design_matrix_builders(
+            [[patsy.INTERCEPT, *patsy_terms]], lambda: iter([{}]), patsy.EvalEnvironment([])
+        )[0]
+    except (patsy.PatsyError, ValueError, TypeError, IndexError, AttributeError) as error:
+        raise FormulaError(f"The formula of {owner} cannot be coded: {error}.") from error
+    order, coded = [], []
+    for term, pieces in info.term_codings.items():
+        if not term.factors:
+            continue
+        order.append(where[id(term)])
+        coded.append(tuple(_subterm(piece) for piece in pieces))
+    return order, coded, [str(name) for name in info.column_names[1:]]
+
+
+def _subterm(piece: Any) -> Subterm:
+    contrasts = [
+        np.array(piece.contrast_matrices[factor].matrix, dtype=np.float64)
+        if factor in piece.contrast_matrices
+        else None
+        for factor in piece.factors
+    ]
+    return Subterm(tuple(factor.position for factor in piece.factors), tuple(contrasts))
+
+
+def _patsy_contrast(spec: CodingFactor, owner: str) -> Any:
+    contrast: Any = spec.contrast
+    if contrast is None:
+        return None
+    try:
+        if contrast.name is None:
+            rows = np.array(contrast.args[0], dtype=np.float64)
+            if rows.ndim != 2 or len(rows) != len(spec.levels or ()):
+                raise ValueError(f"its matrix of shape {rows.shape} needs one row for each of the levels {spec.levels}")
+            return rows
+        return getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
+    except (patsy.PatsyError, ValueError, TypeError) as error:
+        raise FormulaError(f"The contrast of {spec.label!r} of {owner} is not possible: {error}.") from error
+
+
+def learn_spline(name: str, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+    """Return what patsy's spline `name` learns from its arguments, as plain arrays and numbers."""
+    spline = getattr(patsy, name).__patsy_stateful_transform__()
+    spline.memorize_chunk(*args, **named)
+    spline.memorize_finish()
+    state: dict[str, object] = {}
+    for key in SPLINE_STATE[name]:
+        value = getattr(spline, _ATTRIBUTES[key])
+        if key == "degree":
+            state[key] = int(value)
+        else:
+            state[key] = None if value is None else np.array(value, dtype=np.float64)
+    return state
+
+
+def apply_spline(
+    name: str, state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]
+) -> FloatArray:
+    """Return the columns of patsy's spline `name` for the arguments under a state learned before."""
+    spline = getattr(patsy, name).__patsy_stateful_transform__()
+    for key in SPLINE_STATE[name]:
+        value = state[key]
+        # patsy sorts the knots in place; a saved state stays as it is.
+        setattr(spline, _ATTRIBUTES[key], value.copy() if isinstance(value, np.ndarray) else value)
+    return np.asarray(spline.transform(*args, **named), dtype=np.float64)

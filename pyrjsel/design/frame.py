@@ -1,0 +1,295 @@
+"""Columns of a data frame as plain arrays, with what is missing kept apart.
+
+pandas has many ways to say number, text and missing (numpy, nullable, pyarrow-backed, object,
+categorical). Here each column becomes one of four kinds with a float64, bool or object array and a mask.
+Objects of :class:`decimal.Decimal` become float64.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from pyrjsel._errors import DataError, UnknownNameError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import show, unknown_name
+from pyrjsel.design.safety import MAX_INTEGER
+
+Kind = Literal["real", "integer", "boolean", "text"]
+Level = str | int | float | bool
+
+_OBJECT_KINDS: dict[str, Kind | Literal["empty"]] = {
+    "string": "text",
+    "boolean": "boolean",
+    "integer": "integer",
+    "floating": "real",
+    "mixed-integer-float": "real",
+    "decimal": "real",
+    "empty": "empty",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column as plain arrays.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"real", "integer", "boolean", "text"}
+        What its values (of a categorical: its categories) are.
+    values : ndarray, shape (n,)
+        float64 for numbers, bool for booleans, object for text and categoricals. Where `missing` is
+        true the value means nothing.
+    missing : ndarray of bool, shape (n,)
+        Where the column has no value.
+    levels : tuple or None
+        The categories of a categorical, in order, whether they occur or not; None for other columns.
+    empty : bool
+        Whether there is no value at all, so that `kind` is a guess.
+    """
+
+    name: str
+    kind: Kind
+    values: np.ndarray
+    missing: BoolArray
+    levels: tuple[Level, ...] | None = None
+    empty: bool = False
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the column is a pandas categorical."""
+        return self.levels is not None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column can be computed with: numbers and booleans that are not categories."""
+        return self.kind != "text" and self.levels is None
+
+    def take(self, positions: IntArray) -> "Column":
+        """Return the rows at `positions`."""
+        rows = (self.values[positions], self.missing[positions])
+        return Column(self.name, self.kind, *rows, self.levels, self.empty)
+
+    def infinite(self) -> bool:
+        """Whether a value that is not missing is infinite."""
+        if self.values.dtype != np.float64 or np.isfinite(self.values).all():
+            return False
+        return bool(np.isinf(self.values[~self.missing]).any())
+
+
+class Table:
+    """The columns of a data frame by name, read when asked for and then kept.
+
+    Parameters
+    ----------
+    data : DataFrame
+        n rows.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    def __init__(self, data: pd.DataFrame, owner: str) -> None:
+        self._data = data
+        self._owner = owner
+        self._columns: dict[str, Column] = {}
+        self._positions: dict[str, int] = {}
+        self._doubled: set[str] = set()
+        self.names: list[str] = []
+        for position, label in enumerate(data.columns):
+            name = label if isinstance(label, str) else str(label)
+            self.names.append(name)
+            if self._positions.setdefault(name, position) != position:
+                self._doubled.add(name)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def index(self) -> pd.Index:
+        """The index of the rows."""
+        return self._data.index
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._positions
+
+    def column(self, name: str, needed_by: str | None = None) -> Column:
+        """Return a column, or raise an error that names it and what needs it."""
+        if name not in self._columns:
+            if name not in self._positions:
+                error = unknown_name(name, "the column", self._owner, self.names)
+                if needed_by is not None:
+                    raise UnknownNameError(f"{error} The term {needed_by!r} needs it.")
+                raise error
+            self.check_unique((name,))
+            series = self._data.iloc[:, self._positions[name]]
+            self._columns[name] = read_column(series, name, self._owner)
+        return self._columns[name]
+
+    def check_unique(self, names: Iterable[str]) -> None:
+        """Raise :class:`DataError` if one of `names` stands for more than one column."""
+        doubled = [name for name in dict.fromkeys(names) if name in self._doubled]
+        if doubled:
+            raise DataError(
+                f"The data of {self._owner} have more than one column named {', '.join(map(repr, doubled))} "
+                "(names that are not strings count as their text)."
+            )
+
+
+def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
+    """Return `data`, a DataFrame or a mapping of columns, as a DataFrame."""
+    if isinstance(data, pd.DataFrame):
+        return data
+    if isinstance(data, Mapping):
+        try:
+            return pd.DataFrame(dict(data))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"The {name!r} of {owner} do not make a data frame: {error}.") from error
+    raise DataError(
+        f"The {name!r} of {owner} must be a pandas DataFrame or a mapping of columns. "
+        f"Got {type(data).__name__} instead."
+    )
+
+
+def read_column(series: pd.Series, name: str, owner: str) -> Column:
+    """Return a column of a data frame as plain arrays.
+
+    Parameters
+    ----------
+    series : Series, shape (n,)
+        The column.
+    name : str
+        Its name, for messages.
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    Column
+
+    Raises
+    ------
+    DataError
+        If the column holds dates, complex numbers, objects, a mixture, or integers beyond 2**53.
+    """
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _read_categorical(series, name, owner)
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        return _read_numbers(series.to_numpy(), name, owner)
+    missing = np.asarray(series.isna(), dtype=bool)
+    kind: Kind | Literal["empty"] | None
+    if types.is_bool_dtype(dtype):
+        kind = "boolean"
+    elif types.is_object_dtype(dtype):
+        kind = _OBJECT_KINDS.get(types.infer_dtype(series, skipna=True))
+    elif isinstance(dtype, pd.StringDtype) or types.is_string_dtype(dtype):
+        kind = "text"
+    elif types.is_complex_dtype(dtype) or not types.is_numeric_dtype(dtype):
+        kind = None
+    else:
+        kind = "integer" if types.is_integer_dtype(dtype) else "real"
+    if kind is None:
+        raise DataError(_unusable(series, name, owner))
+    if kind == "empty":
+        return Column(name, "real", np.full(len(series), np.nan), missing, empty=True)
+    if kind == "text":
+        return Column(name, "text", _objects(series, missing), missing)
+    if kind == "boolean":
+        flags = np.zeros(len(series), dtype=bool)
+        flags[~missing] = series[~missing].to_numpy(dtype=bool)
+        return Column(name, "boolean", flags, missing)
+    numbers = np.full(len(series), np.nan)
+    present = series[~missing]
+    if kind == "integer":
+        _check_integers(present.to_numpy(dtype=object), name, owner)
+    numbers[~missing] = present.to_numpy(dtype=np.float64)
+    return Column(name, kind, numbers, missing | np.isnan(numbers))
+
+
+def read_array(values: np.ndarray, name: str, owner: str) -> Column:
+    """Return one column of a numpy array as a :class:`Column`."""
+    if values.dtype.kind in "fiub":
+        return _read_numbers(values, name, owner)
+    return read_column(pd.Series(values), name, owner)
+
+
+def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:
+    if values.dtype.kind == "b":
+        return Column(name, "boolean", values, np.zeros(len(values), dtype=bool))
+    if values.dtype.kind in "iu":
+        if values.dtype.itemsize > 4:
+            _check_integers(values, name, owner)
+        return Column(name, "integer", values.astype(np.float64), np.zeros(len(values), dtype=bool))
+    numbers: FloatArray = values.astype(np.float64, copy=False)
+    return Column(name, "real", numbers, np.isnan(numbers))
+
+
+def _check_integers(values: np.ndarray, name: str, owner: str) -> None:
+    if len(values) and (values.max() > MAX_INTEGER or values.min() < -MAX_INTEGER):
+        raise DataError(
+            f"The column {name!r} of {owner} has integers beyond 2**53, which a float64 does not hold exactly. "
+            "Convert it to floats, or to strings if it is a label."
+        )
+
+
+def _read_categorical(series: pd.Series, name: str, owner: str) -> Column:
+    categories = series.cat.categories
+    kind = _OBJECT_KINDS.get(types.infer_dtype(categories, skipna=True)) if len(categories) else "text"
+    if kind is None:
+        found = types.infer_dtype(categories, skipna=True)
+        raise DataError(
+            f"The categories of the column {name!r} of {owner} must be text, numbers or booleans. "
+            f"Got {found} instead; data[{name!r}].cat.rename_categories(str) makes them text."
+        )
+    levels = tuple(plain_level(value) for value in categories.tolist())
+    codes = series.cat.codes.to_numpy()
+    table = np.empty(len(levels) + 1, dtype=object)
+    table[:-1] = levels
+    table[-1] = None
+    checked: Kind = "text" if kind == "empty" else kind
+    return Column(name, checked, table[codes], codes < 0, levels, empty=not len(levels))
+
+
+def plain_level(value: object) -> Level:
+    """Return a level of a factor as a str, bool, int or float of Python."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def _objects(series: pd.Series, missing: BoolArray) -> np.ndarray:
+    values = np.empty(len(series), dtype=object)
+    values[~missing] = series[~missing].to_numpy(dtype=object)
+    return values
+
+
+def _unusable(series: pd.Series, name: str, owner: str) -> str:
+    dtype = series.dtype
+    what = f"dtype {dtype}"
+    if types.is_object_dtype(dtype):
+        what += f" holding {types.infer_dtype(series, skipna=True)} values such as {_sample(series)}"
+    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+        way = "Convert it to a number, such as days since a date"
+    elif types.is_complex_dtype(dtype):
+        way = "Take its real and imaginary parts as columns of their own"
+    else:
+        way = "Convert it to numbers, or to text with astype(str)"
+    return (
+        f"The column {name!r} of {owner} must hold numbers, booleans, text or categories. "
+        f"Got {what} instead. {way}, or leave it out of the formula."
+    )
+
+
+def _sample(series: pd.Series) -> str:
+    present = series[~series.isna()]
+    kinds = present.map(type)
+    return " and ".join(show(value, 30) for value in present[~kinds.duplicated()].head(2))

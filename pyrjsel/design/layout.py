@@ -1,0 +1,192 @@
+"""The layout of a design: all that is needed to compute its columns for any rows, as plain data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.design.evaluate import Categories, Evaluator, level_codes
+from pyrjsel.design.formula import Subterm
+from pyrjsel.design.frame import Column, Kind, Level
+from pyrjsel.design.safety import Expression
+from pyrjsel.design.terms import Term
+from pyrjsel.design.transforms import State
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A column of the data as it was when the design was made."""
+
+    name: str
+    kind: Kind
+    categorical: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A factor with all that was learned when the design was made.
+
+    Attributes
+    ----------
+    expression : Expression
+        What it says.
+    states : tuple of dict
+        What its stateful transforms have learned, outer ones first.
+    n_columns : int
+        How many columns a numeric factor has; 1 for a categorical one.
+    levels : tuple or None
+        The levels of a categorical factor; None for a numeric one.
+    """
+
+    expression: Expression
+    states: tuple[State, ...]
+    n_columns: int
+    levels: tuple[Level, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Terms, factors and codings of a design.
+
+    Attributes
+    ----------
+    terms : tuple of J Term
+        The terms.
+    members : tuple of J tuples of int
+        The factors of each term, by position.
+    subterms : tuple of J tuples of Subterm
+        How the columns of each term are made.
+    factors : tuple of Factor
+        The factors.
+    variables : mapping of str to Variable
+        The columns of the data that the factors use.
+    column_names : tuple of D str
+        Names of the columns.
+    """
+
+    terms: tuple[Term, ...]
+    members: tuple[tuple[int, ...], ...]
+    subterms: tuple[tuple[Subterm, ...], ...]
+    factors: tuple[Factor, ...]
+    variables: Mapping[str, Variable]
+    column_names: tuple[str, ...]
+
+    def matrix(
+        self,
+        columns: Mapping[str, Column],
+        n_rows: int,
+        functions: Mapping[str, Callable[..., object]],
+        owner: str,
+    ) -> FloatArray:
+        """Return the columns of the design for rows none of which has a missing value.
+
+        Parameters
+        ----------
+        columns : mapping of str to Column
+            The variables, n rows each.
+        n_rows : int
+            n.
+        functions : mapping of str to callable
+            The user's functions.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        ndarray, shape (n, D), Fortran order
+        """
+        evaluator = Evaluator(columns, n_rows, functions, owner)
+        values: list[FloatArray | IntArray] = []
+        for factor in self.factors:
+            values.append(_checked(evaluator.apply(factor.expression, factor.states), factor, owner))
+        return assemble(self.subterms, values, n_rows, self.column_names, owner)
+
+
+def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> FloatArray | IntArray:
+    label = factor.expression.label
+    if isinstance(value, Categories):
+        if factor.levels is None:
+            raise DataError(f"{owner} computed labels for the term {label!r}, which gave numbers in the fit.")
+        return level_codes(value, factor.levels, factor.expression, owner)
+    if factor.levels is not None:
+        raise DataError(f"{owner} computed numbers for the term {label!r}, which gave labels in the fit.")
+    if value.shape[1] != factor.n_columns:
+        raise DataError(
+            f"{owner} computed {value.shape[1]} columns for the term {label!r}, which gave {factor.n_columns} in the fit."
+        )
+    return value
+
+
+def assemble(
+    subterms: Sequence[Sequence[Subterm]],
+    values: Sequence[FloatArray | IntArray],
+    n_rows: int,
+    column_names: Sequence[str],
+    owner: str,
+) -> FloatArray:
+    """Return the columns of a design, the products of its factors' columns.
+
+    Parameters
+    ----------
+    subterms : sequence of sequences of Subterm
+        How the columns are made.
+    values : sequence of ndarray
+        By factor: float64 (n, k) of a numeric factor, or int64 (n,) positions of levels.
+    n_rows : int
+        n.
+    column_names : sequence of D str
+        Names of the columns.
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    ndarray, shape (n, D), Fortran order
+
+    Raises
+    ------
+    DataError
+        If a product overflows.
+    """
+    X = np.empty((n_rows, len(column_names)), order="F")
+    position = 0
+    for term in subterms:
+        for subterm in term:
+            blocks = [
+                values[factor] if contrast is None else contrast[values[factor]]
+                for factor, contrast in zip(subterm.factors, subterm.contrasts, strict=True)
+            ]
+            position = _multiply(blocks, X, position)
+    bad = [] if np.isfinite(X).all() else np.flatnonzero(~np.isfinite(X).all(axis=0)).tolist()
+    if bad:
+        names = ", ".join(repr(column_names[column]) for column in bad[:8])
+        raise DataError(f"{owner} computed infinite values in the column(s) {names}.")
+    return X
+
+
+def _multiply(blocks: Sequence[np.ndarray], X: FloatArray, start: int) -> int:
+    """Write all products of one column from each block, the first block's fastest; return the next position."""
+    widths = [block.shape[1] for block in blocks]
+    total = int(np.prod(widths))
+    for offset in range(total):
+        rest = offset
+        target = X[:, start + offset]
+        for place, block in enumerate(blocks):
+            rest, column = divmod(rest, widths[place])
+            if place == 0:
+                target[:] = block[:, column]
+            else:
+                with np.errstate(over="ignore"):
+                    target *= block[:, column]
+    return start + total
+
+
+def width(subterm: Subterm, factors: Sequence[Factor]) -> int:
+    """Return how many columns a subterm has."""
+    counts = [
+        factors[factor].n_columns if contrast is None else contrast.shape[1]
+        for factor, contrast in zip(subterm.factors, subterm.contrasts, strict=True)
+    ]
+    return int(np.prod(counts))

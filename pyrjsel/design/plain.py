@@ -1,0 +1,224 @@
+"""Designs as plain data, for saving, and back again.
+
+The dict holds str, int, bool, None, lists, dicts and float64 arrays. Reading one runs nothing from it:
+every piece of code in it passes the same list as a formula that a user writes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel.design.build import Response
+from pyrjsel.design.formula import Subterm
+from pyrjsel.design.frame import Kind, Level
+from pyrjsel.design.layout import Factor, Layout, Variable, width
+from pyrjsel.design.safety import Expression, read_expression, stateful_calls
+from pyrjsel.design.terms import make_terms
+from pyrjsel.design.transforms import State, check_state
+
+VERSION = 1
+_KINDS = ("real", "integer", "boolean", "text")
+
+
+def layout_to_dict(layout: Layout) -> dict[str, Any]:
+    """Return a layout as plain data."""
+    return {
+        "variables": [_variable_to_dict(variable) for variable in layout.variables.values()],
+        "factors": [
+            {
+                "code": factor.expression.code,
+                "n_columns": factor.n_columns,
+                "levels": None if factor.levels is None else list(factor.levels),
+                "transforms": _states_to_list(factor.states),
+            }
+            for factor in layout.factors
+        ],
+        "terms": [
+            {
+                "factors": list(members),
+                "parts": [
+                    {"factors": list(part.factors), "contrasts": [_copied(item) for item in part.contrasts]}
+                    for part in parts
+                ],
+            }
+            for members, parts in zip(layout.members, layout.subterms, strict=True)
+        ],
+        "columns": list(layout.column_names),
+    }
+
+
+def response_to_dict(response: Response) -> dict[str, Any]:
+    """Return a response as plain data."""
+    return {
+        "code": response.expression.code,
+        "transforms": _states_to_list(response.states),
+        "variables": [_variable_to_dict(variable) for variable in response.variables.values()],
+    }
+
+
+def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner: str) -> Layout:
+    """Return the layout that plain data describe.
+
+    Raises
+    ------
+    DataError
+        If something is missing, of the wrong type, or does not fit the rest.
+    FormulaError
+        If a factor says what is not allowed.
+    """
+    variables = _variables(state, owner)
+    factors = [_factor(item, variables, functions, owner) for item in dicts(state, "factors", owner)]
+    members, coded = [], []
+    for item in dicts(state, "terms", owner):
+        term = _positions(item, "factors", len(factors), owner)
+        if not term or len(set(term)) < len(term):
+            raise bad(owner, "a term has no factors, or one twice")
+        members.append(term)
+        coded.append(tuple(_part(part, term, factors, owner) for part in dicts(item, "parts", owner)))
+    if len({frozenset(term) for term in members}) < len(members):
+        raise bad(owner, "two terms have the same factors")
+    widths = [sum(width(part, factors) for part in parts) for parts in coded]
+    names = strings(state, "columns", owner)
+    if len(names) != sum(widths) or not all(widths) or len(set(names)) < len(names):
+        raise bad(owner, f"it names {len(names)} columns for the {sum(widths)} of its terms, or one twice")
+    used = {name for factor in factors for name in factor.expression.variables}
+    if used != set(variables):
+        raise bad(owner, "its columns of the data are not those of its factors")
+    terms = make_terms(members, widths, names, [factor.expression for factor in factors])
+    if len({term.name for term in terms}) < len(terms):
+        raise bad(owner, "two terms have the same name")
+    return Layout(terms, tuple(members), tuple(coded), tuple(factors), variables, tuple(names))
+
+
+def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner: str) -> Response:
+    """Return the response that plain data describe; raises as :func:`layout_from_dict` does."""
+    variables = _variables(state, owner)
+    expression, states = _expression(state, functions, owner)
+    if set(expression.variables) != set(variables):
+        raise bad(owner, "its response does not use the columns it lists")
+    return Response(expression, states, variables)
+
+
+def take(state: object, key: str, kind: type | tuple[type, ...], owner: str) -> Any:
+    """Return an entry of a saved design, or raise :class:`DataError`."""
+    if not isinstance(state, Mapping):
+        raise bad(owner, f"a {type(state).__name__} stands where a mapping with {key!r} is needed")
+    if key not in state:
+        raise bad(owner, f"{key!r} is missing")
+    value = state[key]
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise bad(owner, f"{key!r} is a {type(value).__name__}")
+    return value
+
+
+def dicts(state: object, key: str, owner: str) -> Sequence[Mapping[str, Any]]:
+    """Return an entry that must be a list of mappings."""
+    value = take(state, key, (list, tuple), owner)
+    if not all(isinstance(item, Mapping) for item in value):
+        raise bad(owner, f"{key!r} must hold mappings")
+    return cast("Sequence[Mapping[str, Any]]", value)
+
+
+def strings(state: object, key: str, owner: str) -> list[str]:
+    """Return an entry that must be a list of strings."""
+    value = take(state, key, (list, tuple), owner)
+    if not all(isinstance(item, str) for item in value):
+        raise bad(owner, f"{key!r} must hold strings")
+    return list(value)
+
+
+def bad(owner: str, reason: str) -> DataError:
+    """Return the error for a saved design that cannot be read."""
+    return DataError(f"The saved design given to {owner} cannot be read: {reason}.")
+
+
+def _copied(array: Any) -> Any:
+    return None if array is None else np.array(array, dtype=np.float64)
+
+
+def _states_to_list(states: Sequence[State]) -> list[dict[str, Any]]:
+    return [
+        {key: np.array(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
+        for state in states
+    ]
+
+
+def _variable_to_dict(variable: Variable) -> dict[str, Any]:
+    return {"name": variable.name, "kind": variable.kind, "categorical": variable.categorical}
+
+
+def _variables(state: object, owner: str) -> dict[str, Variable]:
+    variables: dict[str, Variable] = {}
+    for item in dicts(state, "variables", owner):
+        name, kind = take(item, "name", str, owner), take(item, "kind", str, owner)
+        if kind not in _KINDS:
+            raise bad(owner, f"the column {name!r} is of an unknown kind")
+        variables[name] = Variable(name, cast("Kind", kind), take(item, "categorical", bool, owner))
+    return variables
+
+
+def _expression(
+    item: Mapping[str, Any], functions: tuple[str, ...], owner: str
+) -> tuple[Expression, tuple[State, ...]]:
+    expression = read_expression(take(item, "code", str, owner), functions, owner)
+    calls = stateful_calls(expression.tree)
+    states = dicts(item, "transforms", owner)
+    if len(states) != len(calls):
+        raise bad(owner, f"{expression.label!r} has {len(states)} states for {len(calls)} transforms")
+    names = [call.func.id for call in calls if hasattr(call.func, "id")]
+    return expression, tuple(check_state(name, one, owner) for name, one in zip(names, states, strict=True))
+
+
+def _factor(
+    item: Mapping[str, Any], variables: Mapping[str, Variable], functions: tuple[str, ...], owner: str
+) -> Factor:
+    expression, states = _expression(item, functions, owner)
+    if not set(expression.variables) <= set(variables):
+        raise bad(owner, f"{expression.label!r} uses a column that it does not list")
+    n_columns = take(item, "n_columns", int, owner)
+    listed = take(item, "levels", (list, tuple, type(None)), owner)
+    levels: tuple[Level, ...] | None = None
+    if listed is not None:
+        if not all(isinstance(level, (str, int, float, bool)) for level in listed):
+            raise bad(owner, f"{expression.label!r} has levels that are not text, numbers or booleans")
+        levels = tuple(listed)
+        if len(set(levels)) < max(len(levels), 1) or n_columns != 1:
+            raise bad(owner, f"{expression.label!r} has no levels, or one twice")
+    if n_columns < 1:
+        raise bad(owner, f"{expression.label!r} has {n_columns} columns")
+    return Factor(expression, states, n_columns, levels)
+
+
+def _positions(item: Mapping[str, Any], key: str, count: int, owner: str) -> tuple[int, ...]:
+    value = take(item, key, (list, tuple), owner)
+    if not all(type(position) is int and 0 <= position < count for position in value):
+        raise bad(owner, f"{key!r} must hold positions below {count}")
+    return tuple(value)
+
+
+def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Factor], owner: str) -> Subterm:
+    members = _positions(item, "factors", len(factors), owner)
+    contrasts = take(item, "contrasts", (list, tuple), owner)
+    if not members or not set(members) <= set(term) or len(contrasts) != len(members):
+        raise bad(owner, "the parts of a term do not fit its factors")
+    checked = []
+    for position, contrast in zip(members, contrasts, strict=True):
+        levels = factors[position].levels
+        if levels is None:
+            if contrast is not None:
+                raise bad(owner, "a numeric factor has a contrast")
+            checked.append(None)
+            continue
+        if not (
+            isinstance(contrast, np.ndarray)
+            and contrast.dtype == np.float64
+            and contrast.ndim == 2
+            and contrast.shape[0] == len(levels)
+            and np.isfinite(contrast).all()
+        ):
+            raise bad(owner, "a factor has no contrast that fits its levels")
+        checked.append(np.array(contrast))
+    return Subterm(members, tuple(checked))

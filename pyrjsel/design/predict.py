@@ -1,0 +1,151 @@
+"""New rows: columns as they were in the fit, and the rows that are complete."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel.design.build import Response, check_finite
+from pyrjsel.design.evaluate import Categories, Evaluator
+from pyrjsel.design.extras import extra_names, read_extra
+from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.layout import Layout, Variable
+
+Function = Callable[..., object]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignRows:
+    """The columns of a design for new rows.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n, D)
+        float64 in Fortran order, without an intercept; a row with a missing input is NaN throughout.
+    index : Index
+        Labels of the n rows, in the order of the new data.
+    extras : dict of str to (ndarray, shape (n,), or None)
+        Weights, offset and the like, NaN where missing; None for one that was an array in the fit and
+        is not given again.
+    """
+
+    X: FloatArray
+    index: pd.Index
+    extras: dict[str, FloatArray | None]
+
+
+def compute_rows(
+    layout: Layout, table: Table, functions: Mapping[str, Function], owner: str
+) -> FloatArray:
+    """Return the columns of a design for all rows of a table, NaN in rows with a missing input."""
+    needed: dict[str, str] = {}
+    for term in layout.terms:
+        for name in term.variables:
+            needed.setdefault(name, term.name)
+    columns, positions = _complete(layout.variables.values(), needed, table, owner)
+    X = layout.matrix(columns, len(positions), functions, owner) if len(positions) else None
+    if X is not None and len(positions) == len(table):
+        return X
+    full = np.full((len(table), len(layout.column_names)), np.nan, order="F")
+    if X is not None:
+        full[positions] = X
+    return full
+
+
+def compute_response(
+    response: Response, table: Table, functions: Mapping[str, Function], owner: str
+) -> FloatArray:
+    """Return the response for all rows of a table, shape (n,), NaN where an input is missing."""
+    label = response.expression.label
+    needed = dict.fromkeys(response.variables, label)
+    columns, positions = _complete(response.variables.values(), needed, table, owner)
+    y = np.full(len(table), np.nan)
+    if len(positions):
+        evaluator = Evaluator(columns, len(positions), functions, owner)
+        value = evaluator.apply(response.expression, response.states)
+        if isinstance(value, Categories) or value.shape[1] != 1:
+            raise DataError(f"The response {label!r} of {owner} must be one numeric column, as it was in the fit.")
+        y[positions] = value[:, 0]
+    return y
+
+
+def compute_extras(
+    known: Mapping[str, str | None], given: object, table: Table, owner: str
+) -> dict[str, FloatArray | None]:
+    """Return the extras of new rows: those given, else the columns that they were in the fit, else None."""
+    extra_names(given, owner)  # checks the type; a None given means that the extra is not wanted
+    chosen: dict[str, object] = dict(known)
+    if isinstance(given, Mapping):
+        chosen.update(given)
+    result: dict[str, FloatArray | None] = {}
+    for key, value in chosen.items():
+        if value is None:
+            result[key] = None
+            continue
+        column = read_extra(key, value, table, owner)
+        check_finite((column,), owner)
+        numbers = np.full(len(table), np.nan)
+        numbers[~column.missing] = column.values[~column.missing].astype(np.float64)
+        result[key] = numbers
+    return result
+
+
+def _complete(
+    variables: Iterable[Variable], needed: Mapping[str, str], table: Table, owner: str
+) -> tuple[dict[str, Column], np.ndarray]:
+    """Return the columns on the rows where none is missing, and which rows those are."""
+    columns = {
+        variable.name: conform(table.column(variable.name, needed_by=needed[variable.name]), variable, owner)
+        for variable in variables
+    }
+    check_finite(tuple(columns.values()), owner)
+    gone = np.zeros(len(table), dtype=bool)
+    for column in columns.values():
+        gone |= column.missing
+    positions = np.flatnonzero(~gone)
+    if len(positions) < len(table):
+        columns = {name: column.take(positions) for name, column in columns.items()}
+    return columns, positions
+
+
+def conform(column: Column, variable: Variable, owner: str) -> Column:
+    """Return a column of new data as the kind it was in the fit, or raise :class:`DataError`.
+
+    Numbers may come as any dtype of numbers or booleans, booleans as 0 and 1, text and categories of
+    text as either, categories of numbers as numbers.
+    """
+    if column.empty or len(column.values) == 0:
+        kind = "boolean" if variable.kind == "boolean" and not variable.categorical else "real"
+        empty = np.zeros(len(column.values), dtype=bool if kind == "boolean" else np.float64)
+        if variable.kind == "text" or variable.categorical:
+            empty = np.full(len(column.values), None, dtype=object)
+        return Column(column.name, variable.kind, empty, column.missing)
+    text = variable.kind == "text"
+    if text != (column.kind == "text") or (column.categorical and not (variable.categorical or text)):
+        raise _other_kind(column, variable, owner)
+    if text or variable.categorical:
+        return Column(column.name, variable.kind, column.values.astype(object), column.missing)
+    values = column.values
+    if variable.kind == "boolean":
+        present = values[~column.missing]
+        if not ((present == 0) | (present == 1)).all():
+            raise DataError(
+                f"The column {column.name!r} of the new data of {owner} was boolean in the fit and must hold 0 and 1 "
+                "or False and True."
+            )
+        return Column(column.name, "boolean", (values == 1) & ~column.missing, column.missing)
+    return Column(column.name, column.kind, values.astype(np.float64, copy=False), column.missing)
+
+
+def _other_kind(column: Column, variable: Variable, owner: str) -> DataError:
+    def described(kind: str, categorical: bool) -> str:
+        return f"categories of kind {kind}" if categorical else f"{kind} values"
+
+    return DataError(
+        f"The column {column.name!r} of the new data of {owner} must hold "
+        f"{described(variable.kind, variable.categorical)}, as in the fit. "
+        f"Got {described(column.kind, column.categorical)} instead."
+    )

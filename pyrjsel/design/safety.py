@@ -1,0 +1,379 @@
+"""What a factor of a formula may say.
+
+A factor is read with :mod:`ast` and walked against a short list of allowed nodes, names and calls;
+nothing of it is ever compiled or handed to ``eval``. What passes here is computed by
+:mod:`pyrjsel.design.evaluate`, which knows the same list and no other way to reach an object. A formula
+from a saved file takes the same road.
+"""
+
+import ast
+import keyword
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from pyrjsel._errors import FormulaError, ParameterError
+from pyrjsel._validate import bad_value, show
+
+MAX_FORMULA = 200_000  # characters of a formula: 5,000 terms of 30 characters and some room
+MAX_FACTOR = 10_000  # characters of one factor
+MAX_DEPTH = 150  # nesting of one factor; the walk recurses, so this stays far below Python's own limit
+MAX_POWER = 10  # of (a + b)**power
+MAX_INTEGER = 2**53  # the largest up to which every integer is a float64
+
+
+@dataclass(frozen=True)
+class ArrayFunction:
+    """An elementwise function of numpy and how many positional arguments it takes.
+
+    A count that is too large would reach ``out=``, and with it the user's own columns.
+    """
+
+    function: Callable[..., object]
+    least: int
+    most: int
+
+
+def _array_functions() -> dict[str, ArrayFunction]:
+    one = (
+        "log log2 log10 log1p exp expm1 sqrt cbrt square abs sign sin cos tan tanh arctan floor ceil".split()
+    )
+    table = {name: ArrayFunction(getattr(np, name), 1, 1) for name in one}
+    table["minimum"] = ArrayFunction(np.minimum, 2, 2)
+    table["maximum"] = ArrayFunction(np.maximum, 2, 2)
+    table["where"] = ArrayFunction(np.where, 3, 3)
+    table["clip"] = ArrayFunction(np.clip, 3, 3)
+    table["round"] = ArrayFunction(np.round, 1, 2)
+    return table
+
+
+ARRAY_FUNCTIONS: Mapping[str, ArrayFunction] = MappingProxyType(_array_functions())
+ARRAY_MODULES = ("np", "numpy")
+SPLINES = ("bs", "cr", "cc", "te")
+STATEFUL = (*SPLINES, "center", "standardize", "scale")
+CONTRASTS = ("Treatment", "Sum", "Helmert", "Diff", "Poly")
+RESERVED = frozenset(("C", "I", "Q", *STATEFUL, *CONTRASTS, *ARRAY_MODULES))
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def allowed_text(functions: tuple[str, ...] = ()) -> str:
+    """Return the sentence that says what a formula may call."""
+    own = f", and of functions= {', '.join(functions)}" if functions else ""
+    return (
+        f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons, and call "
+        f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy "
+        f"np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}. "
+        "Other functions go in by name through functions={...}."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """One factor of a formula, read and found harmless.
+
+    Attributes
+    ----------
+    code : str
+        The source, as the formula has it (white space normalised).
+    label : str
+        The source as it is shown: ``Q("a b")`` reads ``a b``.
+    key : str
+        Two factors are the same if their keys are equal.
+    tree : ast.expr
+        The source as a tree in which ``Q("a b")`` is a plain name.
+    variables : tuple of str
+        The columns it uses, in order of appearance.
+    functions : tuple of str
+        The user's functions that it calls.
+    """
+
+    code: str
+    label: str
+    key: str
+    tree: ast.expr
+    variables: tuple[str, ...]
+    functions: tuple[str, ...]
+
+
+def column_expression(name: str) -> Expression:
+    """Return the factor that is the column `name` itself."""
+    code = name if is_plain_name(name) else f"Q({name!r})"
+    tree = ast.Name(id=name, ctx=ast.Load())
+    return Expression(code, name, _column_key(name), tree, (name,), ())
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether `name` can stand in a formula without ``Q()``."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not _dunder(name)
+
+
+def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expression:
+    """Read one factor, or raise :class:`FormulaError` if it says anything that is not allowed.
+
+    Parameters
+    ----------
+    code : str
+        A Python expression.
+    functions : tuple of str
+        The names of the user's functions.
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    Expression
+
+    Raises
+    ------
+    FormulaError
+        If `code` is no expression, or contains what is not on the list.
+    """
+    if is_plain_name(code):
+        return column_expression(code)
+    if len(code) > MAX_FACTOR:
+        raise FormulaError(
+            f"The formula of {owner} has a factor of {len(code)} characters; at most {MAX_FACTOR} are allowed: "
+            f"{show(code)}."
+        )
+    if not code.isprintable():
+        # Line breaks would shift the columns that ast reports; the formula's own are blanks by now.
+        raise FormulaError(f"The formula of {owner} has unprintable characters at {show(code)}.")
+    try:
+        tree = ast.parse(code, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply or has bad characters"
+        raise FormulaError(f"The formula of {owner} cannot be read at {show(code)}: {reason}.") from error
+    reader = _Reader(code, functions, owner)
+    tree = reader.read(tree, 0)
+    if not reader.variables:
+        raise FormulaError(
+            f"The formula of {owner} has the term {show(code)}, which uses no column of the data. "
+            "Numbers besides 0 and 1 stand inside I(), and a column whose name is not an identifier inside Q()."
+        )
+    label = reader.label()
+    key = _column_key(tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
+    return Expression(code, label, key, tree, tuple(reader.variables), tuple(reader.called))
+
+
+def check_functions(functions: object, owner: str) -> dict[str, Callable[..., object]]:
+    """Return the user's functions as a dict, or raise :class:`ParameterError`."""
+    if functions is None:
+        return {}
+    if not isinstance(functions, Mapping):
+        raise bad_value("functions", owner, "a mapping of names to functions", functions)
+    for name, function in functions.items():
+        if not isinstance(name, str) or not is_plain_name(name):
+            raise bad_value("functions", owner, "a mapping whose keys are identifiers", name)
+        if name in RESERVED:
+            must = f"a mapping with names other than the formula's own ({', '.join(sorted(RESERVED))})"
+            raise bad_value("functions", owner, must, name)
+        if not callable(function):
+            raise bad_value("functions", owner, f"a mapping of names to functions (see {name!r})", function)
+        if hasattr(function, "__patsy_stateful_transform__"):
+            raise ParameterError(
+                f"The 'functions' parameter of {owner} has the stateful transform {name!r}, which would be "
+                "learned anew from the rows to be predicted. Pass a function that works row by row."
+            )
+    return dict(functions)
+
+
+def stateful_calls(tree: ast.expr) -> list[ast.Call]:
+    """Return the calls in `tree` that learn something from the data, outer ones first."""
+    return [node for node in _preorder(tree) if isinstance(node, ast.Call) and _called(node) in STATEFUL]
+
+
+def _preorder(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _preorder(child)
+
+
+def _called(node: ast.Call) -> str | None:
+    return node.func.id if isinstance(node.func, ast.Name) else None
+
+
+def _column_key(name: str) -> str:
+    return f"column {name}"
+
+
+def _dunder(name: str) -> bool:
+    return name.startswith("__")
+
+
+class _Reader:
+    """Walks one factor, collecting its variables and replacing ``Q("...")`` by plain names."""
+
+    def __init__(self, code: str, functions: tuple[str, ...], owner: str) -> None:
+        self._code = code
+        self._functions = functions
+        self._owner = owner
+        self._quotes: list[tuple[int, int, str]] = []
+        self.variables: dict[str, None] = {}
+        self.called: dict[str, None] = {}
+
+    def label(self) -> str:
+        """Return the source with each ``Q("a b")`` as ``a b``."""
+        raw = self._code.encode()  # ast counts in bytes
+        for start, stop, name in sorted(self._quotes, reverse=True):
+            raw = raw[:start] + name.encode() + raw[stop:]
+        return raw.decode()
+
+    def read(self, node: ast.expr, depth: int) -> ast.expr:
+        """Return `node` checked, with ``Q()`` replaced."""
+        if depth > MAX_DEPTH:
+            raise self._refusal(node, f"it is nested more than {MAX_DEPTH} deep")
+        below = depth + 1
+        if isinstance(node, ast.Constant):
+            self._check_constant(node)
+        elif isinstance(node, ast.Name):
+            self._check_name(node)
+            self.variables[node.id] = None
+        elif isinstance(node, ast.Call):
+            return self._read_call(node, below)
+        elif isinstance(node, ast.BinOp):
+            if not isinstance(node.op, _ARITHMETIC + _LOGIC):
+                raise self._refusal(node, "this operator is not allowed")
+            node.left, node.right = self.read(node.left, below), self.read(node.right, below)
+        elif isinstance(node, ast.UnaryOp):
+            if not isinstance(node.op, (ast.UAdd, ast.USub, ast.Invert)):
+                raise self._refusal(node, "'not' is not elementwise; write ~(...)")
+            node.operand = self.read(node.operand, below)
+        elif isinstance(node, ast.Compare):
+            if not all(isinstance(op, _COMPARISONS) for op in node.ops):
+                raise self._refusal(node, "'in' and 'is' are not elementwise; write (x == a) | (x == b)")
+            node.left = self.read(node.left, below)
+            node.comparators = [self.read(item, below) for item in node.comparators]
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            node.elts = [self.read(item, below) for item in node.elts]
+        elif isinstance(node, ast.BoolOp):
+            raise self._refusal(node, "'and' and 'or' are not elementwise; write (...) & (...) or (...) | (...)")
+        elif isinstance(node, ast.Attribute):
+            raise self._refusal(node, "attributes are not allowed but for calls of np.<function>")
+        else:
+            raise self._refusal(node, f"{type(node).__name__} is not allowed")
+        return node
+
+    def _read_call(self, node: ast.Call, depth: int) -> ast.expr:
+        if any(item.arg is None for item in node.keywords):
+            raise self._refusal(node, "** is not allowed in a call")
+        if isinstance(node.func, ast.Attribute):
+            self._check_array_call(node)
+        elif isinstance(node.func, ast.Name):
+            name = node.func.id
+            if name == "Q":
+                return self._read_quote(node)
+            if name == "C":
+                return self._read_categorical(node, depth)
+            if name in CONTRASTS:
+                raise self._refusal(node, "a contrast may only stand inside C(), as in C(x, Sum)")
+            if name == "I":
+                if len(node.args) != 1 or node.keywords:
+                    raise self._refusal(node, "I() takes one argument")
+            elif name in self._functions:
+                self.called[name] = None
+            elif name not in STATEFUL:
+                hint = f"; did you mean np.{name}?" if name in ARRAY_FUNCTIONS else ""
+                raise self._refusal(node, f"{name!r} may not be called{hint}")
+        else:
+            raise self._refusal(node, "only functions that are called by name are allowed")
+        node.args = [self.read(item, depth) for item in node.args]
+        for item in node.keywords:
+            item.value = self.read(item.value, depth)
+        return node
+
+    def _check_array_call(self, node: ast.Call) -> None:
+        function = node.func
+        if not (
+            isinstance(function, ast.Attribute)
+            and isinstance(function.value, ast.Name)
+            and function.value.id in ARRAY_MODULES
+            and function.attr in ARRAY_FUNCTIONS
+        ):
+            raise self._refusal(node, "it may not be called")
+        entry = ARRAY_FUNCTIONS[function.attr]
+        if node.keywords:
+            raise self._refusal(node, f"np.{function.attr} takes no keyword arguments here")
+        if any(isinstance(item, ast.Starred) for item in node.args):
+            raise self._refusal(node, "* is not allowed in a call")
+        if not entry.least <= len(node.args) <= entry.most:
+            count = str(entry.least) if entry.least == entry.most else f"{entry.least} to {entry.most}"
+            raise self._refusal(node, f"np.{function.attr} takes {count} argument(s) here")
+
+    def _read_quote(self, node: ast.Call) -> ast.expr:
+        if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Constant):
+            raise self._refusal(node, "Q() takes the name of a column as one string")
+        name = node.args[0].value
+        if not isinstance(name, str):
+            raise self._refusal(node, "Q() takes the name of a column as one string")
+        self._quotes.append((node.col_offset, node.end_col_offset or 0, name))
+        self.variables[name] = None
+        return ast.Name(id=name, ctx=ast.Load())
+
+    def _read_categorical(self, node: ast.Call, depth: int) -> ast.expr:
+        named = {item.arg: item.value for item in node.keywords}
+        if not 1 <= len(node.args) <= 3 or set(named) - {"contrast", "levels"}:
+            raise self._refusal(node, "C() takes a column, and optionally contrast= and levels=")
+        if ("contrast" in named and len(node.args) > 1) or ("levels" in named and len(node.args) > 2):
+            raise self._refusal(node, "C() got the same argument twice")
+        contrast = node.args[1] if len(node.args) > 1 else named.get("contrast")
+        levels = node.args[2] if len(node.args) > 2 else named.get("levels")
+        if contrast is not None:
+            self._check_contrast(contrast)
+        if levels is not None and not _literal(levels):
+            raise self._refusal(levels, "levels= must be a list of numbers or strings")
+        node.args[0] = self.read(node.args[0], depth)
+        return node
+
+    def _check_contrast(self, node: ast.expr) -> None:
+        name: ast.expr = node.func if isinstance(node, ast.Call) else node
+        if isinstance(name, ast.Name) and name.id in CONTRASTS:
+            if not isinstance(node, ast.Call):
+                return
+            values = [*node.args, *(item.value for item in node.keywords)]
+            if all(item.arg is not None for item in node.keywords) and all(_literal(item) for item in values):
+                return
+        elif _literal(node) and isinstance(node, (ast.List, ast.Tuple, ast.Constant)):
+            if not isinstance(node, ast.Constant) or node.value is None:
+                return
+        raise self._refusal(node, f"the contrast of C() must be one of {', '.join(CONTRASTS)} or a list of rows")
+
+    def _check_name(self, node: ast.Name) -> None:
+        if _dunder(node.id):
+            raise self._refusal(node, "names that begin with two underscores are not allowed outside Q()")
+
+    def _check_constant(self, node: ast.Constant) -> None:
+        if not _plain_constant(node.value):
+            raise self._refusal(node, "this constant is not allowed")
+
+    def _refusal(self, node: ast.AST, reason: str) -> FormulaError:
+        piece = ast.get_source_segment(self._code, node) or self._code
+        return FormulaError(
+            f"The formula of {self._owner} contains {show(piece)}, which is not allowed: {reason}. "
+            + allowed_text(self._functions)
+        )
+
+
+def _plain_constant(value: object) -> bool:
+    if value is None or isinstance(value, (bool, str)):
+        return True
+    if isinstance(value, int):
+        return abs(value) <= MAX_INTEGER
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _literal(node: ast.expr, depth: int = 0) -> bool:
+    """Whether `node` is a number, string, None, or a list of such, signs allowed."""
+    if isinstance(node, ast.Constant):
+        return _plain_constant(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        inner = node.operand
+        return isinstance(inner, ast.Constant) and type(inner.value) in (int, float) and _literal(inner)
+    if isinstance(node, (ast.List, ast.Tuple)) and depth < 3:
+        return all(_literal(item, depth + 1) for item in node.elts)
+    return False

@@ -1,0 +1,124 @@
+"""Stateful transforms: what they learn from the rows of the fit is kept as plain numbers and arrays.
+
+A state is a dict of arrays and numbers, so that it can be saved, and new rows are computed from it alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
+from pyrjsel.design.safety import SPLINES
+
+State = dict[str, object]
+
+
+def learn_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> State:
+    """Return what the transform `name` learns from its arguments.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the arguments do not fit the transform.
+    """
+    if name in SPLINES:
+        return learn_spline(name, args, named)
+    if name == "center":
+        return {"mean": _mean(_center(*args, **named))}  # type: ignore[arg-type]
+    x, _, rescale, ddof = _standardize(*args, **named)  # type: ignore[arg-type]
+    mean = _mean(x)
+    if not rescale:
+        return {"mean": mean, "sd": np.ones_like(mean)}
+    squares = np.sum((np.atleast_1d(x) - mean) ** 2, axis=0)
+    if len(x) <= ddof:
+        raise ValueError(f"ddof={ddof} needs more than {len(x)} rows")
+    sd = np.sqrt(np.atleast_1d(squares) / (len(x) - ddof))
+    if not (sd > 0.0).all():
+        raise ValueError("a constant column cannot be standardised")
+    return {"mean": mean, "sd": sd}
+
+
+def apply_transform(
+    name: str, state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]
+) -> FloatArray:
+    """Return the transform of its arguments under a state learned before.
+
+    Raises
+    ------
+    DataError
+        If a value lies outside the boundary knots of ``bs``.
+    """
+    if name in SPLINES:
+        if name == "bs":
+            _check_bounds(state, args, named)
+        return apply_spline(name, state, args, named)
+    mean = np.asarray(state["mean"], dtype=np.float64)
+    if name == "center":
+        x = _center(*args, **named)  # type: ignore[arg-type]
+        return x - (mean if x.ndim == 2 else mean[0])
+    x, center, rescale, _ = _standardize(*args, **named)  # type: ignore[arg-type]
+    sd = np.asarray(state["sd"], dtype=np.float64)
+    if x.ndim == 1:
+        mean, sd = mean[0], sd[0]
+    if center:
+        x = x - mean
+    return x / sd if rescale else x
+
+
+def check_state(name: str, state: object, owner: str) -> State:
+    """Return the state of a transform read from a saved design, or raise :class:`DataError`."""
+    names: tuple[str, ...] = ("mean",) if name == "center" else ("mean", "sd")
+    if name in SPLINES:
+        names = SPLINE_STATE[name]
+    if not isinstance(state, Mapping) or set(state) != set(names):
+        raise DataError(f"The saved design of {owner} has a bad state of {name}(): it must hold {', '.join(names)}.")
+    checked: State = {}
+    for key in names:
+        value = state[key]
+        if value is None and key == "constraints":
+            checked[key] = None
+        elif key == "degree" and isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 1000:
+            checked[key] = value
+        elif key != "degree" and isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size:
+            if value.ndim != (2 if key == "constraints" else 1) or not np.isfinite(value).all():
+                raise DataError(f"The saved design of {owner} has a bad {key} of {name}().")
+            checked[key] = np.array(value)
+        else:
+            raise DataError(f"The saved design of {owner} has a bad {key} of {name}().")
+    return checked
+
+
+def _center(x: object) -> FloatArray:
+    return _floats(x)
+
+
+def _standardize(
+    x: object, center: bool = True, rescale: bool = True, ddof: int = 0
+) -> tuple[FloatArray, bool, bool, int]:
+    if not isinstance(ddof, int) or ddof < 0:
+        raise ValueError("ddof must be an int from 0 on")
+    return _floats(x), bool(center), bool(rescale), ddof
+
+
+def _floats(x: object) -> FloatArray:
+    array = np.asarray(x, dtype=np.float64)
+    if array.ndim not in (1, 2):
+        raise ValueError("its argument must be a column")
+    return array
+
+
+def _mean(x: FloatArray) -> FloatArray:
+    return np.atleast_1d(x.mean(axis=0))
+
+
+def _check_bounds(state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]) -> None:
+    x = np.asarray(args[0] if args else named.get("x"), dtype=np.float64)
+    knots = np.asarray(state["knots"], dtype=np.float64)
+    outside = int(((x < knots.min()) | (x > knots.max())).sum())
+    if outside:
+        raise DataError(
+            f"A B-spline bs() has {outside} value(s) outside its boundary knots "
+            f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use cr()."
+        )

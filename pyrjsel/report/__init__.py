@@ -1,0 +1,37 @@
+"""Arrays and names in; Monte Carlo errors, tables, text and plots out. Knows no model."""
+
+from pyrjsel.report.errors import (
+    IndicatorStats,
+    ModelStats,
+    ScalarStats,
+    indicator_stats,
+    model_stats,
+    scalar_stats,
+)
+from pyrjsel.report.plots import plot_inclusion, plot_models
+from pyrjsel.report.render import Report, covered_caption
+from pyrjsel.report.tables import (
+    coefficient_table,
+    covered_mass,
+    inclusion_bayes_factor,
+    inclusion_table,
+    model_table,
+)
+
+__all__ = [
+    "IndicatorStats",
+    "ModelStats",
+    "Report",
+    "ScalarStats",
+    "coefficient_table",
+    "covered_caption",
+    "covered_mass",
+    "inclusion_bayes_factor",
+    "inclusion_table",
+    "indicator_stats",
+    "model_stats",
+    "model_table",
+    "plot_inclusion",
+    "plot_models",
+    "scalar_stats",
+]

@@ -1,0 +1,164 @@
+"""Batch means, between-chain spread and split R-hat of arrays that are already summed by batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.special import fdtrc
+
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+
+# Fewer draws than this in a chain give no batch means worth the name.
+SHORTEST = 4
+# Level of the test that the chains spread more than their batches predict.
+LEVEL = 1e-3
+# Draws whose inclusion vectors are looked at together; 2^16 of 100 terms are 26 MB.
+CHUNK = 2**16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a chain of `draws` draws is cut.
+
+    Attributes
+    ----------
+    draws : int
+        Draws of a chain.
+    length : int
+        Draws of a batch, floor(sqrt(draws)).
+    batches : int
+        Batches of a chain; the first ``draws - batches * length`` draws belong to none.
+    half : int
+        Draws of each half for R-hat; of an odd number the middle one belongs to neither.
+    edges : ndarray of shape (segments + 1,)
+        Cuts at every end of a batch or half: sums over these segments give both.
+    """
+
+    draws: int
+    length: int
+    batches: int
+    half: int
+    edges: IntArray
+
+    @classmethod
+    def of(cls, draws: int) -> "Plan":
+        """Return the plan for chains of `draws` draws (at least one)."""
+        length = int(np.sqrt(draws))
+        batches = draws // length
+        half = draws // 2
+        ends = draws - length * np.arange(batches, -1, -1)
+        edges = np.unique(np.concatenate([ends, [0, half, draws - half, draws]]))
+        return cls(draws, length, batches, half, edges)
+
+    def parts(self) -> Iterator[IntArray]:
+        """Yield the edges part by part, each of whole segments and CHUNK draws or one segment."""
+        segment, last = 0, len(self.edges) - 1
+        while segment < last:
+            stop = int(np.searchsorted(self.edges, self.edges[segment] + CHUNK, side="right")) - 1
+            stop = min(max(stop, segment + 1), last)
+            yield self.edges[segment : stop + 1]
+            segment = stop
+
+    def batch_means(self, sums: FloatArray) -> FloatArray:
+        """Return (batches, k) means from (segments, k) sums."""
+        first = self.draws - self.batches * self.length
+        starts = np.searchsorted(self.edges, first + self.length * np.arange(self.batches))
+        return np.add.reduceat(sums, starts, axis=0) / self.length
+
+    def half_means(self, sums: FloatArray) -> FloatArray:
+        """Return (2, k) means of the halves from (segments, k) sums."""
+        stop = int(np.searchsorted(self.edges, self.half))
+        start = int(np.searchsorted(self.edges, self.draws - self.half))
+        return np.stack([sums[:stop].sum(axis=0), sums[start:].sum(axis=0)]) / self.half
+
+
+def inclusion_sums(chain: IntArray, gamma: ByteArray, plan: Plan) -> Iterator[FloatArray]:
+    """Yield, part by part, (segments, J) counts of draws that include each term.
+
+    Parameters
+    ----------
+    chain : ndarray of shape (draws,)
+        Model of each draw, as a row of `gamma`.
+    gamma : ndarray of shape (n_models, J)
+        Terms of each model.
+    plan : Plan
+        How the chain is cut.
+    """
+    for edges in plan.parts():
+        models, column = np.unique(chain[edges[0] : edges[-1]], return_inverse=True)
+        ones = np.ones(column.size, dtype=np.int32)
+        # Each row of this matrix is a segment; its column sums count the visits of each model.
+        visits = sparse.csr_matrix((ones, column, edges - edges[0]), shape=(edges.size - 1, models.size))
+        visits.sum_duplicates()
+        yield np.asarray(visits @ gamma[models].astype(np.int32), dtype=np.float64)
+
+
+def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatArray]:
+    """Yield, part by part, (segments, m) counts of draws in each of the m `models`."""
+    order = np.argsort(models)
+    m = models.size
+    for edges in plan.parts():
+        part = chain[edges[0] : edges[-1]]
+        column = order[np.minimum(np.searchsorted(models, part, sorter=order), m - 1)]
+        found = models[column] == part
+        segment = np.repeat(np.arange(edges.size - 1), np.diff(edges))
+        cell = segment[found] * m + column[found]
+        yield np.bincount(cell, minlength=(edges.size - 1) * m).reshape(-1, m).astype(np.float64)
+
+
+def combine(
+    chain_means: FloatArray, batch_variances: FloatArray, plan: Plan
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the pooled means, their Monte Carlo errors, and where the chains disagree.
+
+    Parameters
+    ----------
+    chain_means : ndarray of shape (chains, k)
+        Mean of each chain.
+    batch_variances : ndarray of shape (chains, k)
+        Variance between the batch means of each chain, times the batch length: an estimate of
+        the asymptotic variance of the chain.
+    plan : Plan
+        How each chain is cut.
+
+    Returns
+    -------
+    mean, mcse : ndarray of shape (k,)
+        `mcse` comes from the batches, or from the chain means where these disagree.
+    disagree : ndarray of shape (k,)
+        Whether an F test at level 0.001 finds the chain means too far apart.
+    """
+    chains = chain_means.shape[0]
+    mean = chain_means.mean(axis=0)
+    if plan.draws < SHORTEST:
+        return mean, np.full(mean.shape, np.nan), np.zeros(mean.shape, dtype=bool)
+    within = batch_variances.mean(axis=0) / plan.draws
+    if chains == 1:
+        return mean, np.sqrt(within), np.zeros(mean.shape, dtype=bool)
+    between = chain_means.var(axis=0, ddof=1)
+    # Chain means that agree to rounding do not disagree, though their batches may not move at all.
+    between[between <= (1e-12 * np.abs(mean)) ** 2] = 0.0
+    ratio = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
+    ratio[(within == 0) & (between > 0)] = np.inf
+    disagree = fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL
+    disagree |= np.isinf(ratio)
+    return mean, np.sqrt(np.where(disagree, between, within) / chains), disagree
+
+
+def batch_variance(batch_means: FloatArray, plan: Plan) -> FloatArray:
+    """Return the asymptotic variance (k,) that (batches, k) means of one chain suggest."""
+    if plan.batches < 2:
+        return np.full(batch_means.shape[1:], np.nan)
+    return plan.length * batch_means.var(axis=0, ddof=1)
+
+
+def split_r_hat(half_means: FloatArray, half_variances: FloatArray, half: int) -> FloatArray:
+    """Return R-hat (k,) from means and variances (2 * chains, k) of half chains of `half` draws.
+
+    NaN where no half chain moves.
+    """
+    within = half_variances.mean(axis=0)
+    between = half_means.var(axis=0, ddof=1)
+    total = (half - 1) / half * within + between
+    return np.sqrt(np.divide(total, within, out=np.full_like(within, np.nan), where=within > 0))

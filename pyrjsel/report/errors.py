@@ -1,0 +1,322 @@
+"""Monte Carlo errors, effective sample sizes and R-hat from the draws of several chains."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel._validate import bad_value
+from pyrjsel.report._batches import (
+    SHORTEST,
+    Plan,
+    batch_variance,
+    combine,
+    inclusion_sums,
+    split_r_hat,
+    visit_sums,
+)
+
+
+@dataclass(frozen=True)
+class IndicatorStats:
+    """What draws say of the inclusion of J terms; every array has shape (J,).
+
+    Attributes
+    ----------
+    mean : ndarray of float
+        Share of the draws that include the term.
+    mcse : ndarray of float
+        Monte Carlo standard error of `mean`; NaN if unknown, as for a term that never moved.
+    ess : ndarray of float
+        Effective sample size, ``mean * (1 - mean) / mcse**2``; NaN for a stuck term.
+    r_hat : ndarray of float
+        Split R-hat; NaN for a stuck term.
+    stuck : ndarray of bool
+        Whether the term never moved in any chain.
+    disagree : ndarray of bool
+        Whether the chains differ by more than their batches predict; `mcse` is then the error
+        that the spread of the chains implies.
+    """
+
+    mean: FloatArray
+    mcse: FloatArray
+    ess: FloatArray
+    r_hat: FloatArray
+    stuck: BoolArray
+    disagree: BoolArray
+
+
+@dataclass(frozen=True)
+class ModelStats:
+    """What the frequencies of visits say of m models; every array has shape (m,).
+
+    Attributes
+    ----------
+    probability, mcse : ndarray of float
+        Share of the draws in the model, and its Monte Carlo standard error.
+    odds, odds_mcse : ndarray of float
+        Posterior odds of the first of the models against this one, and their error by the delta
+        method, which allows for the covariance of the two shares; infinite and NaN for a model
+        that no draw visited.
+    disagree : ndarray of bool
+        Whether the chains differ by more than their batches predict.
+    """
+
+    probability: FloatArray
+    mcse: FloatArray
+    odds: FloatArray
+    odds_mcse: FloatArray
+    disagree: BoolArray
+
+
+@dataclass(frozen=True)
+class ScalarStats:
+    """What draws say of one real quantity.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Of the draws of all chains.
+    mcse : float
+        Monte Carlo standard error of `mean`; NaN if unknown.
+    ess : float
+        Effective sample size for the mean, ``(sd / mcse)**2``.
+    r_hat : float
+        Rank-normalised split R-hat, the larger of that of the draws and of the folded draws.
+    disagree : bool
+        Whether the chains differ by more than their batches predict.
+    """
+
+    mean: float
+    sd: float
+    mcse: float
+    ess: float
+    r_hat: float
+    disagree: bool
+
+
+def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
+    """Estimate inclusion probabilities with their errors from the models that chains visited.
+
+    Batch means of length floor(sqrt(draws)) within each chain, pooled over chains. Draws are
+    looked at in parts, so that the (draws x J) inclusion matrix never exists.
+
+    Parameters
+    ----------
+    model_index : array_like of int, shape (chains, draws)
+        Model of each draw, as a row of `gamma`.
+    gamma : array_like of shape (n_models, J)
+        1 or True where the model includes the term.
+
+    Returns
+    -------
+    IndicatorStats
+        With arrays of length J. Chains of fewer than 4 draws give means only.
+
+    Raises
+    ------
+    ParameterError
+        If an array has the wrong shape or kind, or an index points nowhere.
+
+    Examples
+    --------
+    >>> stats = indicator_stats([[0, 1, 1, 0, 1, 1, 0, 1, 0]], [[1, 0], [1, 1]])
+    >>> stats.mean.round(3).tolist(), stats.stuck.tolist()
+    ([1.0, 0.556], [True, False])
+    """
+    owner = "indicator_stats"
+    terms = _check_gamma(gamma, owner)
+    index = _check_index(model_index, owner, terms.shape[0])
+    chains, draws = index.shape
+    plan = Plan.of(draws)
+    k = terms.shape[1]
+    means, variances = np.empty((chains, k)), np.empty((chains, k))
+    halves = np.empty((chains, 2, k))
+    for c, chain in enumerate(index):
+        sums = np.concatenate(list(inclusion_sums(chain, terms, plan)))
+        means[c] = sums.sum(axis=0) / draws
+        variances[c] = batch_variance(plan.batch_means(sums), plan)
+        if draws >= SHORTEST:
+            halves[c] = plan.half_means(sums)
+    mean, mcse, disagree = combine(means, variances, plan)
+    stuck = np.all((means == 0) | (means == 1), axis=0)
+    mcse[stuck & ~disagree] = np.nan
+    ess = _ess(mean * (1 - mean), mcse)
+    ess[stuck] = np.nan
+    r_hat = np.full(k, np.nan)
+    if draws >= SHORTEST:
+        flat = halves.reshape(2 * chains, k)
+        r_hat = split_r_hat(flat, flat * (1 - flat) * plan.half / (plan.half - 1), plan.half)
+    return IndicatorStats(mean, mcse, ess, r_hat, stuck, disagree)
+
+
+def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
+    """Estimate probabilities of models, and odds of the first against each, from visits.
+
+    Parameters
+    ----------
+    model_index : array_like of int, shape (chains, draws)
+        Model of each draw.
+    models : array_like of int, shape (m,)
+        Models of interest, each once, the one to compare the others with first.
+
+    Returns
+    -------
+    ModelStats
+        With arrays of length m.
+
+    Raises
+    ------
+    ParameterError
+        If an array has the wrong shape or kind, or `models` names one twice.
+
+    Examples
+    --------
+    >>> stats = model_stats([[7, 7, 2, 7, 2, 7, 7, 7, 2]], [7, 2])
+    >>> stats.probability.round(3).tolist(), stats.odds.tolist()
+    ([0.667, 0.333], [1.0, 2.0])
+    """
+    index = _check_index(model_index, "model_stats", None)
+    wanted = np.asarray(models)
+    if wanted.ndim != 1 or wanted.size == 0 or wanted.dtype.kind not in "iu":
+        raise bad_value("models", "model_stats", "a non-empty vector of ints", models)
+    if np.unique(wanted).size != wanted.size:
+        raise bad_value("models", "model_stats", "a vector without repeated values", models)
+    chains, draws = index.shape
+    plan = Plan.of(draws)
+    m = wanted.size
+    batches = np.empty((chains, plan.batches, m))
+    means = np.empty((chains, m))
+    for c, chain in enumerate(index):
+        sums = np.concatenate(list(visit_sums(chain, wanted, plan)))
+        means[c] = sums.sum(axis=0) / draws
+        batches[c] = plan.batch_means(sums)
+    variances = np.array([batch_variance(part, plan) for part in batches])
+    probability, mcse, disagree = combine(means, variances, plan)
+    stuck = np.all((means == 0) | (means == 1), axis=0)
+    mcse[stuck & ~disagree] = np.nan
+    odds, odds_mcse = _odds(probability, means, batches, plan)
+    return ModelStats(probability, mcse, odds, odds_mcse, disagree)
+
+
+def _odds(
+    probability: FloatArray, means: FloatArray, batches: FloatArray, plan: Plan
+) -> tuple[FloatArray, FloatArray]:
+    """Return the odds of model 0 against each model, and their errors."""
+    odds = np.full(probability.shape, np.inf if probability[0] > 0 else np.nan)
+    odds_mcse = np.full(probability.shape, np.nan)
+    seen = probability > 0
+    odds[seen] = probability[0] / probability[seen]
+    if probability[0] > 0:
+        # Delta method: the log odds move as x_0/p_0 - x_k/p_k, whose own batch means carry the
+        # covariance of the two shares.
+        scale = probability[seen]
+        change = batches[:, :, :1] / probability[0] - batches[:, :, seen] / scale
+        variances = np.array([batch_variance(part, plan) for part in change])
+        _, error, _ = combine(means[:, :1] / probability[0] - means[:, seen] / scale, variances, plan)
+        # Frequencies that no chain changed say nothing of their error, although the formula gives 0.
+        error[(error == 0) & np.all((means[:, seen] == 0) | (means[:, seen] == 1), axis=0)] = np.nan
+        odds_mcse[seen] = odds[seen] * error
+        odds_mcse[0] = 0.0
+    return odds, odds_mcse
+
+
+def scalar_stats(values: ArrayLike) -> ScalarStats:
+    """Summarise the draws of one real quantity (model size, cost, log posterior).
+
+    Parameters
+    ----------
+    values : array_like of float, shape (chains, draws)
+        The draws.
+
+    Returns
+    -------
+    ScalarStats
+        Mean, sd, Monte Carlo error, effective sample size and R-hat. A quantity that never
+        changes has NaN for the last three, as have chains of fewer than 4 draws.
+
+    Raises
+    ------
+    ParameterError
+        If `values` is not a matrix with at least one draw.
+    DataError
+        If a value is not finite.
+
+    Examples
+    --------
+    >>> stats = scalar_stats([[3, 4, 4, 3, 5, 4], [4, 4, 3, 5, 4, 3]])
+    >>> round(stats.mean, 3), round(stats.sd, 3)
+    (3.833, 0.718)
+    """
+    x = np.asarray(values)
+    if x.ndim != 2 or x.size == 0 or x.dtype.kind not in "biuf":
+        raise bad_value("values", "scalar_stats", "a non-empty (chains x draws) matrix of numbers", values)
+    x = x.astype(np.float64, copy=False)
+    if not np.all(np.isfinite(x)):
+        raise DataError(
+            "The 'values' parameter of scalar_stats must be finite. It has NaN or infinite values."
+        )
+    chains, draws = x.shape
+    plan = Plan.of(draws)
+    # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
+    origin = x[0, 0]
+    shifted = x - origin
+    kept = shifted[:, draws - plan.batches * plan.length :]
+    batches = kept.reshape(chains, plan.batches, plan.length).mean(axis=2)
+    variances = np.array([batch_variance(part[:, None], plan) for part in batches])
+    mean, mcse, disagree = combine(shifted.mean(axis=1)[:, None], variances, plan)
+    sd = float(shifted.std(ddof=1)) if x.size > 1 else np.nan
+    moved = bool(np.any(x != x[:, :1]))
+    error = float(mcse[0]) if moved or disagree[0] else np.nan
+    ess = float(_ess(np.array([sd**2]), np.array([error]))[0]) if moved else np.nan
+    r_hat = _rank_r_hat(x, plan) if moved and draws >= SHORTEST else np.nan
+    return ScalarStats(float(mean[0] + origin), sd, error, ess, r_hat, bool(disagree[0]))
+
+
+def _ess(variance: FloatArray, mcse: FloatArray) -> FloatArray:
+    """Return variance / mcse^2; infinite where the batches agree exactly, NaN where mcse is NaN."""
+    out = np.where(np.isnan(mcse), np.nan, np.inf)
+    return np.divide(variance, mcse**2, out=out, where=mcse > 0)
+
+
+def _rank_r_hat(x: FloatArray, plan: Plan) -> float:
+    """Return the larger of the bulk and folded R-hat of (chains, draws) values."""
+    folded = np.abs(x - np.median(x))
+    found = []
+    for values in (x, folded):
+        halves = np.concatenate([values[:, : plan.half], values[:, plan.draws - plan.half :]])
+        scores = _normal_scores(halves)
+        means, variances = scores.mean(axis=1)[:, None], scores.var(axis=1, ddof=1)[:, None]
+        found.append(float(split_r_hat(means, variances, plan.half)[0]))
+    # The folded draws of a quantity with two values never move; the draws themselves do.
+    return float(np.nanmax(found)) if not np.all(np.isnan(found)) else np.nan
+
+
+def _normal_scores(values: FloatArray) -> FloatArray:
+    """Return normal quantiles of the average ranks of all `values` together."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse.reshape(values.shape)]
+    scores: FloatArray = ndtri((ranks - 0.375) / (values.size + 0.25))
+    return scores
+
+
+def _check_gamma(gamma: ArrayLike, owner: str) -> ByteArray:
+    terms = np.asarray(gamma)
+    if terms.ndim != 2 or terms.shape[0] == 0 or terms.dtype.kind not in "biu":
+        raise bad_value("gamma", owner, "an (n_models x J) matrix of 0 and 1", gamma)
+    if terms.size and not (terms.min() >= 0 and terms.max() <= 1):
+        raise bad_value("gamma", owner, "a matrix of 0 and 1 only", gamma)
+    return terms.astype(np.uint8, copy=False)
+
+
+def _check_index(model_index: ArrayLike, owner: str, n_models: int | None) -> NDArray[Any] | IntArray:
+    index = np.asarray(model_index)
+    if index.ndim != 2 or index.size == 0 or index.dtype.kind not in "iu":
+        raise bad_value("model_index", owner, "a non-empty (chains x draws) matrix of ints", model_index)
+    if n_models is not None and not (index.min() >= 0 and index.max() < n_models):
+        raise bad_value("model_index", owner, f"rows of gamma, in [0, {n_models - 1}]", model_index)
+    return index

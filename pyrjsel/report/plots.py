@@ -1,0 +1,225 @@
+"""Plots of inclusion probabilities and of the best models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_bool, check_int
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Blue and vermilion of Okabe and Ito, told apart with every kind of colour vision.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREY = "#8C8C8C"
+FAINT = "#E6E6E6"
+# Inches of height around the rows, of a row of text, and of one where there are many.
+FRAME = 1.3
+ROW, TIGHT_ROW = 0.2, 0.15
+MANY = 40
+# Shares below which a column of the model plot gets no rank of its own: they would overlap.
+LEAST_LABELLED = 0.035
+
+
+def plot_inclusion(
+    names: Sequence[str],
+    prior: ArrayLike,
+    posterior: ArrayLike,
+    mcse: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+    top: int | None = None,
+    sort: bool = True,
+) -> Axes:
+    """Plot posterior inclusion probabilities with two Monte Carlo errors to either side.
+
+    Parameters
+    ----------
+    names : sequence of str, length J
+        Terms.
+    prior, posterior : array_like of shape (J,)
+        Inclusion probabilities; the prior is a tick, the posterior a dot.
+    mcse : array_like of shape (J,), optional
+        Monte Carlo standard errors; where NaN, no whisker is drawn. Whiskers end at 0 and 1.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure that is high enough for all rows by default.
+    top : int, optional
+        Show only the `top` terms of highest posterior probability; the axis says so.
+    sort : bool
+        Whether the terms are sorted by posterior probability rather than kept in order.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes, one row per term, the first on top.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If an array has the wrong length, or `top` or `sort` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_inclusion(["age", "sex"], [0.5, 0.5], [0.9, 0.2], [0.02, 0.01], ax=Figure().subplots())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['age', 'sex']
+    """
+    owner = "plot_inclusion"
+    count = len(names)
+    before = _vector(prior, "prior", owner, count)
+    after = _vector(posterior, "posterior", owner, count)
+    errors = np.full(count, np.nan) if mcse is None else _vector(mcse, "mcse", owner, count)
+    by_posterior = np.argsort(-after, kind="stable")
+    order = by_posterior if check_bool(sort, "sort", owner) else np.arange(count)
+    if top is not None:
+        best = by_posterior[: check_int(top, "top", owner, low=1)]
+        order = order[np.isin(order, best)]
+    shown = order.size
+    ax = _axes(ax, width=6.4, rows=shown)
+    y = np.arange(shown)
+    ax.hlines(y, 0, after[order], color=FAINT, linewidth=3, zorder=1)
+    ax.axvline(0.5, color=GREY, linewidth=0.8, linestyle="--", zorder=1.5)
+    ax.scatter(before[order], y, marker="|", s=70, color=VERMILION, linewidth=1.5, zorder=2, label="prior")
+    whisker = 2 * np.nan_to_num(errors[order])
+    low, high = np.clip([after[order] - whisker, after[order] + whisker], 0, 1)
+    known = ~np.isnan(errors[order])
+    ax.hlines(y[known], low[known], high[known], color=BLUE, linewidth=1.5, zorder=3)
+    label = "posterior ± 2 MCSE" if known.any() else "posterior"
+    ax.scatter(after[order], y, s=20, color=BLUE, zorder=4, label=label)
+    ax.set_xlim(-0.02, 1.02)
+    rest = "" if shown == count else f" (the {shown} highest of {count} terms)"
+    ax.set_xlabel(f"Inclusion probability{rest}")
+    _term_axis(ax, [names[j] for j in order])
+    # Outside the rows: with many terms there is no free corner.
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize="small")
+    return ax
+
+
+def plot_models(
+    names: Sequence[str],
+    gamma: ArrayLike,
+    posterior: ArrayLike,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot which terms are in the best models: a column per model, as wide as its probability.
+
+    Parameters
+    ----------
+    names : sequence of str, length J
+        Terms.
+    gamma : array_like of shape (m, J)
+        1 or True where a model includes a term, best model first.
+    posterior : array_like of shape (m,)
+        Posterior probability of each model.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure that is high enough for all rows by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes; the lower horizontal axis is the cumulative posterior mass, the upper one has
+        the ranks of the models that are wide enough for a number.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If an array has the wrong shape, or no model has any probability.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_models(["age", "sex"], [[1, 0], [1, 1]], [0.6, 0.3], ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'Cumulative posterior mass (2 models with 0.900 in all)'
+    """
+    owner = "plot_models"
+    count = len(names)
+    inside = np.asarray(gamma)
+    if inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0 or inside.dtype.kind not in "biu":
+        raise bad_value("gamma", owner, f"a (models x {count}) matrix of 0 and 1", gamma)
+    mass = _vector(posterior, "posterior", owner, inside.shape[0])
+    if not (np.all(mass >= 0) and mass.sum() > 0):
+        raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
+    edges = np.concatenate([[0.0], np.cumsum(mass)])
+    ax = _axes(ax, width=7.5, rows=count)
+    from matplotlib.colors import ListedColormap
+
+    ax.pcolormesh(
+        edges,
+        np.arange(count + 1) - 0.5,
+        inside.T.astype(float),
+        cmap=ListedColormap([FAINT, BLUE]),
+        vmin=0,
+        vmax=1,
+        rasterized=inside.size > 20_000,
+    )
+    ax.hlines(np.arange(count + 1) - 0.5, 0, edges[-1], color="white", linewidth=1.0)
+    wide = mass / edges[-1] > 0.012  # lines between narrower columns would hide them
+    ax.vlines(edges[1:][wide], -0.5, count - 0.5, color="white", linewidth=0.8)
+    ax.set_xlim(0, edges[-1])
+    ax.set_xlabel(f"Cumulative posterior mass ({_models(mass.size)} with {edges[-1]:.3f} in all)")
+    _term_axis(ax, names)
+    labelled = mass / edges[-1] >= LEAST_LABELLED
+    upper = ax.secondary_xaxis("top")
+    middles = (edges[:-1] + edges[1:]) / 2
+    upper.set_xticks(middles[labelled], [str(rank) for rank in np.flatnonzero(labelled) + 1])
+    upper.tick_params(length=0, labelsize="small")
+    upper.spines["top"].set_visible(False)
+    upper.set_xlabel("Model rank")
+    return ax
+
+
+def _models(count: int) -> str:
+    return "1 model" if count == 1 else f"{count} models"
+
+
+def _axes(ax: Axes | None, *, width: float, rows: int) -> Axes:
+    """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise NotAvailableError(
+            "Plots need matplotlib, which is not installed. Install it with: pip install 'pyrjsel[plots]'"
+        ) from error
+    if ax is not None:
+        return ax
+    row = ROW if rows <= MANY else TIGHT_ROW
+    _, new = plt.subplots(figsize=(width, max(2.4, FRAME + row * rows)), layout="constrained")
+    return new
+
+
+def _term_axis(ax: Any, names: Sequence[str]) -> None:
+    """Put the terms on the vertical axis, the first on top, and take the frame away."""
+    size = 9.0 if len(names) <= MANY else 7.5
+    ax.set_yticks(np.arange(len(names)), [_short(name) for name in names], fontsize=size)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def _short(name: str) -> str:
+    """Return a label that leaves room for the plot and is not read as mathematics."""
+    text = str(name)
+    text = text if len(text) <= 36 else text[:20] + "…" + text[-15:]
+    return text.replace("$", r"\$")
+
+
+def _vector(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise bad_value(name, owner, f"a vector of {length} numbers", values)
+    return array

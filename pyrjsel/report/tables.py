@@ -1,0 +1,286 @@
+"""Tables of results as data frames of full precision."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+
+INCLUSION_COLUMNS = ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+MODEL_COLUMNS = [
+    "terms",
+    "size",
+    "cost",
+    "posterior",
+    "mcse",
+    "odds",
+    "odds_mcse",
+    "log_marginal",
+    "deviance",
+]
+COEFFICIENT_COLUMNS = [
+    "mean",
+    "sd",
+    "ci_lower",
+    "ci_upper",
+    "prob_positive",
+    "mean_included",
+    "sd_included",
+]
+
+
+def inclusion_bayes_factor(prior: ArrayLike, posterior: ArrayLike) -> FloatArray:
+    """Return posterior odds over prior odds of inclusion.
+
+    Parameters
+    ----------
+    prior, posterior : array_like of shape (J,)
+        Probabilities of inclusion.
+
+    Returns
+    -------
+    ndarray of shape (J,)
+        0 and inf where the posterior is 0 and 1; NaN where the prior is 0, 1 or NaN (such a term
+        has nothing to learn) and where the posterior is NaN.
+
+    Raises
+    ------
+    ParameterError
+        If a value is outside [0, 1] or the lengths differ.
+
+    Examples
+    --------
+    >>> inclusion_bayes_factor([0.5, 0.5, 1.0], [0.75, 1.0, 1.0]).tolist()
+    [3.0, inf, nan]
+    """
+    a = _probabilities(prior, "prior", "inclusion_bayes_factor")
+    b = _probabilities(posterior, "posterior", "inclusion_bayes_factor")
+    if a.shape != b.shape:
+        raise bad_value("posterior", "inclusion_bayes_factor", f"of length {a.size}", posterior)
+    known = (a > 0) & (a < 1) & ~np.isnan(b)
+    out = np.full(a.shape, np.nan)
+    with np.errstate(divide="ignore"):
+        out[known] = b[known] / (1 - b[known]) * ((1 - a[known]) / a[known])
+    return out
+
+
+def inclusion_table(
+    names: Sequence[str],
+    prior: ArrayLike,
+    posterior: ArrayLike,
+    mcse: ArrayLike,
+    ess: ArrayLike,
+    r_hat: ArrayLike,
+    cost: ArrayLike,
+) -> pd.DataFrame:
+    """Return the table of inclusion by term.
+
+    Parameters
+    ----------
+    names : sequence of str, length J
+        Terms.
+    prior, posterior : array_like of shape (J,)
+        Probabilities of inclusion; a prior of 1 marks a term that is in every model.
+    mcse, ess, r_hat : array_like of shape (J,) or scalar
+        Monte Carlo error of `posterior`, effective sample size, and R-hat; NaN if unknown.
+    cost : array_like of shape (J,) or scalar
+        Cost of each term.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``term``, with columns ``prior``, ``posterior``, ``mcse``, ``ess``, ``r_hat``,
+        ``bayes_factor`` (of inclusion) and ``cost``.
+
+    Raises
+    ------
+    ParameterError
+        If a column has the wrong length or a probability is outside [0, 1].
+
+    Examples
+    --------
+    >>> inclusion_table(["x"], [0.5], [0.9], [0.01], [900.0], [1.0], [2.0]).bayes_factor.round(6)["x"]
+    np.float64(9.0)
+    """
+    owner = "inclusion_table"
+    given = {
+        "prior": _probabilities(prior, "prior", owner),
+        "posterior": _probabilities(posterior, "posterior", owner),
+        "mcse": mcse,
+        "ess": ess,
+        "r_hat": r_hat,
+        "cost": cost,
+    }
+    columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
+    columns["bayes_factor"] = inclusion_bayes_factor(columns["prior"], columns["posterior"])
+    index = pd.Index(list(names), name="term", dtype=object)
+    return pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
+
+
+def model_table(
+    terms: Sequence[tuple[str, ...]],
+    size: ArrayLike,
+    cost: ArrayLike,
+    posterior: ArrayLike,
+    mcse: ArrayLike,
+    odds: ArrayLike,
+    odds_mcse: ArrayLike,
+    log_marginal: ArrayLike,
+    deviance: ArrayLike,
+) -> pd.DataFrame:
+    """Return the table of models by rank.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of str, length m
+        Terms of each model, best model first.
+    size : array_like of int, shape (m,)
+        Number of terms.
+    cost : array_like of shape (m,) or scalar
+        Cost of each model.
+    posterior, mcse : array_like of shape (m,) or scalar
+        Posterior probability and its Monte Carlo error.
+    odds, odds_mcse : array_like of shape (m,) or scalar
+        Posterior odds of the first model against each, and their Monte Carlo error.
+    log_marginal : array_like of shape (m,) or scalar
+        Log marginal likelihood, NaN if unknown.
+    deviance : array_like of shape (m,) or scalar
+        Smallest deviance found.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``rank`` from 1, columns named as the parameters.
+
+    Raises
+    ------
+    ParameterError
+        If a column has the wrong length or the models are not in order of falling posterior.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> model_table([("a",), ()], [1, 0], 0.0, [0.8, 0.2], nan, [1.0, 4.0], nan, nan, nan).terms[1]
+    ('a',)
+    """
+    owner = "model_table"
+    m = len(terms)
+    numbers = {
+        "cost": cost,
+        "posterior": _probabilities(posterior, "posterior", owner),
+        "mcse": mcse,
+        "odds": odds,
+        "odds_mcse": odds_mcse,
+        "log_marginal": log_marginal,
+        "deviance": deviance,
+    }
+    columns: dict[str, Any] = {key: _column(values, key, owner, m) for key, values in numbers.items()}
+    if np.any(np.diff(columns["posterior"]) > 0):
+        raise bad_value("posterior", owner, "in falling order, since rows are ranks", posterior)
+    sizes = np.asarray(size)
+    if sizes.shape != (m,) or (m > 0 and sizes.dtype.kind not in "iu"):
+        raise bad_value("size", owner, f"a vector of {m} ints", size)
+    columns["size"] = sizes.astype(np.int64)
+    cells = np.empty(m, dtype=object)  # a list of tuples would become a matrix
+    for row, names in enumerate(terms):
+        cells[row] = tuple(names)
+    columns["terms"] = cells
+    index = pd.RangeIndex(1, m + 1, name="rank")
+    return pd.DataFrame(columns, index=index, columns=MODEL_COLUMNS)
+
+
+def coefficient_table(
+    names: Sequence[str],
+    mean: ArrayLike,
+    sd: ArrayLike,
+    ci_lower: ArrayLike,
+    ci_upper: ArrayLike,
+    prob_positive: ArrayLike,
+    mean_included: ArrayLike,
+    sd_included: ArrayLike,
+) -> pd.DataFrame:
+    """Return the table of model-averaged coefficients by design column.
+
+    Parameters
+    ----------
+    names : sequence of str, length K
+        Columns of the design.
+    mean, sd : array_like of shape (K,) or scalar
+        Posterior mean and standard deviation over all models, 0 where a column is out.
+    ci_lower, ci_upper : array_like of shape (K,) or scalar
+        Ends of a posterior interval.
+    prob_positive : array_like of shape (K,) or scalar
+        Posterior probability of a positive coefficient.
+    mean_included, sd_included : array_like of shape (K,) or scalar
+        The same given that the column is in the model; NaN if it never was.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``column``, columns named as the parameters.
+
+    Raises
+    ------
+    ParameterError
+        If a column has the wrong length or an interval is upside down.
+
+    Examples
+    --------
+    >>> table = coefficient_table(["x"], [1.0], [0.5], [0.0], [2.0], [0.9], [1.1], [0.4])
+    >>> table.loc["x", ["ci_lower", "ci_upper"]].tolist()
+    [0.0, 2.0]
+    """
+    owner = "coefficient_table"
+    given = {
+        "mean": mean,
+        "sd": sd,
+        "ci_lower": ci_lower,
+        "ci_upper": ci_upper,
+        "prob_positive": _probabilities(prob_positive, "prob_positive", owner),
+        "mean_included": mean_included,
+        "sd_included": sd_included,
+    }
+    columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
+    if np.any(columns["ci_lower"] > columns["ci_upper"]):
+        raise bad_value("ci_lower", owner, "at most ci_upper", ci_lower)
+    index = pd.Index(list(names), name="column", dtype=object)
+    return pd.DataFrame(columns, index=index, columns=COEFFICIENT_COLUMNS)
+
+
+def covered_mass(models: pd.DataFrame) -> float:
+    """Return the posterior mass that the listed `models` hold, of all models.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> covered_mass(pd.DataFrame({"posterior": [0.5, 0.25]}))
+    0.75
+    """
+    return float(models["posterior"].sum())
+
+
+def _column(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+    """Return `values` as a float vector; a scalar fills the column."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0:
+        return np.full(length, float(array))
+    if array.shape != (length,):
+        raise ParameterError(
+            f"The {name!r} parameter of {owner} must have shape ({length},), one value per row. "
+            f"Got shape {array.shape} instead."
+        )
+    return array
+
+
+def _probabilities(values: ArrayLike, name: str, owner: str) -> FloatArray:
+    """Return `values` as floats, each NaN or in [0, 1] up to rounding."""
+    array = np.asarray(values, dtype=np.float64)
+    # Sums of many probabilities come out above 1 by rounding; anything more is a mistake.
+    if np.any((array < -1e-9) | (array > 1 + 1e-9)):
+        raise bad_value(name, owner, "made of probabilities in [0, 1]", values)
+    return array

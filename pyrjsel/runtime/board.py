@@ -1,0 +1,120 @@
+"""What the parent of a run and its chains tell each other: "stop" one way, progress the other.
+
+Threads share the object itself. A worker process gets, when the object is pickled, a
+:class:`RemoteBoard`, which says the same through small files in a temporary directory.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+
+
+class Board:
+    """Stop flag and iteration counts of the chains of one run.
+
+    Parameters
+    ----------
+    chains : int
+        Number of chains.
+    """
+
+    remote = False
+
+    def __init__(self, chains: int) -> None:
+        self._done = [0] * chains
+        self._stop = threading.Event()
+        self._directory: str | None = None
+        # Re-entrant: a signal handler may ask for a stop in the middle of _share.
+        self._lock = threading.RLock()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chains should return after their current block."""
+        return self._stop.is_set() or (self._directory is not None and _exists(self._directory))
+
+    def stop(self) -> None:
+        """Ask all chains to return after their current block."""
+        self._stop.set()
+        if self._directory is not None:
+            _touch(self._directory)
+
+    def report(self, chain: int, done: int) -> None:
+        """Note that `chain` has finished `done` iterations."""
+        self._done[chain] = done
+
+    def total(self) -> int:
+        """Return the iterations that all chains have done."""
+        directory = self._directory
+        if directory is None:
+            return sum(self._done)
+        return sum(max(here, _read(directory, chain)) for chain, here in enumerate(self._done))
+
+    def close(self) -> None:
+        """Remove the files, if there are any."""
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _share(self) -> str:
+        with self._lock:
+            if self._directory is None:
+                self._directory = tempfile.mkdtemp(prefix="pyrjsel-")
+            if self._stop.is_set():
+                _touch(self._directory)
+            return self._directory
+
+    def __reduce__(self) -> tuple[Callable[[str], "RemoteBoard"], tuple[str]]:
+        return RemoteBoard, (self._share(),)
+
+
+class RemoteBoard:
+    """The board as a worker process sees it.
+
+    On a machine that does not share the parent's temporary directory nothing is told either way.
+    """
+
+    remote = True
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chain should return after its current block."""
+        return _exists(self._directory)
+
+    def stop(self) -> None:
+        """Ask all chains to return after their current block."""
+        if os.path.isdir(self._directory):
+            _touch(self._directory)
+
+    def report(self, chain: int, done: int) -> None:
+        """Note that `chain` has finished `done` iterations."""
+        if os.path.isdir(self._directory):
+            path = _count_path(self._directory, chain)
+            # Written aside and renamed, so that the parent never reads half a number.
+            with open(path + ".new", "w", encoding="ascii") as file:
+                file.write(str(done))
+            os.replace(path + ".new", path)
+
+
+def _exists(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, "stop"))
+
+
+def _touch(directory: str) -> None:
+    with open(os.path.join(directory, "stop"), "w", encoding="ascii"):
+        pass
+
+
+def _count_path(directory: str, chain: int) -> str:
+    return os.path.join(directory, f"chain-{chain}")
+
+
+def _read(directory: str, chain: int) -> int:
+    try:
+        with open(_count_path(directory, chain), encoding="ascii") as file:
+            return int(file.read())
+    except FileNotFoundError:  # not started yet
+        return 0

@@ -1,0 +1,244 @@
+"""Run the chains of a sampler side by side: seeds, blocks, workers, progress and interrupts."""
+
+import os
+import time
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from numpy.random.bit_generator import ISpawnableSeedSequence
+from threadpoolctl import threadpool_limits
+
+from pyrjsel._validate import bad_value, check_bool, check_int
+from pyrjsel.runtime.board import Board, RemoteBoard
+from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
+from pyrjsel.runtime.progress import ProgressBar
+
+# Seconds that a block should take: long enough that the turn-around between blocks costs
+# nothing, short enough that Ctrl-C feels immediate.
+BLOCK_SECONDS = 0.1
+# A block is at most this many times the last: a first iteration can be untypically quick.
+GROWTH = 4.0
+
+
+class ChainRunner(Protocol):
+    """One chain under way: its state and what it has collected."""
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations; the draws must not depend on how they are cut into blocks."""
+
+    def finish(self, completed: bool) -> Any:
+        """Return the result (picklable); partial, possibly empty, where `completed` is False."""
+
+
+class ChainJob(Protocol):
+    """What every chain of a run does: plain data that can be pickled."""
+
+    total: int
+    """Iterations of a chain: burn-in and thinned-out draws included."""
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
+        """Return the runner of chain number `chain` (from 0), whose randomness comes from `seed`."""
+
+
+@dataclass(frozen=True)
+class ChainsOutcome:
+    """What a run gave.
+
+    Attributes
+    ----------
+    results : list
+        What ``finish`` of each chain returned, by chain.
+    completed : bool
+        False if Ctrl-C stopped any chain before its last iteration.
+    seconds : list of float
+        Wall-clock seconds of each chain.
+    iterations : list of int
+        Iterations that each chain did.
+    """
+
+    results: list[Any]
+    completed: bool
+    seconds: list[float]
+    iterations: list[int]
+
+
+def run_chains(
+    job: ChainJob,
+    chains: int,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    label: str = "",
+) -> ChainsOutcome:
+    """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
+
+    Each chain gets a child of the generator's seed sequence, so that the results do not depend on
+    `n_jobs` or on the backend. BLAS uses one thread per worker meanwhile.
+
+    Parameters
+    ----------
+    job : ChainJob
+        What a chain does.
+    chains : int
+        Number of chains.
+    rng : numpy.random.Generator
+        Source of the seeds; its seed sequence is spawned from, its stream is not used.
+    n_jobs : int, optional
+        Workers at a time; -1 is one per processor. None follows ``joblib.parallel_config``, and
+        without one is a thread per chain, at most as many as there are processors.
+    progress : bool, optional
+        Whether to show a progress bar. None shows one after a second in a terminal or notebook.
+    label : str
+        What stands before the progress bar.
+
+    Returns
+    -------
+    ChainsOutcome
+        The results by chain. After a first Ctrl-C each chain ends with its current block (of
+        about 0.1 s), and what it has is returned with ``completed=False``; a second raises
+        KeyboardInterrupt at once. Workers on another machine do not see the first one.
+
+    Raises
+    ------
+    ParameterError
+        If `chains`, `n_jobs` or `progress` is out of range, or if the seed sequence of `rng`
+        cannot be spawned from.
+    KeyboardInterrupt
+        At a second Ctrl-C, or if the first one killed a worker process that had not yet begun.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Walk:
+    ...     total = 1000
+    ...     def start(self, seed, chain):
+    ...         self.rng, self.place = np.random.default_rng(seed), 0
+    ...         return self
+    ...     def advance(self, n):
+    ...         for _ in range(n):
+    ...             self.place += 2 * int(self.rng.integers(2)) - 1
+    ...     def finish(self, completed):
+    ...         return self.place
+    >>> outcome = run_chains(Walk(), 1, np.random.default_rng(1), progress=False)
+    >>> outcome.completed, outcome.iterations
+    (True, [1000])
+    """
+    chains = check_int(chains, "chains", "run_chains", low=1)
+    if progress is not None:
+        progress = check_bool(progress, "progress", "run_chains")
+    seeds = spawn_seeds(rng, chains)
+    workers = _count_workers(n_jobs, chains)
+    board = Board(chains)
+    parent = os.getpid()
+    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1)
+    tasks = [joblib.delayed(_run_chain)(job, seed, chain, board, parent) for chain, seed in enumerate(seeds)]
+    try:
+        with (
+            InterruptGuard(board) as guard,
+            threadpool_limits(1, user_api="blas"),
+            ProgressBar(board, chains * job.total, progress, label),
+        ):
+            try:
+                parts = parallel(tasks)
+            except BrokenExecutor as error:
+                # A worker process that has not begun its chain dies of Ctrl-C like any program.
+                if guard.count:
+                    raise KeyboardInterrupt from error
+                raise
+    finally:
+        # After an error or a second Ctrl-C, threads that still run end with their block.
+        board.stop()
+        board.close()
+    iterations = [part[1] for part in parts]
+    return ChainsOutcome(
+        results=[part[0] for part in parts],
+        completed=all(done == job.total for done in iterations),
+        seconds=[part[2] for part in parts],
+        iterations=iterations,
+    )
+
+
+def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSequence]:
+    """Return one child of the generator's seed sequence per chain.
+
+    Raises
+    ------
+    ParameterError
+        If the bit generator was not made from a seed sequence that can spawn.
+    """
+    sequence = rng.bit_generator.seed_seq
+    if not isinstance(sequence, ISpawnableSeedSequence):
+        must = "a Generator made from a SeedSequence, as numpy.random.default_rng makes it"
+        raise bad_value("rng", "run_chains", must, rng)
+    children: list[Any] = sequence.spawn(chains)
+    return children
+
+
+def _count_workers(n_jobs: object, chains: int) -> int:
+    if n_jobs is None:
+        configured = get_active_backend()[1]  # what joblib.parallel_config says; None without it
+        wanted = -1 if configured is None else int(configured)
+    elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise bad_value("n_jobs", "run_chains", "None or an int other than 0", n_jobs)
+    else:
+        wanted = int(n_jobs)
+    return max(1, min(chains, int(joblib.effective_n_jobs(wanted))))
+
+
+class _ChainContext:
+    """Names the chain in an error that leaves it, and stops the other chains then."""
+
+    def __init__(self, chain: int, board: Board | RemoteBoard) -> None:
+        self._chain = chain
+        self._board = board
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._board.stop()
+            error.add_note(f"Raised in chain {self._chain} (chains count from 0).")
+
+
+def _run_chain(
+    job: ChainJob, seed: np.random.SeedSequence, chain: int, board: Board | RemoteBoard, parent: int
+) -> tuple[Any, int, float]:
+    """Return the result, the iterations and the seconds of one chain; runs in the worker."""
+    with _ChainContext(chain, board):
+        if not board.remote:
+            return _advance(job, seed, chain, board)
+        ignore_in_worker(parent)
+        with threadpool_limits(1, user_api="blas"):
+            return _advance(job, seed, chain, board)
+
+
+def _advance(
+    job: ChainJob, seed: np.random.SeedSequence, chain: int, board: Board | RemoteBoard
+) -> tuple[Any, int, float]:
+    begin = time.perf_counter()
+    runner = job.start(seed, chain)
+    total, done, block = job.total, 0, 1
+    while done < total and not board.stopped:
+        n = min(block, total - done)
+        before = time.perf_counter()
+        runner.advance(n)
+        done += n
+        board.report(chain, done)
+        block = next_block(n, time.perf_counter() - before)
+    result = runner.finish(done == total)
+    return result, done, time.perf_counter() - begin
+
+
+def next_block(n: int, seconds: float) -> int:
+    """Return the iterations of the block after one of `n` iterations that took `seconds`."""
+    factor = GROWTH if seconds * GROWTH <= BLOCK_SECONDS else BLOCK_SECONDS / seconds
+    return max(1, int(n * factor))

@@ -1,0 +1,75 @@
+"""One progress bar over the iterations of all chains."""
+
+import sys
+import threading
+from types import TracebackType
+
+from tqdm import tqdm
+
+from pyrjsel.runtime.board import Board
+
+# Seconds between two looks at the board, and before the bar of an interactive run appears.
+INTERVAL = 0.2
+DELAY = 1.0
+
+
+class ProgressBar:
+    """Context manager that shows how far the chains are, on standard error.
+
+    A thread of its own reads the board and is the only one to touch the bar, so that it does not
+    matter whether chains run in threads or in processes.
+
+    Parameters
+    ----------
+    board : Board
+        Where the chains note what they have done.
+    total : int
+        Iterations of all chains together.
+    show : bool or None
+        None shows a bar after one second if standard error is a terminal or a notebook.
+    label : str
+        What stands before the bar.
+    """
+
+    def __init__(self, board: Board, total: int, show: bool | None, label: str) -> None:
+        self._board = board
+        self._total = total
+        self._label = label
+        self._delay = 0.0 if show else DELAY
+        self._show = _interactive() if show is None else show
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        if self._show:
+            self._thread = threading.Thread(target=self._watch, name="pyrjsel-progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self._end.set()
+            self._thread.join()
+
+    def _watch(self) -> None:
+        with tqdm(
+            total=self._total,
+            desc=self._label or None,
+            delay=self._delay,
+            unit="it",
+            unit_scale=True,
+            mininterval=0.0,
+            miniters=0,
+            file=sys.stderr,
+        ) as bar:
+            running = True
+            while running:
+                running = not self._end.wait(INTERVAL)
+                bar.update(self._board.total() - bar.n)
+
+
+def _interactive() -> bool:
+    """Return whether somebody is likely to be watching standard error."""
+    return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())

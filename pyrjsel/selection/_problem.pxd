@@ -1,0 +1,40 @@
+# A regression problem as raw arrays, and what every sampler computes of it.
+#
+# Columns are standardised and the first is the intercept's ones. The coefficient prior of a model is
+# written through one matrix for all priors: with K = precision restricted to the model's columns,
+#     log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2,
+# where a flat intercept (precision 0) counts neither in d nor in the determinant.
+
+cdef struct problem_t:
+    int n
+    int n_columns                # with the intercept
+    int n_terms
+    int family
+    bint flat                    # the intercept has a flat prior
+    bint diagonal                # the precision is diagonal
+    double rank_tol              # least share of a column's precision that the others may leave unexplained
+    const double* columns        # (n_columns, n), one column after the other
+    const double* wy
+    const double* w              # NULL where every weight is one
+    const double* offset
+    const double* precision      # (n_columns, n_columns)
+    const double* shift          # (n_columns)
+    const double* penalty        # (n_columns)
+    const int* term_start        # (n_terms + 1): columns of term j
+
+cdef class Problem:
+    cdef problem_t c
+    cdef object arrays
+
+cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil
+cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,
+                           double* eta) noexcept nogil
+cdef void weighted_gram(const problem_t* p, int d, const int* cols, const double* weight,
+                        double* root, double* z, double* out) noexcept nogil
+cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil
+cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
+                double* out) noexcept nogil
+cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil
+cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld) noexcept nogil
+cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil
+cdef int prior_dimension(const problem_t* p, int d) noexcept nogil

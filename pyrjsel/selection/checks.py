@@ -1,0 +1,72 @@
+"""What data can do to a logistic model: linear dependence and separation, found and named."""
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import linprog
+
+from pyrjsel._typing import ByteArray
+from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.problem import Regression
+
+# At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one; a
+# model that gets there is looked at by linear programming.
+LARGE_PREDICTOR = 14.0
+
+
+def dependent_terms(regression: Regression) -> list[int]:
+    """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
+    weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
+    columns = regression.columns[1:]
+    if not columns.shape[0]:
+        return []
+    gram = (columns * weights) @ columns.T / weights.sum()
+    values, vectors = eigh(gram)
+    # Exact dependence leaves eigenvalues of a few times the rounding error of the largest.
+    null = vectors[:, values <= 1e-10 * max(1.0, values[-1])]
+    loading = np.max(np.abs(null), axis=1, initial=0.0)
+    column_terms = np.repeat(np.arange(regression.n_terms), np.diff(regression.term_start))
+    return sorted(set(column_terms[loading > 1e-6].tolist()))
+
+
+def separated(regression: Regression, gamma: ByteArray) -> list[int]:
+    """Return the terms of model `gamma` (J,) that separate the classes; empty if there is overlap.
+
+    A direction b with ``x_i'b >= 0`` for every success, ``<= 0`` for every failure and not 0 everywhere
+    is looked for by linear programming (Konis, 2007).
+    """
+    columns = regression.model_columns(gamma)
+    weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
+    used = weights > 0
+    y, x = regression.y[used], regression.columns[columns][:, used].T
+    sign = np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+    mixed = sign == 0
+    signed = x * sign[:, None]
+    outer, both = signed[~mixed], x[mixed]
+    found = linprog(
+        -outer.sum(axis=0),
+        A_ub=-outer,
+        b_ub=np.zeros(len(outer)),
+        A_eq=both if len(both) else None,
+        b_eq=np.zeros(len(both)) if len(both) else None,
+        bounds=(-1.0, 1.0),
+        method="highs",
+    )
+    # The solver's feasibility tolerance is 1e-7 a row.
+    if not found.success or -found.fun <= 1e-6 * len(y):
+        return []
+    column_terms = np.concatenate([[-1], np.repeat(np.arange(regression.n_terms), np.diff(regression.term_start))])
+    return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
+
+
+def separated_models(
+    regression: Regression, finder: ModeFinder, gammas: ByteArray
+) -> dict[int, list[int]]:
+    """Return, for the models (rows of `gammas`) that separate the classes, the terms that do it."""
+    found = {}
+    for row, gamma in enumerate(gammas):
+        _, largest = finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))
+        if largest > LARGE_PREDICTOR:
+            terms = separated(regression, gamma)
+            if terms:
+                found[row] = terms
+    return found

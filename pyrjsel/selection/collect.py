@@ -1,0 +1,223 @@
+"""From the loops' blocks of draws to the posterior that results show; shared by all samplers."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
+
+# Models whose probabilities get Monte Carlo errors and a row in the table of models.
+MODEL_ROWS = 1000
+# Pairs of importance draws for the marginal likelihoods in that table.
+TABLE_PAIRS = 64
+
+
+@dataclass
+class Block:
+    """Room for the draws of one block; the loop fills it."""
+
+    words: WordArray
+    log_posterior: FloatArray
+    coefficients: FloatArray
+
+
+@dataclass
+class ChainDraws:
+    """The draws of one chain: visited models once each, draws as indices into them."""
+
+    words: WordArray
+    index: np.ndarray
+    log_posterior: FloatArray
+    coefficients: FloatArray
+    sums: FloatArray
+    counts: np.ndarray
+
+
+class Collector:
+    """Collects the blocks of one chain: each model is stored once, coefficients are thinned."""
+
+    def __init__(self, n_terms: int, n_columns: int, every: int) -> None:
+        self.table = ModelTable(n_terms)
+        self.every = every
+        self.n_columns = n_columns
+        self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
+        self.sums = np.zeros((4, n_columns))
+        self.index: list[np.ndarray] = []
+        self.log_posterior: list[FloatArray] = []
+        self.coefficients: list[FloatArray] = []
+
+    def room(self, draws: int) -> Block:
+        """Return arrays for at most `draws` draws."""
+        return Block(
+            np.zeros((draws, self.n_words), dtype=np.uint64),
+            np.empty(draws),
+            np.empty((draws // self.every + 1, self.n_columns)),
+        )
+
+    def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
+        """Take the draws that a loop wrote into `block`."""
+        if kept:
+            self.index.append(self.table.add(block.words[:kept]).astype(np.int32))
+            self.log_posterior.append(block.log_posterior[:kept].copy())
+        if kept_coefficients:
+            self.coefficients.append(block.coefficients[:kept_coefficients].copy())
+
+    def finish(self, counts: np.ndarray) -> ChainDraws:
+        """Return everything that was recorded."""
+        empty = np.empty((0, self.n_columns))
+        return ChainDraws(
+            self.table.words,
+            np.concatenate([*self.index, np.empty(0, dtype=np.int32)]),
+            np.concatenate([*self.log_posterior, np.empty(0)]),
+            np.concatenate([*self.coefficients, empty]),
+            self.sums,
+            counts,
+        )
+
+
+def summarise(
+    results: list[ChainDraws],
+    completed: bool,
+    *,
+    regression: Regression,
+    space: ModelSpace,
+    sampler: str,
+    moves: Sequence[str],
+    seconds: Sequence[float],
+    asked: int,
+    entropy: bytes,
+    coefficients_every: int,
+) -> Posterior:
+    """Merge the chains and estimate everything that is reported from their draws.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the run was interrupted before any chain had a draw.
+    """
+    notes = []
+    chains = [chain for chain in results if chain.index.size] if not completed else results
+    if not chains:
+        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
+    draws = min(chain.index.size for chain in chains)
+    if not completed:
+        text = f"Interrupted: {len(chains)} of {len(results)} chains with {draws:,} of {asked:,} draws each."
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        notes.append(text)
+        seconds = [s for s, chain in zip(seconds, results, strict=True) if chain.index.size]
+    index, gamma = _merge(chains, draws, space)
+    probability = np.bincount(index.ravel(), minlength=len(gamma)) / index.size
+    stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
+    mcse = np.full(len(gamma), np.nan)
+    mcse[: stats.mcse.size] = stats.mcse
+    terms = indicator_stats(index, gamma)
+    kept = min(len(chain.coefficients) for chain in chains)
+    found = Draws(
+        index,
+        gamma,
+        np.asarray(space.cost(gamma), dtype=float),
+        np.stack([chain.log_posterior[:draws] for chain in chains]) + regression.log_scale(gamma)[index],
+        regression.to_raw(np.stack([chain.coefficients[:kept] for chain in chains])),
+        coefficients_every,
+    )
+    stuck = terms.stuck & space.free.astype(bool)
+    notes.extend(_warn(terms, stuck, space))
+    return Posterior(
+        sampler=sampler,
+        gamma=gamma,
+        probability=probability,
+        mcse=mcse,
+        odds=stats.odds,
+        odds_mcse=stats.odds_mcse,
+        log_marginal=None,
+        inclusion=terms.mean,
+        inclusion_mcse=terms.mcse,
+        ess=terms.ess,
+        r_hat=terms.r_hat,
+        stuck=stuck,
+        disagree=terms.disagree,
+        moments=_moments(chains, regression),
+        draws=found,
+        diagnostics=_diagnostics(chains, found, moves, seconds),
+        estimator="frequencies of visits of the chains",
+        entropy=entropy,
+        pairs=TABLE_PAIRS,
+        notes=notes,
+    )
+
+
+def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:
+    """Number the models of all chains in falling order of visits; (chains, draws) and (m, J)."""
+    table = ModelTable(space.n_terms)
+    index = np.stack([table.add(chain.words)[chain.index[:draws]] for chain in chains])
+    visits = np.bincount(index.ravel(), minlength=len(table))
+    order = np.argsort(-visits, kind="stable")
+    order = order[visits[order] > 0]
+    rank = np.empty(len(table), dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return rank[index], unpack(table.words[order], space.n_terms)
+
+
+def _moments(chains: list[ChainDraws], regression: Regression) -> Moments:
+    sums = np.sum([chain.sums for chain in chains], axis=0)
+    total = sums[3, 0]  # the intercept is in every draw
+    scale = np.concatenate([[1.0], regression.scale])
+    return Moments.of(
+        sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total
+    )
+
+
+def _warn(terms: object, stuck: np.ndarray, space: ModelSpace) -> list[str]:
+    notes = []
+    if stuck.any():
+        names = [space.names[j] for j in np.flatnonzero(stuck)]
+        notes.append(f"Never moved in any chain, so that their errors are unknown: {_listed(names)}.")
+    bad = np.flatnonzero(terms.disagree)  # type: ignore[attr-defined]
+    if bad.size:
+        names = [space.names[j] for j in bad]
+        text = (
+            f"Chains disagree on {bad.size} of {len(space.names)} inclusion probabilities by more than "
+            f"their Monte Carlo errors: {_listed(names)}. Their errors are taken from the spread of the "
+            "chains; run longer."
+        )
+        warnings.warn(text, ConvergenceWarning, stacklevel=5)
+        notes.append(text)
+    return notes
+
+
+def _listed(names: list[str], most: int = 8) -> str:
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+
+
+def _diagnostics(
+    chains: list[ChainDraws], draws: Draws, moves: Sequence[str], seconds: Sequence[float]
+) -> pd.DataFrame:
+    """Acceptance, R-hat and ESS by chain, and over all chains in the row "all"."""
+    rows: dict[object, dict[str, float]] = {}
+    values = {"size": draws.size, "cost": draws.cost, "log_posterior": draws.log_posterior}
+    groups: list[tuple[object, list[int]]] = [(c, [c]) for c in range(len(chains))]
+    for label, members in [*groups, ("all", list(range(len(chains))))]:
+        counts = np.sum([chains[c].counts for c in members], axis=0)
+        row = {
+            f"acceptance_{move}": counts[1, k] / counts[0, k] if counts[0, k] else np.nan
+            for k, move in enumerate(moves)
+        }
+        for name, value in values.items():
+            stats = scalar_stats(value[members])
+            row[f"ess_{name}"], row[f"r_hat_{name}"] = stats.ess, stats.r_hat
+        row["draws"] = draws.model.shape[1] * len(members)
+        row["seconds"] = float(sum(seconds[c] for c in members))
+        rows[label] = row
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame.index.name = "chain"
+    return frame

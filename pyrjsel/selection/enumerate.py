@@ -1,0 +1,292 @@
+"""Exact enumeration: the marginal likelihood of every feasible model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel.runtime import run_chains
+from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
+
+# More models than this are refused: their marginal likelihoods would take hours.
+MOST_MODELS = 2**20
+# The list of models is cut into this many parts that workers take; fixed, so that results do not
+# depend on the number of workers.
+PARTS = 8
+# Models are integrated until those left hold less than this share of the Laplace posterior mass; the
+# rest keep their Laplace values, moved by the average correction. Laplace's relative error in that
+# rest is a few percent of a millionth, far below the integration error of the models that matter.
+REST = 1e-6
+
+OWNER = "sampler='enumerate'"
+
+
+@dataclass(frozen=True)
+class EnumerateOptions:
+    """Options of ``fit(sampler="enumerate")``.
+
+    Attributes
+    ----------
+    integration : {"importance", "laplace"}
+        Importance sampling at each mode with its error reported, or Laplace values alone.
+    pairs : int
+        Pairs of importance draws a model.
+    """
+
+    integration: str = "importance"
+    pairs: int = 64
+
+    def __post_init__(self) -> None:
+        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
+        check_int(self.pairs, "pairs", OWNER, low=2)
+        if self.pairs % 2:
+            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+
+    @property
+    def exact(self) -> bool:
+        return self.integration == "importance"
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Models of one worker."""
+
+    start: int
+    stop: int
+
+
+@dataclass
+class _Job:
+    """Laplace values (or integrals) of all models, part by part; a job of ``run_chains``."""
+
+    regression: Regression
+    gamma: ByteArray
+    entropy: bytes
+    pairs: int
+    exact: bool
+    integrals: bool
+
+    @property
+    def total(self) -> int:
+        return -(-len(self.gamma) // PARTS)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
+        begin = min(chain * self.total, len(self.gamma))
+        return _Worker(self, _Share(begin, min(begin + self.total, len(self.gamma))))
+
+
+class _Worker:
+    def __init__(self, job: _Job, share: _Share) -> None:
+        self.job = job
+        self.at, self.stop = share.start, share.stop
+        self.values: list = []
+        widest = job.regression.largest_model(job.gamma)
+        self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
+
+    def advance(self, n: int) -> None:
+        part = self.job.gamma[self.at : min(self.at + n, self.stop)]
+        self.at += len(part)
+        if self.job.integrals:
+            find = self.marginal.integrate if self.job.exact else self.marginal.approximate
+            self.values.extend(find(gamma) for gamma in part)
+        elif len(part):
+            self.values.append(self.marginal.finder.laplace_values(part))
+
+    def finish(self, completed: bool) -> list:
+        return self.values
+
+
+def enumerate_posterior(
+    regression: Regression, space: ModelSpace, settings: FitSettings, options: EnumerateOptions
+) -> Posterior:
+    """Return the posterior over all feasible models of `space`.
+
+    Raises
+    ------
+    NotAvailableError
+        If there are more than 2**20 feasible models.
+    DataError
+        If no feasible model has a coefficient prior (every one is rank-deficient).
+    KeyboardInterrupt
+        On Ctrl-C: a posterior over a part of the models would be no posterior.
+    """
+    count, complete = count_dfs(space, MOST_MODELS)
+    if not complete:
+        raise NotAvailableError(
+            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
+            "Use another sampler, or restrict it by budget=, max_size= or heredity=."
+        )
+    gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
+    log_prior = np.asarray(space.log_prior(gamma), dtype=float)
+    entropy = settings.rng.bytes(16)
+
+    values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
+    notes = []
+    deficient = int(np.sum(status == 1))
+    failed = int(np.sum(status == 2))
+    if deficient:
+        notes.append(f"{deficient:,} models with linearly dependent columns have posterior 0.")
+    if failed:
+        raise DataError(f"The posterior mode of {failed} of {count} models was not found; rescale the columns.")
+    if not np.any(np.isfinite(values)):
+        raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+
+    log_mass = values + log_prior
+    order = np.argsort(-log_mass, kind="stable")
+    gamma, values, log_prior = gamma[order], values[order], log_prior[order]
+    log_mass = log_mass[order]
+    probability = _normalise(log_mass)
+    kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
+    kept = min(kept, int(np.sum(np.isfinite(log_mass))))
+    exact = options.exact
+    integrals, more = _integrals(regression, gamma[:kept], entropy, options, settings)
+    variance = np.zeros(len(gamma))
+    if exact:
+        correction = np.array([found.log_marginal for found in integrals]) - values[:kept]
+        values = values.copy()
+        values[:kept] += correction
+        values[kept:] += float(np.average(correction, weights=probability[:kept]))
+        variance[:kept] = [found.variance for found in integrals]
+        log_mass = values + log_prior
+        order = np.argsort(-log_mass, kind="stable")
+        gamma, values, log_mass, variance = gamma[order], values[order], log_mass[order], variance[order]
+        probability = _normalise(log_mass)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        places = rank[:kept]
+    else:
+        places = np.arange(kept)
+
+    inclusion = probability @ gamma
+    moments = _average(regression, integrals, probability[places], gamma, probability)
+    n_terms = space.n_terms
+    unknown = np.full(n_terms, np.nan)
+    words = (
+        f"marginal likelihoods of all {count:,} feasible models by importance sampling at each mode"
+        if exact
+        else f"Laplace approximations of the marginal likelihoods of all {count:,} feasible models"
+    )
+    return Posterior(
+        sampler="enumerate",
+        gamma=gamma,
+        probability=probability,
+        mcse=_probability_error(probability, variance),
+        odds=_odds(log_mass),
+        odds_mcse=_odds_error(log_mass, variance),
+        log_marginal=values,
+        inclusion=np.clip(inclusion, 0.0, 1.0),
+        inclusion_mcse=_inclusion_error(gamma, probability, inclusion, variance),
+        ess=unknown,
+        r_hat=unknown,
+        stuck=np.zeros(n_terms, dtype=bool),
+        disagree=np.zeros(n_terms, dtype=bool),
+        moments=moments,
+        draws=None,
+        diagnostics=pd.DataFrame(
+            {"models": [count], "integrated": [kept if exact else 0], "seconds": [seconds + more]},
+            index=pd.Index(["all"], name="chain"),
+        ),
+        estimator=words,
+        entropy=entropy,
+        pairs=options.pairs,
+        notes=notes,
+    )
+
+
+def _run(job: _Job, settings: FitSettings, label: str) -> tuple[list[list], float]:
+    outcome = run_chains(
+        job,
+        PARTS,
+        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label=label,
+    )
+    if not outcome.completed:
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+    return outcome.results, sum(outcome.seconds)
+
+
+def _laplace(
+    regression: Regression,
+    gamma: ByteArray,
+    entropy: bytes,
+    options: EnumerateOptions,
+    settings: FitSettings,
+) -> tuple[FloatArray, np.ndarray, float]:
+    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
+    parts, seconds = _run(job, settings, "Laplace")
+    pieces = [piece for part in parts for piece in part]
+    return (
+        np.concatenate([piece[0] for piece in pieces]),
+        np.concatenate([piece[1] for piece in pieces]),
+        seconds,
+    )
+
+
+def _integrals(
+    regression: Regression,
+    gamma: ByteArray,
+    entropy: bytes,
+    options: EnumerateOptions,
+    settings: FitSettings,
+) -> tuple[list, float]:
+    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
+    parts, seconds = _run(job, settings, "integrals")
+    return [found for part in parts for found in part], seconds
+
+
+def _normalise(log_mass: FloatArray) -> FloatArray:
+    mass = np.exp(log_mass - log_mass.max())
+    return mass / mass.sum()
+
+
+def _average(
+    regression: Regression,
+    integrals: list,
+    weights: FloatArray,
+    gamma: ByteArray,
+    probability: FloatArray,
+) -> Moments:
+    """Average the moments of models; those that were not integrated are left out of the coefficients."""
+    size = regression.n_columns
+    sums = np.zeros((4, size))
+    total = weights.sum()
+    for found, weight in zip(integrals, weights / total, strict=True):
+        sums[:3, found.columns] += weight * found.moments
+        sums[3, found.columns] += weight
+    scale = np.concatenate([[1.0], regression.scale])
+    return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])
+
+
+def _probability_error(probability: FloatArray, variance: FloatArray) -> FloatArray:
+    """Delta method: d log p_k = e_k - sum p_l e_l for relative errors e of the marginal likelihoods."""
+    total = float(probability**2 @ variance)
+    own = variance * ((1 - probability) ** 2 - probability**2)
+    return probability * np.sqrt(np.maximum(own + total, 0.0))
+
+
+def _odds(log_mass: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):  # a model that is out of the question has odds inf
+        return np.exp(log_mass[0] - log_mass)
+
+
+def _odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
+    error = _odds(log_mass) * np.sqrt(variance[0] + variance)
+    error[0] = 0.0
+    return error
+
+
+def _inclusion_error(
+    gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
+    mass = probability**2 * variance
+    inside = mass @ gamma
+    return np.sqrt(np.maximum(inside * (1 - 2 * inclusion) + mass.sum() * inclusion**2, 0.0))

@@ -1,0 +1,471 @@
+"""The models that users build: a formula (or arrays), priors and constraints, and ``fit``."""
+
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import NotAvailableError, RankWarning
+from pyrjsel._typing import RNGLike, SeedLike
+from pyrjsel._validate import (
+    bad_value,
+    check_bool,
+    check_int,
+    check_rng,
+    unknown_name,
+)
+from pyrjsel.design import Design, DesignData
+from pyrjsel.families import Binomial
+from pyrjsel.selection.checks import dependent_terms
+from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
+from pyrjsel.selection.posterior import FitSettings
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+from pyrjsel.space import (
+    BetaBinomial,
+    ModelPrior,
+    ModelSpace,
+    PriorInclusion,
+    count_dfs,
+    count_models,
+    prior_inclusion,
+)
+
+# Samplers by name: what their options are, and what finds the posterior.
+SAMPLERS: dict[str, tuple[type, Callable[..., Any]]] = {
+    "enumerate": (EnumerateOptions, enumerate_posterior),
+    "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
+}
+
+
+class LogitSelection:
+    """Bayesian variable selection in a logistic regression.
+
+    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
+    in or out as a whole, and the intercept is always in. The posterior is over models and their
+    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
+    :func:`pyrjsel.logit`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: 0 and 1, or proportions of successes with the numbers of trials as `weights`.
+    exog : DataFrame or array_like, shape (n, p)
+        One term a column, without a constant column. Text and categories become factors.
+    coef_prior : GPrior or Normal, optional
+        Prior on the coefficients of a model; None is ``GPrior(g="4n")``.
+    model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
+        Prior over models; None is ``BetaBinomial(1, 1)``.
+    costs : mapping or Series, optional
+        Prices. A key that is a column of the data prices that variable, which a model pays once
+        however many of its terms use it; any other key must be a term and replaces that term's price.
+    budget : float, optional
+        Largest cost of a model, compared with a relative tolerance of 1e-9.
+    always : str or iterable of str, default ()
+        Terms in every model.
+    heredity : {None, "weak", "strong"}
+        Whether an interaction needs any (weak) or all (strong) of its lower-order terms.
+    max_size : int, optional
+        Most terms of a model, those of `always` included.
+    weights : str or array_like, optional
+        Numbers of trials, a column of the data or one value a row.
+    offset : str or array_like, optional
+        Added to the linear predictor, a column of the data or one value a row.
+    missing : {"drop", "raise"}
+        What to do with rows with missing values; those dropped are counted in the summary.
+
+    Attributes
+    ----------
+    design : Design
+    data : DesignData
+        The rows that are used.
+    space : ModelSpace
+    regression : Regression
+
+    Raises
+    ------
+    DataError
+        If the response is not 0, 1 or proportions with weights, has one class only, or the data
+        cannot be used (empty, all rows missing, infinite values, negative weights).
+    ParameterError
+        If a prior, cost, budget or constraint is out of range.
+    UnknownNameError
+        If a term, variable or column is not known.
+
+    Warns
+    -----
+    RankWarning
+        If columns are linearly dependent: models that hold all of them have no g-prior and get
+        posterior probability 0. Prior inclusion probabilities do not allow for that.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.LogitSelection(births["low"], births[["age", "lwt", "smoke"]])
+    >>> model.count_models()
+    8
+    >>> model.fit(rng=1).best()
+    ('lwt', 'smoke')
+    """
+
+    title = "Logistic model selection"
+    _owner = "LogitSelection"
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        coef_prior: GPrior | Normal | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+    ) -> None:
+        design, data = Design.from_arrays(
+            endog,
+            exog,
+            extras={"weights": weights, "offset": offset},
+            missing=missing,
+            owner=self._owner,
+            stacklevel=3,
+        )
+        known = exog.columns if isinstance(exog, pd.DataFrame) else [term.name for term in design.terms]
+        self._build(
+            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size
+        )
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        coef_prior: GPrior | Normal | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> "LogitSelection":
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+        data : DataFrame or mapping of columns
+        coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing
+            As for the class.
+        functions : mapping of str to callable, optional
+            Functions that the formula may call, by name, beside the documented ones.
+        stacklevel : int
+            Of the warning about missing values: 2 is the caller of this method.
+
+        Returns
+        -------
+        LogitSelection
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class.
+        """
+        design, rows = Design.from_formula(
+            formula,
+            data,
+            extras={"weights": weights, "offset": offset},
+            missing=missing,
+            functions=functions,
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        model._build(
+            design, rows, list(data), coef_prior, model_prior, costs, budget, always, heredity, max_size
+        )
+        return model
+
+    def _build(
+        self,
+        design: Design,
+        data: DesignData,
+        known: Iterable[Hashable],
+        coef_prior: GPrior | Normal | None,
+        model_prior: ModelPrior | None,
+        costs: Mapping[str, float] | pd.Series | None,
+        budget: float | None,
+        always: str | Iterable[str],
+        heredity: str | None,
+        max_size: int | None,
+    ) -> None:
+        family = Binomial()
+        self.design, self.data = design, data
+        coef_prior = GPrior("4n") if coef_prior is None else coef_prior
+        if not isinstance(coef_prior, (GPrior, Normal)):
+            raise bad_value("coef_prior", self._owner, "a GPrior or Normal", coef_prior)
+        model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
+        if not isinstance(model_prior, ModelPrior):
+            raise bad_value("model_prior", self._owner, "a prior over models", model_prior)
+        self.coef_prior, self.model_prior = coef_prior, model_prior
+        weights = data.extras.get("weights")
+        family.check(data.y, weights, design.response)
+        total = float(data.y.size if weights is None else weights.sum())
+        self.space = ModelSpace.build(
+            design.terms,
+            prior=model_prior,
+            always=always,
+            costs=costs,
+            budget=budget,
+            heredity=heredity,
+            max_size=max_size,
+            data_columns=known,
+            n_observations=total,
+            owner=self._owner,
+        )
+        self.priced = costs is not None
+        self.regression = Regression.build(
+            data.X,
+            data.y,
+            [len(term.columns) for term in design.terms],
+            coef_prior,
+            weights=weights,
+            offset=data.extras.get("offset"),
+            family=family,
+        )
+        self._warn_of_rank()
+
+    def _warn_of_rank(self) -> None:
+        names = self.space.names
+        dependent = [names[j] for j in dependent_terms(self.regression)]
+        self.dependent = tuple(dependent)
+        if dependent and self.regression.prior.rank_tol > 0:
+            listed = ", ".join(dependent[:8]) + (", ..." if len(dependent) > 8 else "")
+            warnings.warn(
+                f"The columns of {len(dependent)} terms are linearly dependent ({listed}). Models that hold "
+                "all terms of a dependence have no g-prior and get posterior probability 0; a Normal prior "
+                "keeps them.",
+                RankWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows used."""
+        return int(self.data.y.size)
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the J terms."""
+        return self.space.names
+
+    @cached_property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+        return prior_inclusion(self.space, 0)
+
+    def count_models(self) -> int:
+        """Return the number of models that satisfy the constraints.
+
+        Raises
+        ------
+        NotAvailableError
+            If they cannot be counted: terms in large groups that share variables or are tied by
+            heredity, or prices without a common unit.
+        """
+        count = count_models(self.space)
+        if count is None:
+            raise NotAvailableError(
+                "The feasible models of this space cannot be counted: too many of its terms hang together "
+                "through shared variables or heredity, or their prices have no common unit."
+            )
+        return count
+
+    def __repr__(self) -> str:
+        formula = self.design.formula or f"{self.design.response} from arrays"
+        return f"<{type(self).__name__} {formula!r}: {self.nobs} rows, {len(self.term_names)} terms>"
+
+    def fit(
+        self,
+        *,
+        sampler: str = "auto",
+        draws: int = 10_000,
+        burn_in: int | None = None,
+        thin: int = 1,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> SelectionResults:
+        """Find the posterior over models and coefficients.
+
+        Parameters
+        ----------
+        sampler : {"auto", "enumerate", "rjmcmc"}
+            ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
+            coefficients together. ``"auto"`` enumerates up to 2**20 feasible models and walks beyond.
+        draws : int, default 10_000
+            Kept draws a chain, after burn-in and thinning. One iteration proposes as many flips as
+            there are free terms, swaps, and an update of all coefficients.
+        burn_in : int, optional
+            Iterations left out at the start of each chain; None is ``draws // 5``.
+        thin : int, default 1
+            Keep every `thin`-th iteration.
+        chains : int, default 4
+        rng : None, int, SeedSequence or Generator
+            Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers; None follows ``joblib.parallel_config`` or uses a thread a chain, at most as many as
+            there are processors.
+        progress : bool, optional
+            Whether to show progress; None shows it on terminals and in notebooks after a second.
+        **options
+            Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
+            importance draws a model, 64). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
+            (proposals an iteration), `start` ("empty" or terms).
+
+        Returns
+        -------
+        SelectionResults
+            After Ctrl-C, of the draws so far, with a ConvergenceWarning.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        UnknownNameError
+            If the sampler or an option is not known.
+        NotAvailableError
+            If the sampler cannot do this model.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If chains disagree by more than their Monte Carlo errors, or the run was interrupted.
+        SeparationWarning
+            If a model of some posterior probability separates the classes; its posterior is proper,
+            and depends on the coefficient prior.
+        """
+        owner = f"{self._owner}.fit"
+        if not isinstance(sampler, str) or sampler not in ("auto", *SAMPLERS):
+            raise unknown_name(sampler, "the sampler", owner, ("auto", *SAMPLERS))
+        draws = check_int(draws, "draws", owner, low=1)
+        if burn_in is not None:
+            burn_in = check_int(burn_in, "burn_in", owner, low=0)
+        if progress is not None:
+            progress = check_bool(progress, "progress", owner)
+        settings = FitSettings(
+            draws=draws,
+            burn_in=draws // 5 if burn_in is None else burn_in,
+            thin=check_int(thin, "thin", owner, low=1),
+            chains=check_int(chains, "chains", owner, low=1),
+            rng=check_rng(rng, owner),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        if sampler == "auto":
+            sampler = "enumerate" if self._enumerable() else "rjmcmc"
+        kind, find = SAMPLERS[sampler]
+        chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
+        posterior = find(self.regression, self.space, settings, chosen)
+        return SelectionResults(self, posterior, settings)
+
+    def _enumerable(self) -> bool:
+        return count_dfs(self.space, MOST_MODELS)[1]
+
+
+def _known_options(
+    options: Mapping[str, Any], sampler: str, known: Sequence[str], owner: str
+) -> Mapping[str, Any]:
+    for name in options:
+        if name not in known:
+            raise unknown_name(name, f"for sampler={sampler!r} the option", owner, known)
+    return options
+
+
+def logit(
+    formula: str,
+    data: pd.DataFrame | Mapping[str, Any],
+    *,
+    coef_prior: GPrior | Normal | None = None,
+    model_prior: ModelPrior | None = None,
+    costs: Mapping[str, float] | pd.Series | None = None,
+    budget: float | None = None,
+    always: str | Iterable[str] = (),
+    heredity: str | None = None,
+    max_size: int | None = None,
+    weights: str | ArrayLike | None = None,
+    offset: str | ArrayLike | None = None,
+    missing: str = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LogitSelection:
+    """Make a logistic variable-selection model from a formula and a data frame.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+    data : DataFrame or mapping of columns
+    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing
+        As for :class:`LogitSelection`.
+    functions : mapping of str to callable, optional
+        Functions that the formula may call, by name, beside the documented ones.
+
+    Returns
+    -------
+    LogitSelection
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read or calls what it may not.
+    DataError, ParameterError, UnknownNameError
+        As for :class:`LogitSelection`.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, heredity="strong")
+    >>> results = model.fit(rng=1)
+    >>> results.best()
+    ('race', 'lwt', 'smoke', 'ht')
+    """
+    return LogitSelection.from_formula(
+        formula,
+        data,
+        coef_prior=coef_prior,
+        model_prior=model_prior,
+        costs=costs,
+        budget=budget,
+        always=always,
+        heredity=heredity,
+        max_size=max_size,
+        weights=weights,
+        offset=offset,
+        missing=missing,
+        functions=functions,
+        stacklevel=3,
+    )

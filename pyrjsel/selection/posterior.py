@@ -1,0 +1,109 @@
+"""What every sampler hands to the results: models, inclusion, coefficients, draws, diagnostics."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray
+from pyrjsel.selection.draws import Draws
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The parameters of ``fit`` that every sampler shares; see :meth:`LogitSelection.fit`."""
+
+    draws: int
+    burn_in: int
+    thin: int
+    chains: int
+    rng: np.random.Generator
+    n_jobs: int | None
+    progress: bool | None
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Model-averaged coefficients of the design's own columns, intercept first; shapes (D + 1,).
+
+    Attributes
+    ----------
+    mean, sd, prob_positive : ndarray
+        Over all models; a coefficient outside a model is 0 there.
+    mean_included, sd_included : ndarray
+        Given inclusion; NaN where a column is in no model.
+    """
+
+    mean: FloatArray
+    sd: FloatArray
+    prob_positive: FloatArray
+    mean_included: FloatArray
+    sd_included: FloatArray
+
+    @classmethod
+    def of(
+        cls, first: FloatArray, second: FloatArray, positive: FloatArray, included: FloatArray
+    ) -> "Moments":
+        """From E[b], E[b^2], P(b > 0) and P(included) over all models, of the design's own columns."""
+        variance = np.maximum(second - first**2, 0.0)
+        share = np.where(included > 0, included, np.nan)
+        inner = first / share
+        return cls(
+            first,
+            np.sqrt(variance),
+            np.clip(positive, 0.0, 1.0),
+            inner,
+            np.sqrt(np.maximum(second / share - inner**2, 0.0)),
+        )
+
+
+@dataclass
+class Posterior:
+    """The posterior over models and coefficients that a sampler found.
+
+    Models are in falling order of posterior probability; J terms, m models.
+
+    Attributes
+    ----------
+    sampler : str
+    gamma : ndarray (m, J)
+    probability, mcse : ndarray (m,)
+    odds, odds_mcse : ndarray
+        Of the best model against each of the first models, as many as were worked out.
+    log_marginal : ndarray (m,) or None
+        Where the sampler knows it.
+    inclusion, inclusion_mcse, ess, r_hat : ndarray (J,)
+    stuck, disagree : ndarray (J,)
+        Terms that never moved; terms on which chains disagree by more than their errors.
+    moments : Moments
+    draws : Draws or None
+    diagnostics : DataFrame
+    estimator : str
+        Where the probabilities come from, in words.
+    entropy : bytes
+        Seed of the random streams of single models.
+    pairs : int
+        Importance draws (pairs) a model, wherever marginal likelihoods are integrated.
+    notes : list of str
+    """
+
+    sampler: str
+    gamma: ByteArray
+    probability: FloatArray
+    mcse: FloatArray
+    odds: FloatArray
+    odds_mcse: FloatArray
+    log_marginal: FloatArray | None
+    inclusion: FloatArray
+    inclusion_mcse: FloatArray
+    ess: FloatArray
+    r_hat: FloatArray
+    stuck: BoolArray
+    disagree: BoolArray
+    moments: Moments
+    draws: Draws | None
+    diagnostics: pd.DataFrame
+    estimator: str
+    entropy: bytes
+    pairs: int
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,113 @@
+"""Posterior draws of coefficients for prediction, and predictions with their intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.families import Binomial
+from pyrjsel.selection.marginal import MarginalLikelihood, resample
+from pyrjsel.selection.posterior import Posterior
+
+# Coefficient vectors that predictions and intervals are made of.
+PREDICTION_DRAWS = 4000
+# Numbers that a block of rows times draws may take.
+BLOCK = 4_000_000
+
+
+def averaged_coefficients(
+    posterior: Posterior, marginal: MarginalLikelihood, rng: np.random.Generator
+) -> FloatArray:
+    """Return draws (m, D + 1) from the model-averaged posterior, in units of the design's columns."""
+    if posterior.draws is not None:
+        flat = posterior.draws.coefficients.reshape(-1, posterior.draws.coefficients.shape[2])
+        step = max(1, len(flat) // PREDICTION_DRAWS)
+        return flat[::step]
+    models, counts = np.unique(
+        resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True
+    )
+    parts = [
+        marginal.sample(posterior.gamma[model], int(count), rng)
+        for model, count in zip(models, counts, strict=True)
+    ]
+    return marginal.regression.to_raw(np.concatenate(parts))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictions for rows, from posterior draws of their coefficients.
+
+    Attributes
+    ----------
+    x : ndarray (rows, D)
+        Columns of the design; rows with missing inputs are NaN.
+    offset : ndarray (rows,)
+    index : Index
+        Labels of the rows.
+    coefficients : ndarray (m, D + 1)
+        Posterior draws in units of the columns, intercept first.
+    family : Binomial
+    name : str
+        Name of the response.
+    """
+
+    x: FloatArray
+    offset: FloatArray
+    index: pd.Index
+    coefficients: FloatArray
+    family: Binomial
+    name: str
+
+    def _complete(self) -> np.ndarray:
+        return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
+
+    def _blocks(self, rows: np.ndarray):  # type: ignore[no-untyped-def]
+        """Yield positions of rows and their means, (rows, m), a block at a time."""
+        step = max(1, BLOCK // len(self.coefficients))
+        for begin in range(0, rows.size, step):
+            part = rows[begin : begin + step]
+            eta = self.x[part] @ self.coefficients[:, 1:].T
+            eta += self.coefficients[:, 0] + self.offset[part, None]
+            yield part, self.family.mean(eta)
+
+    def mean(self) -> pd.Series:
+        """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
+        out = np.full(len(self.index), np.nan)
+        for part, means in self._blocks(np.flatnonzero(self._complete())):
+            out[part] = means.mean(axis=1)
+        return pd.Series(out, index=self.index, name=self.name)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return predictions with intervals.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the success
+            probability; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
+            ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new 0/1 observation. Rows with
+            missing inputs are NaN.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1).
+        """
+        alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
+        columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
+        out = np.full((len(self.index), 6), np.nan)
+        for part, means in self._blocks(np.flatnonzero(self._complete())):
+            mean = means.mean(axis=1)
+            out[part, 0] = mean
+            out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
+            out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
+            out[part, 4] = (1 - mean) < alpha / 2
+            out[part, 5] = (1 - mean) < 1 - alpha / 2
+        return pd.DataFrame(out, index=self.index, columns=columns)

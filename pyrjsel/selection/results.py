@@ -1,0 +1,444 @@
+"""Results of a selection: tables, predictions, plots."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError, NotAvailableError, PyrjselWarning, SeparationWarning
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import check_choice, check_int, check_real
+from pyrjsel.report import (
+    Report,
+    coefficient_table,
+    covered_caption,
+    inclusion_table,
+    model_table,
+    plot_inclusion,
+    plot_models,
+)
+from pyrjsel.selection.checks import separated_models
+from pyrjsel.selection.describe import describe
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.predict import PREDICTION_DRAWS, Prediction, averaged_coefficients
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import LogitSelection
+
+# Rows of the table of models.
+TABLE_ROWS = 10_000
+# Models with at least this posterior probability are looked at for separation, at most so many.
+SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
+WHICH = ("bma", "hpm", "mpm")
+
+
+class SelectionResults:
+    """The posterior over models and coefficients; made by ``fit``.
+
+    Attributes
+    ----------
+    model : LogitSelection
+    sampler : str
+        The sampler that was used.
+    settings : FitSettings
+    posterior : Posterior
+        Full-precision arrays behind the tables.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
+    >>> results.inclusion["posterior"].round(2).to_dict()
+    {'lwt': 0.66, 'smoke': 0.6, 'ht': 0.66}
+    """
+
+    def __init__(self, model: LogitSelection, posterior: Posterior, settings: FitSettings) -> None:
+        self.model = model
+        self.posterior = posterior
+        self.settings = settings
+        self.sampler = posterior.sampler
+        self.separated = self._look_for_separation()
+
+    # ------------------------------------------------------------------ pieces
+
+    @cached_property
+    def _marginal(self) -> MarginalLikelihood:
+        regression, posterior = self.model.regression, self.posterior
+        return MarginalLikelihood(
+            regression, posterior.entropy, posterior.pairs, regression.n_columns
+        )
+
+    def _stream(self, label: bytes) -> np.random.Generator:
+        """A random stream of its own for what is drawn after the fit; the same on every call."""
+        key = int.from_bytes(self.posterior.entropy, "little") ^ int.from_bytes(label, "little")
+        return np.random.Generator(np.random.Philox(key=key % 2**128))
+
+    def _terms(self, gamma: ByteArray) -> tuple[str, ...]:
+        return self.model.space.terms_of(gamma)
+
+    def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        posterior = self.posterior
+        some = int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS))
+        found = separated_models(
+            self.model.regression, self._marginal.finder, posterior.gamma[: max(some, 1)]
+        )
+        names = self.model.term_names
+        result = {
+            self._terms(posterior.gamma[row]): tuple(names[j] for j in terms)
+            for row, terms in found.items()
+        }
+        if result:
+            culprits = dict.fromkeys(name for terms in result.values() for name in terms)
+            warnings.warn(
+                f"{len(result)} of the best {max(some, 1)} models separate the classes, through "
+                f"{', '.join(culprits)}: their maximum likelihood estimates are infinite, and their "
+                "posterior depends strongly on the coefficient prior.",
+                SeparationWarning,
+                stacklevel=4,
+            )
+        return result
+
+    # ------------------------------------------------------------------ tables
+
+    @cached_property
+    def inclusion(self) -> pd.DataFrame:
+        """Inclusion by term.
+
+        Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
+        ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
+        `mcse` is the integration error and `ess` and `r_hat` are NaN; so are all three for a term
+        that never moved in any chain.
+        """
+        posterior, model = self.posterior, self.model
+        free = model.space.free.astype(bool)
+        return inclusion_table(
+            model.term_names,
+            model.prior_inclusion.probability,
+            posterior.inclusion,
+            np.where(free, posterior.inclusion_mcse, 0.0),
+            posterior.ess,
+            posterior.r_hat,
+            model.space.term_costs() if model.priced else np.full(free.size, np.nan),
+        )
+
+    @cached_property
+    def models(self) -> pd.DataFrame:
+        """The best models by rank, at most 10,000 (1,000 after sampling).
+
+        Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
+        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients
+        left out) and ``deviance`` (at the maximum of the likelihood). `posterior` is the frequency of
+        visits after sampling, and never renormalised over the rows of the table.
+        """
+        return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
+
+    def _model_rows(self, rows: int) -> pd.DataFrame:
+        posterior, space = self.posterior, self.model.space
+        gamma = posterior.gamma[:rows]
+        known = posterior.log_marginal
+        return model_table(
+            [self._terms(row) for row in gamma],
+            gamma.sum(axis=1, dtype=np.int64),
+            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            posterior.probability[:rows],
+            posterior.mcse[:rows],
+            posterior.odds[:rows],
+            posterior.odds_mcse[:rows],
+            known[:rows]
+            if known is not None
+            else np.array([self._marginal.integrate(row).log_marginal for row in gamma]),
+            self._deviances(gamma),
+        )
+
+    def _deviances(self, gamma: ByteArray) -> FloatArray:
+        regression, finder = self.model.regression, self._marginal.finder
+        saturated = regression.family.saturated(regression.y, regression.weights)
+        best = [finder.maximum_likelihood(np.ascontiguousarray(row))[0] for row in gamma]
+        return 2.0 * (saturated - np.array(best))
+
+    @property
+    def covered(self) -> float:
+        """Posterior mass that the rows of `models` hold."""
+        rows = min(TABLE_ROWS, self.posterior.odds.size)
+        return float(min(self.posterior.probability[:rows].sum(), 1.0))
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Model-averaged coefficients by column of the design, on the scale of the linear predictor.
+
+        Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 % interval, with the mass
+        at zero of the models that leave the column out), ``prob_positive``, ``mean_included``,
+        ``sd_included``.
+        """
+        moments = self.posterior.moments
+        interval = self.conf_int()
+        return coefficient_table(
+            self._column_names,
+            moments.mean,
+            moments.sd,
+            interval["lower"].to_numpy(),
+            interval["upper"].to_numpy(),
+            moments.prob_positive,
+            moments.mean_included,
+            moments.sd_included,
+        )
+
+    @property
+    def _column_names(self) -> list[str]:
+        return ["Intercept", *self.model.design.column_names]
+
+    @property
+    def params(self) -> pd.Series:
+        """Model-averaged posterior means, by column of the design."""
+        return pd.Series(self.posterior.moments.mean, index=self._column_names, name="mean")
+
+    @property
+    def bse(self) -> pd.Series:
+        """Model-averaged posterior standard deviations, by column of the design."""
+        return pd.Series(self.posterior.moments.sd, index=self._column_names, name="sd")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return equal-tailed posterior intervals of the model-averaged coefficients.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``lower`` and ``upper``.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1).
+        """
+        alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
+        ends = np.quantile(self._averaged, [alpha / 2, 1 - alpha / 2], axis=0)
+        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._column_names)
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """How the sampler did, by chain and over all: acceptance by move, R-hat, ESS, seconds."""
+        return self.posterior.diagnostics
+
+    @property
+    def draws(self) -> Draws:
+        """The draws of all chains.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which draws nothing.
+        """
+        if self.posterior.draws is None:
+            raise NotAvailableError(
+                "Enumeration has no draws: it integrates every model. Fit with sampler='rjmcmc' for draws."
+            )
+        return self.posterior.draws
+
+    # ------------------------------------------------------------------ single models and predictions
+
+    def _model(self, which: str) -> ByteArray:
+        if which == "hpm":
+            return self.posterior.gamma[0]
+        posterior, space = self.posterior, self.model.space
+        median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
+        reason = space.why_infeasible(median)
+        if reason is None:
+            self._marginal.mode(median)
+            if self._marginal.finder.status == 0:
+                return median
+            reason = "Its columns are linearly dependent."
+        # Closest to the median model in the sense in which that one is optimal: the sum of squared
+        # differences from the inclusion probabilities.
+        score = posterior.gamma @ (2 * posterior.inclusion - 1)
+        nearest = posterior.gamma[int(np.argmax(score))]
+        warnings.warn(
+            f"The median probability model is not feasible. {reason} "
+            f"The closest feasible one stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}.",
+            PyrjselWarning,
+            stacklevel=4,
+        )
+        return nearest
+
+    def best(self, which: str = "hpm") -> tuple[str, ...]:
+        """Return the terms of the best model.
+
+        Parameters
+        ----------
+        which : {"hpm", "mpm"}
+            The model of highest posterior probability, or the median probability model: all terms with
+            inclusion probability 1/2 and more. Where the latter breaks a constraint, the feasible
+            model closest to it is returned with a warning.
+
+        Returns
+        -------
+        tuple of str
+        """
+        check_choice(which, "which", "best", WHICH[1:])
+        return self._terms(self._model(which))
+
+    @cached_property
+    def _averaged(self) -> FloatArray:
+        return averaged_coefficients(self.posterior, self._marginal, self._stream(b"averaged"))
+
+    def _coefficient_draws(self, which: str) -> FloatArray:
+        if which == "bma":
+            return self._averaged
+        gamma = self._model(which)
+        draws = self._marginal.sample(gamma, PREDICTION_DRAWS, self._stream(b"single"))
+        return self.model.regression.to_raw(draws)
+
+    def get_prediction(
+        self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None
+    ) -> Prediction:
+        """Predict rows, with intervals.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula; None is the rows of the fit.
+        which : {"bma", "hpm", "mpm"}
+            Average over all models, or the highest-probability or median probability model alone.
+        offset : array_like, optional
+            Offset of the new rows, where that of the fit was an array.
+
+        Returns
+        -------
+        Prediction
+            With ``summary_frame(alpha)``.
+
+        Raises
+        ------
+        UnknownNameError
+            If a variable is missing from `new`.
+        DataError
+            If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
+        """
+        check_choice(which, "which", "get_prediction", WHICH)
+        model = self.model
+        if new is None:
+            if offset is not None:
+                raise DataError("The 'offset' of get_prediction goes with new rows; none are given.")
+            x, index = model.data.X, model.data.index
+            shift = model.regression.offset
+        else:
+            given = {"offset": offset} if offset is not None else {}
+            rows = model.design.transform(
+                new, extras={"weights": None, **given}, owner="get_prediction"
+            )
+            x, index = rows.X, rows.index
+            shift = np.zeros(len(index))
+            if "offset" in model.data.extras or offset is not None:
+                found = rows.extras.get("offset")
+                if found is None:
+                    raise DataError(
+                        "The fit had an offset that was an array: get_prediction needs offset= for new rows."
+                    )
+                shift = found
+        return Prediction(
+            x,
+            shift,
+            index,
+            self._coefficient_draws(which),
+            model.regression.family,
+            model.design.response,
+        )
+
+    def predict(
+        self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None
+    ) -> pd.Series:
+        """Predict success probabilities.
+
+        Parameters
+        ----------
+        new, which, offset
+            As for :meth:`get_prediction`.
+
+        Returns
+        -------
+        Series
+            In the order and with the index of `new`; NaN for rows with missing inputs.
+        """
+        return self.get_prediction(new, which, offset=offset).mean()
+
+    # ------------------------------------------------------------------ what people look at
+
+    def summary(self, top: int = 10) -> Report:
+        """Return the summary: what was fitted, how, inclusion, best models, warnings that matter.
+
+        Parameters
+        ----------
+        top : int, default 10
+            Models to list.
+
+        Returns
+        -------
+        statsmodels Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Raises
+        ------
+        ParameterError
+            If `top` is not an int of at least 1.
+        """
+        top = check_int(top, "top", "summary", low=1)
+        posterior = self.posterior
+        rows = self._model_rows(min(top, posterior.odds.size))
+        how = "enumerated" if posterior.draws is None else "visited"
+        whole = pd.DataFrame({"posterior": posterior.probability})
+        info, notes = describe(self)
+        return Report(
+            self.model.title,
+            info,
+            [
+                ("Inclusion", self.inclusion),
+                (covered_caption(whole, top, how), rows),
+            ],
+            notes,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<SelectionResults of {self.sampler}: best model {', '.join(self.best()) or '(intercept only)'}, "
+            f"posterior {self.posterior.probability[0]:.3f}>"
+        )
+
+    def plot_inclusion(self, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:
+        """Plot prior and posterior inclusion probabilities; see :func:`pyrjsel.report.plot_inclusion`."""
+        table = self.inclusion
+        return plot_inclusion(
+            list(table.index), table["prior"], table["posterior"], table["mcse"], ax=ax, top=top, sort=sort
+        )
+
+    def plot_models(self, ax: Any = None, *, top: int = 20) -> Any:
+        """Plot which terms are in the best models, each as wide as its posterior probability.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        top : int, default 20
+            Models to show.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        top = check_int(top, "top", "plot_models", low=1)
+        return plot_models(
+            list(self.model.term_names),
+            self.posterior.gamma[:top],
+            self.posterior.probability[:top],
+            ax=ax,
+        )

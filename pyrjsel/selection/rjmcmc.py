@@ -1,0 +1,267 @@
+"""Reversible-jump MCMC: options, state, chains. The loop itself is in ``_rjmcmc.pyx``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
+from pyrjsel.runtime import run_chains
+from pyrjsel.selection._rjmcmc import MOVES, ReversibleJump
+from pyrjsel.selection.collect import ChainDraws, Collector, summarise
+from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.space import ModelSpace, Space, sample_models
+
+OWNER = "sampler='rjmcmc'"
+# Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
+COEFFICIENT_BYTES = 64 * 2**20
+# Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
+START_TRIES = 12
+
+
+@dataclass(frozen=True)
+class RJMCMCOptions:
+    """Options of ``fit(sampler="rjmcmc")``.
+
+    Attributes
+    ----------
+    proposal : {"conditional", "full"}
+        A term's new coefficients come from one Newton step given all other coefficients, or from
+        the normal approximation to the posterior of the full model.
+    swaps : int, optional
+        Swap proposals an iteration; None is a quarter of the free terms, rounded up.
+    start : None, "empty" or sequence of str
+        Terms of the model to start from. None starts the first chain at the smallest model and the
+        others at draws from the prior over models.
+    """
+
+    proposal: str = "conditional"
+    swaps: int | None = None
+    start: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.proposal, "proposal", OWNER, ("conditional", "full"))
+        if self.swaps is not None:
+            check_int(self.swaps, "swaps", OWNER, low=0)
+        if isinstance(self.start, str) and self.start != "empty":
+            raise bad_value("start", OWNER, "None, 'empty' or a sequence of terms", self.start)
+
+
+@dataclass
+class RJState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    Attributes
+    ----------
+    gamma : uint8 array (J,)
+    b : float64 array (D + 1,)
+        Coefficients on the internal scale.
+    bit_generator : dict
+        State of the chain's PCG64.
+    done : int
+        Iterations so far, burn-in included.
+    counts : int64 array (2, moves)
+        Proposals and acceptances after burn-in.
+    """
+
+    gamma: ByteArray
+    b: FloatArray
+    bit_generator: dict[str, Any]
+    done: int
+    counts: np.ndarray
+
+
+@dataclass
+class RJJob:
+    """What every chain does; picklable."""
+
+    regression: Regression
+    space: ModelSpace
+    draws: int
+    burn_in: int
+    thin: int
+    n_swaps: int
+    starts: ByteArray | None
+    entropy: bytes
+    coefficients_every: int
+    fixed: tuple[FloatArray, FloatArray] | None = None
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "RJRunner":
+        """Return a chain at its first state."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        if self.starts is not None:
+            gamma = self.starts
+        elif chain == 0:
+            gamma = self.space.empty_model()
+        else:
+            gamma = dispersed_start(self.regression, self.space, self.entropy, rng)
+        marginal = MarginalLikelihood(self.regression, self.entropy, 2, self.regression.n_columns)
+        b = marginal.mode(gamma)
+        state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
+        return RJRunner(self, state)
+
+
+def dispersed_start(
+    regression: Regression, space: ModelSpace, entropy: bytes, rng: np.random.Generator
+) -> ByteArray:
+    """Draw a model from the prior whose coefficient prior exists, thinned out until it does."""
+    gamma = sample_models(space, 1, rng)[0]
+    finder = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
+    for _ in range(START_TRIES):
+        finder.mode(gamma)
+        if finder.finder.status == 0:
+            return gamma
+        free = np.flatnonzero(gamma & space.free)
+        smaller = gamma.copy()
+        smaller[rng.permutation(free)[: (free.size + 1) // 2]] = 0
+        gamma = smaller if space.feasible(smaller) else space.empty_model()
+    return space.empty_model()
+
+
+class RJRunner:
+    """One chain: the compiled loop, its generator and what it has recorded."""
+
+    def __init__(self, job: RJJob, state: RJState, collector: Collector | None = None) -> None:
+        self.job = job
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = state.bit_generator
+        fixed_mean, fixed_factor = job.fixed or (None, None)
+        self.loop = ReversibleJump(
+            job.regression.compiled,
+            Space(job.space),
+            state.gamma,
+            state.b,
+            max_columns=job.regression.n_columns,
+            raw_shift=job.regression.raw_shift,
+            n_swaps=job.n_swaps,
+            fixed_mean=fixed_mean,
+            fixed_factor=fixed_factor,
+        )
+        self.loop.set_counts(np.ascontiguousarray(state.counts))
+        self.done = state.done
+        self.collector = collector or Collector(
+            job.space.n_terms, job.regression.n_columns, job.coefficients_every
+        )
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations."""
+        burn = min(n, max(0, self.job.burn_in - self.done))
+        if burn:
+            self.loop.run(self.rng, burn)
+            self.done += burn
+            if self.done == self.job.burn_in:
+                self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
+        if n > burn:
+            recorded = self.done - self.job.burn_in
+            block = self.collector.room((n - burn) // self.job.thin + 1)
+            kept, kept_b = self.loop.run(
+                self.rng,
+                n - burn,
+                done=recorded,
+                thin=self.job.thin,
+                words=block.words,
+                log_posterior=block.log_posterior,
+                coefficients=block.coefficients,
+                every=self.job.coefficients_every,
+                sums=self.collector.sums,
+            )
+            self.collector.add(block, kept, kept_b)
+            self.done += n - burn
+
+    def state(self) -> RJState:
+        """Return the state between two iterations; a runner made of it goes on to the same draws."""
+        gamma, b = self.loop.state()
+        return RJState(gamma, b, self.rng.bit_generator.state, self.done, self.loop.counts())
+
+    def finish(self, completed: bool) -> ChainDraws:
+        """Return what was recorded."""
+        return self.collector.finish(self.loop.counts())
+
+
+def rjmcmc_posterior(
+    regression: Regression, space: ModelSpace, settings: FitSettings, options: RJMCMCOptions
+) -> Posterior:
+    """Return the posterior that reversible-jump chains found.
+
+    Raises
+    ------
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    entropy = settings.rng.bytes(16)
+    vector = regression.n_columns * 8 * settings.chains
+    every = max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
+    job = RJJob(
+        regression,
+        space,
+        settings.draws,
+        settings.burn_in,
+        settings.thin,
+        _swaps(options, space),
+        _start(options, regression, space, entropy),
+        entropy,
+        every,
+        full_model_proposal(regression) if options.proposal == "full" else None,
+    )
+    outcome = run_chains(
+        job,
+        settings.chains,
+        settings.rng,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label="rjmcmc",
+    )
+    return summarise(
+        outcome.results,
+        outcome.completed,
+        regression=regression,
+        space=space,
+        sampler="rjmcmc",
+        moves=MOVES,
+        seconds=outcome.seconds,
+        asked=settings.draws,
+        entropy=entropy,
+        coefficients_every=every,
+    )
+
+
+def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
+    free = int(np.sum(space.free))
+    if free < 2:
+        return 0
+    return -(-free // 4) if options.swaps is None else options.swaps
+
+
+def _start(
+    options: RJMCMCOptions, regression: Regression, space: ModelSpace, entropy: bytes
+) -> ByteArray | None:
+    if options.start is None:
+        return None
+    gamma = space.empty_model()
+    for name in () if isinstance(options.start, str) else options.start:
+        if name not in space.names:
+            raise unknown_name(name, "in 'start' the term", OWNER, space.names)
+        gamma[space.names.index(name)] = 1
+    reason = space.why_infeasible(gamma)
+    if reason is not None:
+        raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model. {reason}")
+    finder = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
+    finder.mode(gamma)
+    if finder.finder.status:
+        raise ParameterError(
+            f"The 'start' option of {OWNER} must be a model with linearly independent columns. "
+            f"Got {options.start!r} instead."
+        )
+    return gamma
+
+

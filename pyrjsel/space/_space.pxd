@@ -1,0 +1,42 @@
+# Model spaces in C: the constraints and the prior over models that every sampler's loop shares.
+#
+# A loop keeps one `space_t` (pointers into a Space that it holds on to) and one `model_t` a chain, whose
+# three arrays it owns. After writing `gamma` from outside it calls `model_refresh`; afterwards it toggles
+# with `model_flip`, asks `model_feasible_at` for every term that it toggled, and toggles back on rejection.
+
+cdef enum:
+    EXACT_LIMIT = 256           # up to so many terms (items) each flip takes its sums anew: no drift at all
+    HEREDITY_NONE = 0
+    HEREDITY_WEAK = 1
+    HEREDITY_STRONG = 2
+
+cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; the owner keeps them alive
+    int n_terms, n_items, max_size, heredity
+    double budget               # tolerance already included; inf for none
+    const double* log_size      # (free terms + 1)
+    const double* log_odds      # (n_terms)
+    const unsigned char* free_term  # (n_terms)
+    const int* item_start       # (n_terms + 1), CSR: term -> priced items
+    const int* item
+    const double* item_cost     # (n_items)
+    const int* parent_start     # (n_terms + 1), CSR: term -> terms that the heredity in force asks for
+    const int* parent
+    const int* child_start      # (n_terms + 1), CSR: the same relation read backwards
+    const int* child
+
+cdef struct model_t:            # a model and what is derived from it
+    unsigned char* gamma        # (n_terms)
+    int* item_use               # (n_items) how many terms of the model use the item
+    int size                    # terms in the model, always included
+    int n_free                  # free terms in the model
+    double cost
+    double log_odds             # sum of l_j over free terms in
+
+cdef class Space:               # keeps the arrays, owns nothing else
+    cdef space_t c
+    cdef object arrays
+
+cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil
+cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil
+cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil
+cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil

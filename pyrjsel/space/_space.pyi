@@ -1,0 +1,30 @@
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+class Space:
+    def __init__(self, model_space: Any) -> None: ...
+
+def debug_flips(
+    space: Space, gamma: ArrayLike, flips: NDArray[np.int32]
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]: ...
+def debug_feasible(space: Space, gamma: ArrayLike, terms: list[int]) -> bool: ...
+@overload
+def walk(
+    space: Space, start: ArrayLike, order: NDArray[np.int32], limit: int, store: Literal[False]
+) -> tuple[int, bool, None, None, None, None]: ...
+@overload
+def walk(
+    space: Space, start: ArrayLike, order: NDArray[np.int32], limit: int, store: Literal[True]
+) -> tuple[int, bool, NDArray[np.uint64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
+def metropolis(
+    space: Space, start: ArrayLike, rng: np.random.Generator, draws: int, thin: int
+) -> NDArray[np.uint8]: ...
+def index_rows(
+    slots: NDArray[np.int64],
+    table: NDArray[np.uint64],
+    n: int,
+    block: NDArray[np.uint64],
+    insert: bool,
+) -> tuple[NDArray[np.int64], int]: ...

@@ -1,0 +1,579 @@
+"""Compiled model spaces: constraints, depth-first enumeration and draws from the prior over models."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport exp
+from libc.stdint cimport int64_t, uint64_t
+
+from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
+
+import numpy as np
+
+
+cdef const double* _doubles(const double[::1] values) noexcept:
+    return &values[0] if values.shape[0] else NULL
+
+
+cdef const int* _ints(const int[::1] values) noexcept:
+    return &values[0] if values.shape[0] else NULL
+
+
+cdef const unsigned char* _bytes(const unsigned char[::1] values) noexcept:
+    return &values[0] if values.shape[0] else NULL
+
+
+cdef class Space:
+    """The arrays of a ModelSpace behind raw pointers.
+
+    Parameters
+    ----------
+    model_space : ModelSpace
+        Anything with the attributes of ``pyrjsel.space.ModelSpace``.
+    """
+
+    def __init__(self, model_space):
+        def held(name, dtype):
+            return np.ascontiguousarray(getattr(model_space, name), dtype=dtype)
+
+        arrays = {name: held(name, np.float64) for name in ("log_size", "log_odds", "item_cost")}
+        arrays["free"] = held("free", np.uint8)
+        for name in ("item_start", "item", "parent_start", "parent", "child_start", "child"):
+            arrays[name] = held(name, np.int32)
+        n_terms = int(model_space.n_terms)
+        starts = ("item_start", "parent_start", "child_start")
+        if any(arrays[name].shape[0] != n_terms + 1 for name in starts):
+            raise ValueError("The offsets of a model space must have one entry a term and one more.")
+        if arrays["log_odds"].shape[0] != n_terms or arrays["free"].shape[0] != n_terms:
+            raise ValueError("The arrays of a model space must have one entry a term.")
+        if arrays["log_size"].shape[0] != int(arrays["free"].sum()) + 1:
+            raise ValueError("The 'log_size' array of a model space must have one entry a size.")
+        self.arrays = arrays
+        self.c.n_terms = n_terms
+        self.c.n_items = arrays["item_cost"].shape[0]
+        self.c.max_size = int(model_space.max_size)
+        self.c.heredity = int(model_space.heredity_code)
+        self.c.budget = float(model_space.budget_limit)
+        self.c.log_size = _doubles(arrays["log_size"])
+        self.c.log_odds = _doubles(arrays["log_odds"])
+        self.c.free_term = _bytes(arrays["free"])
+        self.c.item_start = _ints(arrays["item_start"])
+        self.c.item = _ints(arrays["item"])
+        self.c.item_cost = _doubles(arrays["item_cost"])
+        self.c.parent_start = _ints(arrays["parent_start"])
+        self.c.parent = _ints(arrays["parent"])
+        self.c.child_start = _ints(arrays["child_start"])
+        self.c.child = _ints(arrays["child"])
+
+
+# --- one model -------------------------------------------------------------------------------------------
+
+
+cdef inline double _total_cost(const space_t* s, const model_t* m) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(s.n_items):
+        # The product with 0 or 1 keeps the loop free of jumps that depend on the model.
+        total += s.item_cost[i] * (m.item_use[i] > 0)
+    return total
+
+
+cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept nogil:
+    cdef double total = 0.0
+    cdef int j
+    for j in range(s.n_terms):
+        if m.gamma[j] and s.free_term[j]:
+            total += s.log_odds[j]
+    return total
+
+
+cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil:
+    cdef int i, j, e
+    for i in range(s.n_items):
+        m.item_use[i] = 0
+    m.size = 0
+    m.n_free = 0
+    for j in range(s.n_terms):
+        if m.gamma[j]:
+            m.size += 1
+            m.n_free += s.free_term[j] != 0
+            for e in range(s.item_start[j], s.item_start[j + 1]):
+                m.item_use[s.item[e]] += 1
+    m.cost = _total_cost(s, m)
+    m.log_odds = _total_log_odds(s, m)
+
+
+cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
+    cdef int entering = not m.gamma[j]
+    cdef int sign = 1 if entering else -1
+    cdef int e, i
+    cdef double change = 0.0
+    m.gamma[j] = <unsigned char>entering
+    m.size += sign
+    for e in range(s.item_start[j], s.item_start[j + 1]):
+        i = s.item[e]
+        if m.item_use[i] == (0 if entering else 1):
+            change += s.item_cost[i]
+        m.item_use[i] += sign
+    # Below the limit, sums are taken anew in a fixed order, so that a flip and its reversal leave no trace.
+    if change != 0.0:
+        if s.n_items <= EXACT_LIMIT:
+            m.cost = _total_cost(s, m)
+        else:
+            m.cost += sign * change
+    if s.free_term[j]:
+        m.n_free += sign
+        if s.log_odds[j] != 0.0:
+            if s.n_terms <= EXACT_LIMIT:
+                m.log_odds = _total_log_odds(s, m)
+            else:
+                m.log_odds += sign * s.log_odds[j]
+
+
+cdef inline bint _parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+    """Whether the terms that j needs are in (True where it needs none)."""
+    cdef int e
+    cdef int first = s.parent_start[j]
+    cdef int last = s.parent_start[j + 1]
+    if s.heredity == HEREDITY_STRONG:
+        for e in range(first, last):
+            if not gamma[s.parent[e]]:
+                return False
+        return True
+    if s.heredity == HEREDITY_WEAK:
+        for e in range(first, last):
+            if gamma[s.parent[e]]:
+                return True
+        return first == last
+    return True
+
+
+cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil:
+    cdef int e
+    if m.size > s.max_size or m.cost > s.budget:
+        return False
+    if m.gamma[j]:
+        return _parents_in(s, m.gamma, j)
+    if not s.free_term[j]:
+        return False
+    for e in range(s.child_start[j], s.child_start[j + 1]):
+        if m.gamma[s.child[e]] and not _parents_in(s, m.gamma, s.child[e]):
+            return False
+    return True
+
+
+cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
+    return s.log_size[m.n_free] + m.log_odds
+
+
+cdef class _Model:
+    """A model_t with the arrays that it points to, for the functions of this file."""
+
+    cdef model_t c
+    cdef object arrays
+
+    def __init__(self, Space space, gamma):
+        cdef unsigned char[::1] terms = np.array(gamma, dtype=np.uint8).reshape(-1)
+        cdef int[::1] use = np.zeros(max(1, space.c.n_items), dtype=np.int32)
+        if terms.shape[0] != space.c.n_terms:
+            raise ValueError(f"A model must have {space.c.n_terms} entries. Got {terms.shape[0]} instead.")
+        self.arrays = (terms.base, use.base)
+        self.c.gamma = &terms[0] if terms.shape[0] else NULL
+        self.c.item_use = &use[0]
+        model_refresh(&space.c, &self.c)
+
+
+def debug_flips(Space space, gamma, const int[::1] flips):
+    """Toggle terms one after another and say what is known after each.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+    gamma : array_like of uint8, shape (J,)
+        The model to begin with.
+    flips : ndarray of int32, shape (m,)
+        Terms to toggle, in this order, feasible or not.
+
+    Returns
+    -------
+    gamma : ndarray of uint8, shape (J,)
+        The model at the end.
+    trace : ndarray, shape (m + 1, 5)
+        Size, number of free terms, cost, sum of the log odds and log prior (before the constraints) at the
+        start and after every flip.
+    """
+    cdef _Model model = _Model(space, gamma)
+    cdef double[:, ::1] trace = np.empty((flips.shape[0] + 1, 5))
+    cdef int step
+    for step in range(flips.shape[0] + 1):
+        if step:
+            if not 0 <= flips[step - 1] < space.c.n_terms:
+                raise IndexError(f"There is no term {flips[step - 1]}.")
+            model_flip(&space.c, &model.c, flips[step - 1])
+        trace[step, 0] = model.c.size
+        trace[step, 1] = model.c.n_free
+        trace[step, 2] = model.c.cost
+        trace[step, 3] = model.c.log_odds
+        trace[step, 4] = model_log_prior(&space.c, &model.c)
+    return model.arrays[0], np.asarray(trace)
+
+
+def debug_feasible(Space space, gamma, terms):
+    """Toggle `terms` in `gamma` and say whether the result is feasible as far as they are concerned."""
+    cdef _Model model = _Model(space, gamma)
+    cdef int j
+    for j in terms:
+        model_flip(&space.c, &model.c, j)
+    return all(model_feasible_at(&space.c, &model.c, j) for j in terms)
+
+
+# --- enumeration -----------------------------------------------------------------------------------------
+
+
+cdef struct walk_t:             # a walk through the tree of feasible models, as it stands between two blocks
+    int depth                   # terms put in so far
+    int next                    # the next position of `order` to try
+    bint done
+
+
+cdef inline bint _put_in(const space_t* s, model_t* m, int j) noexcept nogil:
+    """Put j in if the model stays feasible; say whether it was done. The caller keeps the old sums."""
+    cdef int e
+    cdef double cost = m.cost
+    if not _parents_in(s, m.gamma, j):
+        return False
+    for e in range(s.item_start[j], s.item_start[j + 1]):
+        if m.item_use[s.item[e]] == 0:
+            cost += s.item_cost[s.item[e]]
+    if cost > s.budget:
+        return False
+    for e in range(s.item_start[j], s.item_start[j + 1]):
+        m.item_use[s.item[e]] += 1
+    m.gamma[j] = 1
+    m.size += 1
+    m.n_free += 1
+    m.cost = cost
+    m.log_odds += s.log_odds[j]
+    return True
+
+
+cdef inline void _take_out(const space_t* s, model_t* m, int j, double cost, double log_odds) noexcept nogil:
+    cdef int e
+    for e in range(s.item_start[j], s.item_start[j + 1]):
+        m.item_use[s.item[e]] -= 1
+    m.gamma[j] = 0
+    m.size -= 1
+    m.n_free -= 1
+    m.cost = cost
+    m.log_odds = log_odds
+
+
+cdef int64_t _walk(
+    const space_t* s, model_t* m, walk_t* w, const int* order, int n_order, int* stack, double* saved,
+    int64_t capacity, uint64_t* current, int n_words, uint64_t* words, int* size, double* cost,
+    double* log_odds,
+) noexcept nogil:
+    """Find up to `capacity` further models in depth-first order; store them unless `words` is NULL."""
+    cdef int64_t found = 0
+    cdef int j, k
+    while found < capacity:
+        if m.size >= s.max_size:
+            w.next = n_order
+        saved[2 * w.depth] = m.cost
+        saved[2 * w.depth + 1] = m.log_odds
+        while w.next < n_order and not _put_in(s, m, order[w.next]):
+            w.next += 1
+        if w.next < n_order:
+            j = order[w.next]
+            stack[w.depth] = w.next
+            w.depth += 1
+            w.next += 1
+            if words != NULL:
+                current[j >> 6] |= (<uint64_t>1) << (j & 63)
+                for k in range(n_words):
+                    words[found * n_words + k] = current[k]
+                size[found] = m.size
+                cost[found] = m.cost
+                log_odds[found] = m.log_odds
+            found += 1
+        elif w.depth > 0:
+            w.depth -= 1
+            j = order[stack[w.depth]]
+            w.next = stack[w.depth] + 1
+            _take_out(s, m, j, saved[2 * w.depth], saved[2 * w.depth + 1])
+            if words != NULL:
+                current[j >> 6] &= ~((<uint64_t>1) << (j & 63))
+        else:
+            w.done = True
+            break
+    return found
+
+
+def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
+    """Visit the feasible models that can be built from `start` with the terms of `order`.
+
+    The models come in depth-first order: each is followed by its extensions with terms later in `order`,
+    so that consecutive models share a prefix. `order` must list parents before their children.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+    start : array_like of uint8, shape (J,)
+        A feasible model; the first one visited.
+    order : ndarray of int32
+        Free terms that `start` does not hold.
+    limit : int
+        Stop after so many models.
+    store : bool
+        Whether to keep the models.
+
+    Returns
+    -------
+    count : int
+        Number of models found, at most `limit`.
+    complete : bool
+        Whether these are all.
+    words, size, cost, log_odds : ndarrays or None
+        The models, packed, and what is known of them (None unless `store`).
+    """
+    cdef int64_t block = 1 << 20
+    cdef int64_t count = 1
+    cdef int64_t room, found
+    cdef int n_order = <int>order.shape[0]
+    cdef int n_words = max(1, (space.c.n_terms + 63) // 64)
+    cdef _Model model = _Model(space, start)
+    cdef walk_t w
+    cdef int[::1] stack = np.zeros(n_order + 1, dtype=np.int32)
+    cdef double[::1] saved = np.zeros(2 * (n_order + 1))
+    cdef uint64_t[::1] current = np.zeros(n_words, dtype=np.uint64)
+    cdef uint64_t[:, ::1] words
+    cdef int[::1] size
+    cdef double[::1] cost, log_odds
+    cdef const int* order_at = &order[0] if n_order else NULL
+    cdef int j
+    if limit < 1:
+        return 0, False, None, None, None, None
+    for j in range(n_order):
+        if not 0 <= order[j] < space.c.n_terms or not space.c.free_term[order[j]] or model.c.gamma[order[j]]:
+            raise ValueError("The order of a walk must list free terms that its start does not hold.")
+    w.depth = 0
+    w.next = 0
+    w.done = False
+    if store:
+        # Counting first costs little and spares arrays that grow.
+        total = walk(space, start, order, limit, False)[0]
+        words = np.zeros((total, n_words), dtype=np.uint64)
+        size = np.zeros(total, dtype=np.int32)
+        cost = np.zeros(total)
+        log_odds = np.zeros(total)
+        for j in range(space.c.n_terms):
+            if model.c.gamma[j]:
+                current[j >> 6] |= (<uint64_t>1) << (j & 63)
+        words[0, :] = current
+        size[0] = model.c.size
+        cost[0] = model.c.cost
+        log_odds[0] = model.c.log_odds
+    while not w.done and count < limit:
+        room = min(block, limit - count)
+        if store:
+            if count == words.shape[0]:
+                w.done = True   # the first pass found no more
+                break
+            room = min(room, words.shape[0] - count)
+            with nogil:
+                found = _walk(
+                    &space.c, &model.c, &w, order_at, n_order, &stack[0], &saved[0], room, &current[0],
+                    n_words, &words[count, 0], &size[count], &cost[count], &log_odds[count],
+                )
+        else:
+            with nogil:
+                found = _walk(
+                    &space.c, &model.c, &w, order_at, n_order, &stack[0], &saved[0], room, &current[0],
+                    n_words, NULL, NULL, NULL, NULL,
+                )
+        count += found
+        PyErr_CheckSignals()
+    if not w.done:
+        # At the limit: is there another model?
+        with nogil:
+            found = _walk(
+                &space.c, &model.c, &w, order_at, n_order, &stack[0], &saved[0], 1, &current[0], n_words,
+                NULL, NULL, NULL, NULL,
+            )
+        w.done = found == 0
+    if store:
+        found_arrays = (np.asarray(words), np.asarray(size), np.asarray(cost), np.asarray(log_odds))
+        return count, bool(w.done), *found_arrays
+    return count, bool(w.done), None, None, None, None
+
+
+# --- draws -----------------------------------------------------------------------------------------------
+
+
+cdef inline int _below(bitgen_t* rng, int n) noexcept nogil:
+    """An integer in [0, n); the bias of at most n / 2^53 is far below any Monte Carlo error."""
+    cdef int drawn = <int>(random_standard_uniform(rng) * n)
+    return drawn if drawn < n else n - 1
+
+
+cdef inline void _exchange(int* terms, int a, int b) noexcept nogil:
+    cdef int kept = terms[a]
+    terms[a] = terms[b]
+    terms[b] = kept
+
+
+cdef void _prior_step(const space_t* s, model_t* m, bitgen_t* rng, int* terms, int n_free) noexcept nogil:
+    """One Metropolis step on the prior; `terms` lists the free terms, those in the model first."""
+    cdef int k = m.n_free
+    cdef double before = model_log_prior(s, m)
+    cdef double change
+    cdef int a, b, j
+    if random_standard_uniform(rng) < 0.5:
+        # A flip of a term drawn uniformly: symmetric.
+        a = _below(rng, n_free)
+        j = terms[a]
+        model_flip(s, m, j)
+        change = model_log_prior(s, m) - before
+        if not model_feasible_at(s, m, j) or (change < 0.0 and random_standard_uniform(rng) >= exp(change)):
+            model_flip(s, m, j)
+        else:
+            _exchange(terms, a, k if m.n_free > k else k - 1)
+    elif 0 < k < n_free:
+        # A term that is in against one that is out: the size stays, so the proposal is symmetric.
+        a = _below(rng, k)
+        b = k + _below(rng, n_free - k)
+        model_flip(s, m, terms[a])
+        model_flip(s, m, terms[b])
+        change = model_log_prior(s, m) - before
+        if (
+            not model_feasible_at(s, m, terms[a])
+            or not model_feasible_at(s, m, terms[b])
+            or (change < 0.0 and random_standard_uniform(rng) >= exp(change))
+        ):
+            model_flip(s, m, terms[b])
+            model_flip(s, m, terms[a])
+        else:
+            _exchange(terms, a, b)
+
+
+def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
+    """Walk on the prior by flips and swaps.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+    start : array_like of uint8, shape (J,)
+        A feasible model.
+    rng : Generator
+        Source of random numbers; its lock is held by the caller.
+    draws, thin : int
+        Models to keep, and steps from one to the next.
+
+    Returns
+    -------
+    ndarray of uint8, shape (draws, J)
+    """
+    cdef _Model model = _Model(space, start)
+    cdef bitgen_t* bits = bitgen_of(rng)
+    listed = np.flatnonzero(space.arrays["free"])
+    gamma = model.arrays[0]
+    listed = np.concatenate([listed[gamma[listed] == 1], listed[gamma[listed] == 0]]).astype(np.int32)
+    cdef int n_free = len(listed)
+    cdef int[::1] terms = np.append(listed, np.int32(0)).astype(np.int32)
+    cdef unsigned char[:, ::1] out = np.zeros((draws, space.c.n_terms), dtype=np.uint8)
+    cdef int64_t row, _step, work = 0
+    cdef int j
+    for row in range(draws):
+        if n_free:
+            with nogil:
+                for _step in range(thin):
+                    _prior_step(&space.c, &model.c, bits, &terms[0], n_free)
+                model_refresh(&space.c, &model.c)
+        for j in range(space.c.n_terms):
+            out[row, j] = model.c.gamma[j]
+        work += thin
+        if work > 100_000:
+            PyErr_CheckSignals()
+            work = 0
+    return np.asarray(out)
+
+
+# --- the index of the table of visited models -------------------------------------------------------------
+
+
+cdef inline uint64_t _mix(const uint64_t* words, Py_ssize_t n) noexcept nogil:
+    """A hash of packed models (a multiply-and-fold step for every word)."""
+    cdef uint64_t h = 0x9E3779B97F4A7C15ULL
+    cdef Py_ssize_t k
+    for k in range(n):
+        h = (h ^ words[k]) * <uint64_t>0xD6E8FEB86659FD93ULL
+        h ^= h >> 32
+    h *= <uint64_t>0xD6E8FEB86659FD93ULL
+    return h ^ (h >> 29)
+
+
+cdef inline Py_ssize_t _slot_of(
+    const int64_t[::1] slots, const uint64_t[:, ::1] table, const uint64_t* row, Py_ssize_t n_words,
+) noexcept nogil:
+    """The slot that holds this model, or the empty one where it belongs."""
+    cdef Py_ssize_t mask = slots.shape[0] - 1
+    cdef Py_ssize_t slot = <Py_ssize_t>(_mix(row, n_words) & <uint64_t>mask)
+    cdef Py_ssize_t k
+    while slots[slot] >= 0:
+        k = 0
+        while k < n_words and table[slots[slot], k] == row[k]:
+            k += 1
+        if k == n_words:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+def index_rows(
+    int64_t[::1] slots, uint64_t[:, ::1] table, int64_t n, const uint64_t[:, ::1] block, bint insert
+):
+    """Find the rows of `block` in `table`, and append those that are not there.
+
+    Parameters
+    ----------
+    slots : ndarray of int64, a power of two long
+        Hash table of row numbers, -1 where empty; with `insert` at least twice as long as all rows together.
+    table : ndarray of uint64, shape (capacity, words)
+        Packed models; the first `n` rows are in use.
+    n : int
+        Rows in use.
+    block : ndarray of uint64, shape (m, words)
+        Packed models to find.
+    insert : bool
+        Whether to append models that are not found; `table` must have room for them.
+
+    Returns
+    -------
+    index : ndarray of int64, shape (m,)
+        Row numbers; -1 where not found (never with `insert`).
+    n : int
+        Rows in use afterwards.
+    """
+    cdef Py_ssize_t m = block.shape[0]
+    cdef Py_ssize_t n_words = block.shape[1]
+    cdef Py_ssize_t row, slot, k
+    cdef int64_t[::1] index = np.empty(m, dtype=np.int64)
+    if n_words != table.shape[1] or n_words == 0:
+        raise ValueError(f"Packed models must have {table.shape[1]} words. Got {n_words} instead.")
+    if slots.shape[0] & (slots.shape[0] - 1) or slots.shape[0] == 0:
+        raise ValueError("The number of slots must be a power of two.")
+    if insert and (n + m > table.shape[0] or 2 * (n + m) > slots.shape[0]):
+        raise ValueError("The table has no room for these models.")
+    if not insert and n >= slots.shape[0]:
+        raise ValueError("The table has no empty slot.")
+    with nogil:
+        for row in range(m):
+            slot = _slot_of(slots, table, &block[row, 0], n_words)
+            if slots[slot] < 0 and insert:
+                for k in range(n_words):
+                    table[n, k] = block[row, k]
+                slots[slot] = n
+                n += 1
+            index[row] = slots[slot]
+    return np.asarray(index), n

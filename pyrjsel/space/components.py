@@ -1,0 +1,204 @@
+"""Independent parts of a model space, each as a small table of (size, cost).
+
+Free terms that share a priced item or are tied by heredity belong to one component. What a component adds
+to size, cost and log prior does not depend on the others, so that sums over all models become convolutions
+of the components' tables. Terms alone in their component and alike in cost and prior odds make one table
+together.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, gcd, lcm, log
+
+import numpy as np
+
+from pyrjsel._errors import PyrjselError
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.space._space import Space, walk
+from pyrjsel.space.bits import unpack
+from pyrjsel.space.costs import BUDGET_TOLERANCE
+from pyrjsel.space.space import ModelSpace
+
+COMPONENT_LIMIT = 2**20  # feasible subsets of one component
+COST_LIMIT = 200_000  # cells of the grid of costs
+RATIONAL_TOLERANCE = 1e-13  # how far a price may be from the fraction that stands for it, relatively
+_CHUNK = 2**16
+
+
+class NotCountable(PyrjselError):
+    """The space does not split into parts that are small enough; for use inside this package alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostGrid:
+    """Costs as whole numbers of a common unit.
+
+    Parameters
+    ----------
+    unit : Fraction
+        The unit; 1 where the budget does not bind.
+    room : int
+        What the budget leaves to the free terms, in units; 0 where it does not bind.
+    item : ndarray of int64
+        Price of every item in units; 0 for items that are paid anyway or do not matter.
+    binding : bool
+        Whether the budget leaves out any model.
+    """
+
+    unit: Fraction
+    room: int
+    item: IntArray
+    binding: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentTable:
+    """What the feasible subsets of some terms add, by size and cost.
+
+    Parameters
+    ----------
+    terms : ndarray of int64, shape (t,)
+        The terms.
+    size, cost : ndarray of int64, shape (e,)
+        Number of terms and cost in units of the subsets of an entry.
+    count : tuple of int
+        Number of such subsets.
+    log_weight : ndarray of float64, shape (e,)
+        Log of the sum over them of exp(sum of l_j).
+    share : ndarray of float64, shape (e, t) or (e, 1)
+        Share of this weight that has each term in; one column where it is the same for all.
+    """
+
+    terms: IntArray
+    size: IntArray
+    cost: IntArray
+    count: tuple[int, ...]
+    log_weight: FloatArray
+    share: FloatArray
+
+
+def _rational(value: float) -> Fraction:
+    """Return the simple fraction that a price stands for (1/10 for 0.1), or raise :class:`NotCountable`."""
+    fraction = Fraction(value).limit_denominator(1_000_000)
+    if abs(float(fraction) - value) > RATIONAL_TOLERANCE * abs(value):
+        raise NotCountable(f"{value!r} is not a simple fraction.")
+    return fraction
+
+
+def cost_grid(space: ModelSpace) -> CostGrid:
+    """Return the costs of a space as whole numbers, or raise :class:`NotCountable`."""
+    nothing = CostGrid(Fraction(1), 0, np.zeros(len(space.item_cost), dtype=np.int64), False)
+    if space.cost(np.ones(space.n_terms, dtype=np.uint8)) <= space.budget_limit:
+        return nothing
+    paid = {int(item) for term in np.flatnonzero(space.free == 0) for item in space.items_of(int(term))}
+    prices = [_rational(float(cost)) for cost in space.item_cost]
+    open_items = [i for i, price in enumerate(prices) if i not in paid and price > 0]
+    room = Fraction(space.budget) * (1 + Fraction(BUDGET_TOLERANCE)) - sum(
+        (prices[i] for i in paid), Fraction(0)
+    )
+    # Items beyond the budget stand apart: their price says nothing about the unit.
+    useful = [i for i in open_items if prices[i] <= room]
+    if useful:
+        denominator = lcm(*(prices[i].denominator for i in useful))
+        unit = Fraction(gcd(*(int(prices[i] * denominator) for i in useful)), denominator)
+    else:
+        unit = room + 1
+    units = floor(room / unit)
+    if units > COST_LIMIT:
+        raise NotCountable(f"The budget is {units} units of cost.")
+    item = nothing.item.copy()
+    for i in open_items:
+        item[i] = int(prices[i] / unit) if prices[i] <= room else units + 1
+    return CostGrid(unit, units, item, True)
+
+
+def split(space: ModelSpace, grid: CostGrid) -> list[IntArray]:
+    """Return the free terms by component, each in an order that puts parents first."""
+    root = list(range(space.n_terms))
+
+    def find(term: int) -> int:
+        while root[term] != term:
+            root[term] = root[root[term]]
+            term = root[term]
+        return term
+
+    first_user: dict[int, int] = {}
+    free = [int(term) for term in space.order if space.free[term]]
+    for term in free:
+        for item in space.items_of(term):
+            if grid.item[item]:
+                root[find(term)] = find(first_user.setdefault(int(item), term))
+        parents = space.parents_of(term)
+        settled = space.heredity == "weak" and any(not space.free[parent] for parent in parents)
+        if not settled:
+            for parent in parents:
+                if space.free[parent]:
+                    root[find(term)] = find(int(parent))
+    groups: dict[int, list[int]] = {}
+    for term in free:
+        groups.setdefault(find(term), []).append(term)
+    return [np.array(group, dtype=np.int64) for group in groups.values()]
+
+
+def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable:
+    """Return the table of terms that are each a component, with the same cost and prior odds."""
+    m = len(terms)
+    k = np.arange(min(m, most) + 1)
+    count = [1]
+    for i in range(len(k) - 1):
+        count.append(count[-1] * (m - i) // (i + 1))
+    log_weight = np.array([log(ways) for ways in count]) + k * odds
+    return ComponentTable(terms, k, k * cost, tuple(count), log_weight, (k / m)[:, None])
+
+
+def _tied(space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray) -> ComponentTable:
+    """Return the table of one component by going through its feasible subsets."""
+    start = space.empty_model()
+    order = np.ascontiguousarray(terms, dtype=np.int32)
+    _, complete, *_ = walk(compiled, start, order, COMPONENT_LIMIT, False)
+    if not complete:
+        raise NotCountable(f"{len(terms)} terms are tied to one another.")
+    _, _, words, sizes, cost, log_odds = walk(compiled, start, order, COMPONENT_LIMIT, True)
+    size = sizes.astype(np.int64) - int(start.sum())
+    units = np.zeros(len(size), dtype=np.int64)
+    if grid.binding:
+        units = np.rint((cost - cost[0]) / float(grid.unit)).astype(np.int64)
+    cells, entry = np.unique(size * (grid.room + 1) + units, return_inverse=True)
+    top = np.full(len(cells), -np.inf)
+    np.maximum.at(top, entry, log_odds)
+    weight = np.exp(log_odds - top[entry])
+    total = np.bincount(entry, weights=weight)
+    inside = np.zeros((len(cells), len(terms)))
+    for low in range(0, len(size), _CHUNK):
+        rows = slice(low, low + _CHUNK)
+        gamma: ByteArray = unpack(words[rows], space.n_terms)[:, terms]
+        for column in range(len(terms)):
+            part = weight[rows] * gamma[:, column]
+            inside[:, column] += np.bincount(entry[rows], weights=part, minlength=len(cells))
+    return ComponentTable(
+        terms=terms,
+        size=cells // (grid.room + 1),
+        cost=cells % (grid.room + 1),
+        count=tuple(int(n) for n in np.bincount(entry)),
+        log_weight=top + np.log(total),
+        share=inside / total[:, None],
+    )
+
+
+def component_tables(space: ModelSpace, grid: CostGrid) -> list[ComponentTable]:
+    """Return the tables of all components, largest first, or raise :class:`NotCountable`."""
+    compiled = Space(space)
+    most = space.max_size - (space.n_terms - space.n_free)
+    singles: dict[tuple[int, float], list[int]] = {}
+    tables = []
+    for terms in split(space, grid):
+        if len(terms) > 1:
+            tables.append(_tied(space, compiled, grid, terms))
+        else:
+            term = int(terms[0])
+            cost = int(grid.item[space.items_of(term)].sum())
+            singles.setdefault((cost, float(space.log_odds[term])), []).append(term)
+    for (cost, odds), alike in singles.items():
+        affordable = most if cost == 0 else min(most, grid.room // cost)
+        tables.append(_alike(np.array(alike, dtype=np.int64), cost, odds, affordable))
+    return sorted(tables, key=lambda table: -len(table.size))

@@ -1,0 +1,73 @@
+"""What a model space asks of terms, and what a prior over models is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pyrjsel._typing import BoolArray
+
+
+class TermLike(Protocol):
+    """A unit that enters or leaves a model whole, as a model space sees it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the term."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of its design columns."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """Columns of the data that it uses."""
+
+    @property
+    def parents(self) -> Sequence[int]:
+        """All terms of lower order within it (strong heredity)."""
+
+    @property
+    def near_parents(self) -> Sequence[int]:
+        """The maximal ones among `parents` (weak heredity)."""
+
+
+@dataclass(frozen=True)
+class PriorContext:
+    """What a prior over models needs to know of the terms.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the J terms.
+    free : tuple of bool
+        Whether each term may be in or out; the others are in every model.
+    columns : tuple of int
+        Number of design columns of each term.
+    n_observations : float
+        Number of observations (sum of the weights where rows are grouped).
+    owner : str, default "ModelSpace"
+        Who asks, for messages.
+    """
+
+    names: tuple[str, ...]
+    free: tuple[bool, ...]
+    columns: tuple[int, ...]
+    n_observations: float
+    owner: str = "ModelSpace"
+
+    @property
+    def n_free(self) -> int:
+        """Number of free terms."""
+        return sum(self.free)
+
+    @property
+    def free_mask(self) -> BoolArray:
+        """Free terms as a mask, shape (J,)."""
+        return np.array(self.free, dtype=np.bool_)
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """Names of the free terms."""
+        return tuple(name for name, free in zip(self.names, self.free, strict=True) if free)

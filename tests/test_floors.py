@@ -1,0 +1,307 @@
+"""Every import of the package goes down, or to a listed sibling; the table is the architecture."""
+
+import ast
+import re
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# A unit is a module or package directly below `pyrjsel`. "" is pyrjsel/__init__.py itself.
+FLOORS = {
+    0: ["_errors", "_typing", "_validate", "_version"],
+    1: ["_core"],
+    2: ["store", "families", "priors", "design", "space", "runtime"],
+    3: ["report"],
+    4: ["selection", "patterns", "kernel", "mixture"],
+    5: ["", "__main__", "sklearn"],
+}
+FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
+# Siblings of its own floor that a unit may import.
+SIBLINGS = {
+    "_typing": {"_errors"},
+    "_validate": {"_errors", "_typing"},
+    "design": {"store"},
+    "space": {"design"},
+    "runtime": {"store"},
+    "__main__": {""},
+    "sklearn": {""},
+}
+# Aside: imports floor 0 and is imported by floor 5.
+ASIDE = {"datasets"}
+
+# Third parties that a user may lack; imported where they are used, inside functions.
+OPTIONAL = {
+    "arviz", "arviz_base", "arviz_plots", "arviz_stats", "xarray",
+    "dask", "distributed", "matplotlib", "narwhals", "pyarrow",
+}  # fmt: skip
+# Only this unit may import that package, at the top or anywhere.
+RESERVED = {"sklearn": "sklearn"}
+# Only this file may import that package.
+ONE_FILE = {"patsy": "design/formula.py"}
+# The packages that the lowest floors may import besides the standard library.
+LOW_THIRD_PARTIES = {0: {"numpy"}, 1: {"numpy", "scipy"}}
+
+RUNTIME = {
+    re.match(r"[\w-]+", requirement)[0].replace("-", "_")
+    for requirement in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module: its full name, and where the import stands."""
+
+    module: str
+    line: int
+    nested: bool = False  # inside a function
+    typing_only: bool = False  # inside `if TYPE_CHECKING:`
+    compiled: bool = False  # a cimport
+
+
+def unit_of(path):
+    """Return the unit that a file, given by its path below `pyrjsel/`, belongs to."""
+    first = path.split("/")[0]
+    return first if "/" in path else "" if first == "__init__.py" else first.split(".")[0]
+
+
+def absolute(module, level, path):
+    """Return the absolute name of a relative import found in the file `path` below `pyrjsel/`."""
+    if level == 0:
+        return module
+    package = ["pyrjsel", *path.split("/")[:-1]]
+    base = package[: len(package) - level + 1]
+    return ".".join([*base, *([module] if module else [])])
+
+
+class Finder(ast.NodeVisitor):
+    """Collects the imports of one Python source, those made by function calls included."""
+
+    def __init__(self, path):
+        self.path, self.found = path, []
+        self.nested = self.typing_only = False
+
+    def add(self, module, node):
+        self.found.append(Import(module, node.lineno, self.nested, self.typing_only))
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            self.add(alias.name, node)
+
+    def visit_ImportFrom(self, node):
+        module = absolute(node.module or "", node.level, self.path)
+        for alias in node.names:
+            # `from pyrjsel import x` may name a module; of any other package the module is enough.
+            self.add(f"pyrjsel.{alias.name}" if module == "pyrjsel" else module, node)
+
+    def visit_Call(self, node):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name in ("import_module", "__import__"):
+            literal = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else "?"
+            self.add(str(literal), node)
+        self.generic_visit(node)
+
+    def visit_scope(self, node):
+        outer, self.nested = self.nested, True
+        self.generic_visit(node)
+        self.nested = outer
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_scope
+
+    def visit_If(self, node):
+        outer = self.typing_only
+        test = node.test
+        self.typing_only = outer or "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+        for child in node.body:
+            self.visit(child)
+        self.typing_only = outer
+        for child in node.orelse:
+            self.visit(child)
+
+
+def cython_imports(text, path):
+    """Return the imports and cimports of one Cython source; `ast` cannot read it."""
+
+    def blank(match):
+        return "\n" * match[0].count("\n")
+
+    text = re.sub(r'"""(?:.|\n)*?"""|\'\'\'(?:.|\n)*?\'\'\'', blank, text)
+    text = re.sub(r"#.*", "", text)
+    found = []
+    plain = r"^([ \t]*)(c?import)[ \t]+([\w. \t,]+)"
+    for match in re.finditer(plain, text, re.M):
+        line = text.count("\n", 0, match.start()) + 1
+        modules = [part.split()[0] for part in match[3].split(",")]
+        found += [Import(name, line, bool(match[1]), compiled=match[2] == "cimport") for name in modules]
+    several = r"^([ \t]*)from[ \t]+(\.*)([\w.]*)[ \t]+(c?import)[ \t]+(\([^)]*\)|[^\n]*)"
+    for match in re.finditer(several, text, re.M):
+        line = text.count("\n", 0, match.start()) + 1
+        module = absolute(match[3], len(match[2]), path)
+        names = [name.split()[0] for name in match[5].strip("()\n ").split(",") if name.strip()]
+        targets = [f"pyrjsel.{name}" if module == "pyrjsel" else module for name in names]
+        found += [Import(name, line, bool(match[1]), compiled=match[4] == "cimport") for name in targets]
+    return found
+
+
+def imports_of(text, path):
+    """Return the imports of the source `text` of the file `path` below `pyrjsel/`."""
+    if path.endswith((".pyx", ".pxd")):
+        return cython_imports(text, path)
+    finder = Finder(path)
+    finder.visit(ast.parse(text))
+    return finder.found
+
+
+def own_fault(unit, item):
+    """Return what is wrong with an import of the package itself, or None."""
+    target = item.module.split(".")[1] if "." in item.module else ""
+    if target not in FLOOR and target not in ASIDE:
+        target = ""  # a name that pyrjsel/__init__.py defines
+    if target == unit and unit != "":
+        fault = None
+    elif unit in ASIDE:
+        fault = None if FLOOR.get(target) == 0 else "datasets/ may import floor 0 only"
+    elif target in ASIDE:
+        fault = None if FLOOR[unit] == 5 else "only floor 5 may import datasets/"
+    elif FLOOR[target] > FLOOR[unit]:
+        fault = f"floor {FLOOR[unit]} imports floor {FLOOR[target]}"
+    elif FLOOR[target] == FLOOR[unit] and target not in SIBLINGS.get(unit, set()):
+        fault = "not a listed sibling"
+    else:
+        fault = None
+    if fault is None and item.nested:
+        fault = "imports inside functions are for optional third parties alone"
+    return fault
+
+
+def foreign_fault(unit, path, item):
+    """Return what is wrong with an import of another package, or None."""
+    top = item.module.split(".")[0]
+    floor = FLOOR.get(unit, 0)
+    standard = top in sys.stdlib_module_names
+    if item.compiled and (top in ("cython", "libc", "cpython", "libcpp")):
+        return None
+    if item.compiled and item.module.startswith("scipy.linalg.cython_") and floor != 1:
+        return "BLAS and LAPACK are reached through _core/"
+    if top in RESERVED:
+        return None if RESERVED[top] == unit else f"only {RESERVED[top]} may import {top}"
+    if top in ONE_FILE and ONE_FILE[top] != path:
+        return f"only {ONE_FILE[top]} may import {top}"
+    if top in OPTIONAL:
+        return None if item.nested or item.typing_only else f"{top} is optional: import it inside a function"
+    if item.nested and not item.typing_only:
+        return "imports inside functions are for optional third parties alone"
+    if standard:
+        return None
+    # `aside` data need tables; the floors below the rooms do without.
+    if unit not in ASIDE and top not in LOW_THIRD_PARTIES.get(floor, RUNTIME):
+        return f"floor {floor} may not import {top}"
+    return None if top in RUNTIME else f"{top} is not a dependency"
+
+
+def faults(sources):
+    """Return a line for each forbidden import in `sources`, a mapping of paths to texts."""
+    found = []
+    for path, text in sorted(sources.items()):
+        unit = unit_of(path)
+        if unit not in FLOOR and unit not in ASIDE:
+            found.append(f"{path}: {unit!r} has no floor")
+            continue
+        for item in dict.fromkeys(imports_of(text, path)):
+            own = item.module.split(".")[0] == "pyrjsel"
+            fault = own_fault(unit, item) if own else foreign_fault(unit, path, item)
+            if fault is not None:
+                found.append(f"{path}:{item.line}: {item.module}: {fault}")
+    return found
+
+
+def package_sources():
+    package = ROOT / "pyrjsel"
+    paths = [path for suffix in ("py", "pyi", "pyx", "pxd") for path in package.rglob(f"*.{suffix}")]
+    return {path.relative_to(package).as_posix(): path.read_text() for path in paths}
+
+
+def test_every_import_goes_down():
+    sources = package_sources()
+    assert "__init__.py" in sources
+    assert "datasets/__init__.py" in sources
+    assert sum(len(imports_of(text, path)) for path, text in sources.items()) > 20
+    assert faults(sources) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("_validate.py", "from pyrjsel import _core"),
+        ("_errors.py", "from pyrjsel._validate import show"),
+        ("_errors.py", "import scipy"),
+        ("_core/x.py", "import pandas"),
+        ("_core/x.py", "from pyrjsel.store import write"),
+        ("_core/_x.pyx", "from pyrjsel.space._space cimport Space"),
+        ("_core/_x.pxd", "from ..space cimport _space"),
+        ("_core/_x.pyx", "cimport pyrjsel.space._space as sp"),
+        ("store/x.py", "from pyrjsel.design import Design"),
+        ("families/x.py", "from pyrjsel.priors import normal"),
+        ("priors/x.py", "from ..families import link"),
+        ("priors/x.py", "from .. import families"),
+        ("design/x.py", "from pyrjsel.space import Space"),
+        ("space/x.py", "from pyrjsel.runtime import run"),
+        ("runtime/x.py", "import pyrjsel.report"),
+        ("report/x.py", "from pyrjsel.selection.results import SelectionResults"),
+        ("report/x.py", "import pyrjsel"),
+        ("report/x.py", "from pyrjsel import load"),
+        ("report/x.py", "from pyrjsel import report, selection"),
+        ("selection/x.py", "from pyrjsel.patterns import model"),
+        ("selection/x.py", "from pyrjsel.datasets import hald"),
+        ("selection/x.py", "if TYPE_CHECKING:\n    from pyrjsel.kernel import model"),
+        ("selection/x.py", "import importlib\nimportlib.import_module('pyrjsel.kernel')"),
+        ("selection/x.py", "def f():\n    from pyrjsel.report import table"),
+        ("selection/x.py", "def f():\n    import statsmodels.api"),
+        ("selection/x.py", "class A:\n    def f(self):\n        import json"),
+        ("selection/x.py", "f = lambda: __import__('pyrjsel.kernel')"),
+        ("selection/_x.pyx", "def f():\n    from pyrjsel.report import table"),
+        ("selection/_x.pyx", "from scipy.linalg.cython_blas cimport ddot"),
+        ("selection/_x.pyx", "from pyrjsel.space._space cimport (\n    Space,\n)\nimport pyrjsel.mixture"),
+        ("selection/x.py", "import patsy"),
+        ("design/x.py", "from patsy import dmatrix"),
+        ("report/x.py", "import matplotlib.pyplot as plt"),
+        ("report/x.py", "from sklearn.base import BaseEstimator"),
+        ("report/x.py", "import requests"),
+        ("__init__.py", "import sklearn"),
+        ("__init__.py", "from pyrjsel import sklearn"),
+        ("datasets/x.py", "from pyrjsel.store import read"),
+        ("attic/x.py", ""),
+        ("helpers.py", ""),
+    ],
+)
+def test_the_checker_refuses(path, text):
+    assert len(faults({path: text})) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("__init__.py", "from pyrjsel import datasets\nfrom pyrjsel.selection import linear"),
+        ("__main__.py", "import pyrjsel as rj\nfrom pyrjsel import datasets, linear"),
+        ("sklearn.py", "from sklearn.base import BaseEstimator\nfrom pyrjsel import linear"),
+        ("selection/x.py", "from pyrjsel.selection import y\nfrom . import z\nfrom .y import z"),
+        ("selection/a/x.py", "from ..y import z\nfrom ...report import table\nfrom ... import _errors"),
+        ("selection/x.py", "from pyrjsel.space import Space\nimport pyrjsel._core._linalg"),
+        ("selection/_x.pyx", '"""\nfrom pyrjsel.kernel import x\n"""\n# import pyrjsel.kernel\n'),
+        ("selection/_x.pyx", "cimport cython\nfrom libc.math cimport exp\ncimport numpy as np"),
+        ("selection/_x.pyx", "from pyrjsel._core cimport _linalg\nfrom pyrjsel.space._space cimport a"),
+        ("_core/_linalg.pyx", "from scipy.linalg.cython_blas cimport ddot"),
+        ("design/formula.py", "import patsy\nfrom pyrjsel.store import register"),
+        ("design/x.py", "import pandas as pd\nimport json"),
+        ("report/x.py", "def f():\n    import matplotlib.pyplot as plt"),
+        ("report/x.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
+        ("space/x.py", "from pyrjsel.design import Design"),
+        ("datasets/x.py", "import pandas as pd\nfrom pyrjsel._errors import DataError"),
+    ],
+)
+def test_the_checker_allows(path, text):
+    assert faults({path: text}) == []
