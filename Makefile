@@ -11,19 +11,23 @@ PYTEST = PYTHONSAFEPATH=1 $(RUN) -m pytest
 
 # The content of all that the installed package is made of: also notices a file that was removed or put back.
 CONTENT = find pyrjsel setup.py pyproject.toml MANIFEST.in README.md LICENSE -type f \
-	! -name '*.so' ! -name '*.pyc' ! -path 'pyrjsel/*/_[a-z]*.c' | LC_ALL=C sort | xargs sha256sum | sha256sum
+	! -name '*.so' ! -name '*.pyc' ! -path 'pyrjsel/*/_[a-z]*.c' | LC_ALL=C sort | xargs cksum | cksum
 
-# $(call install,extra): the package with an extra, unless that very content is there with it already.
-# Modules that have been removed must not come back from the build folder; objects may stay, so that
-# only what has changed is compiled.
+# $(call install,extra,others): the package with an extra, unless that very content is there already with it
+# or with one of the others, which hold it. Modules that have been removed must not come back from the build
+# folder; objects may stay, so that only what has changed is compiled.
 define install
 	@now=$$($(CONTENT)); \
-	if [ "$$(cat $(VENV)/.installed-$(1) 2>/dev/null)" != "$$now" ]; then \
-		echo "installing pyrjsel with [$(1)] into $(VENV)"; \
-		rm -f $(VENV)/.installed-*; \
-		if [ -d build ]; then find build -path '*/lib*' -type f ! -name '*.so' -delete; fi; \
-		$(PIP) install '.[$(1)]' && echo "$$now" > $(VENV)/.installed-$(1); \
-	fi
+	for stamp in $(VENV)/.installed-*; do \
+		if [ -f "$$stamp" ] && [ "$$(cat $$stamp)" != "$$now" ]; then rm "$$stamp"; fi; \
+	done; \
+	for extra in $(1) $(2); do \
+		if [ -f $(VENV)/.installed-$$extra ]; then exit 0; fi; \
+	done; \
+	echo "installing pyrjsel with [$(1)] into $(VENV)"; \
+	if [ -d build ]; then find build -path '*/lib*' -type f ! -name '*.so' -delete; fi; \
+	if $(PIP) install '.[$(1)]'; then echo "$$now" > $(VENV)/.installed-$(1); \
+	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
 .PHONY: help demo test test-statistical test-debug bench check vignettes clean install-demo install-dev install-docs
@@ -46,13 +50,13 @@ build/.rules: setup.py pyproject.toml
 	@rm -rf build && mkdir -p build && touch $@
 
 install-demo: $(VENV)/bin/python build/.rules
-	$(call install,plots)
+	$(call install,plots,dev docs)
 
 install-dev: $(VENV)/bin/python build/.rules
-	$(call install,dev)
+	$(call install,dev,)
 
 install-docs: $(VENV)/bin/python build/.rules
-	$(call install,docs)
+	$(call install,docs,)
 
 demo: install-demo
 	@$(RUN) -m pyrjsel demo

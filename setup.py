@@ -53,6 +53,7 @@ EXTENSIONS = [
     extension("pyrjsel.families._family"),
     extension("pyrjsel.selection._problem"),
     extension("pyrjsel.selection._laplace"),
+    extension("pyrjsel.selection._moves", random=True),
     extension("pyrjsel.selection._rjmcmc", random=True),
 ]
 

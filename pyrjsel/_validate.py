@@ -24,14 +24,10 @@ def bad_value(name: str, owner: str, must: str, value: object) -> ParameterError
 def check_int(value: object, name: str, owner: str, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high], or raise :class:`ParameterError`."""
     upper = "inf)" if high is None else f"{high}]"
-    if (
-        not isinstance(value, Integral)
-        or isinstance(value, bool)
-        or value < low
-        or (high is not None and value > high)
-    ):
+    good = isinstance(value, Integral) and not isinstance(value, bool)
+    if not good or not low <= int(value) or (high is not None and int(value) > high):  # type: ignore[call-overload]
         raise bad_value(name, owner, f"an int in [{low}, {upper}", value)
-    return int(value)
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def check_real(
@@ -45,9 +41,11 @@ def check_real(
     open_high: bool = False,
 ) -> float:
     """Return `value` as a finite float in an interval, or raise :class:`ParameterError`."""
-    good = isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    number = np.nan
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = float(value)
+    good = bool(np.isfinite(number))
     if good:
-        number = float(value)  # type: ignore[arg-type]
         good = (low < number if open_low else low <= number) and (
             number < high if open_high else number <= high
         )

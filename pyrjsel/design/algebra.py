@@ -117,7 +117,9 @@ class _Algebra:
         if node.kind == "~":
             raise self._error("has more than one '~'")
         if node.kind != "code" or node.code == "." or _is_number(node.code):
-            raise self._error("must have one response on the left; write arithmetic inside I(), as in I(a + b) ~ x")
+            raise self._error(
+                "must have one response on the left; arithmetic stands inside I(), as in I(a + b)"
+            )
         return read_expression(node.code, self._functions, self._owner)
 
     def evaluate(self, node: Node, depth: int) -> _Sum:
@@ -228,5 +230,3 @@ def _is_number(code: str) -> bool:
     except ValueError:
         return False
     return code.lower() not in ("nan", "inf", "infinity")
-
-

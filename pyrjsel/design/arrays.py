@@ -42,7 +42,9 @@ def build_arrays(
         )
     whole = frame.copy(deep=False)
     whole.columns = pd.Index(table.names, dtype=object)
-    whole.insert(0, response, np.asarray(values) if not isinstance(values, pd.Series) else values.array)
+    whole.insert(
+        0, response, pd.Series(values, index=whole.index) if isinstance(values, np.ndarray) else values
+    )
     aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
     names = [name for name in table.names if name not in aside]
 
@@ -100,13 +102,17 @@ def array_frame(values: object, names: list[str] | None, owner: str, what: str) 
         array = array[:, None]
     if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
         must = "a matrix" if names is None else f"a matrix of {len(names)} columns"
-        raise DataError(f"The {what!r} of {owner} must be a DataFrame or {must}. Got shape {array.shape} instead.")
+        raise DataError(
+            f"The {what!r} of {owner} must be a DataFrame or {must}. Got shape {array.shape} instead."
+        )
     if names is None:
         names = [f"x{number}" for number in range(1, array.shape[1] + 1)]
     return pd.DataFrame(array, columns=names)
 
 
-def _response(endog: object, exog: pd.DataFrame, indexed: bool, owner: str) -> tuple[str, object]:
+def _response(
+    endog: object, exog: pd.DataFrame, indexed: bool, owner: str
+) -> tuple[str, np.ndarray | pd.Series]:
     """Return the name of the response and its values, as many as `exog` has rows."""
     if isinstance(endog, pd.DataFrame):
         if endog.shape[1] != 1:
@@ -114,7 +120,7 @@ def _response(endog: object, exog: pd.DataFrame, indexed: bool, owner: str) -> t
         endog = endog.iloc[:, 0]
     if isinstance(endog, pd.Series):
         name = "y" if endog.name is None else str(endog.name)
-        values: object = endog
+        values: np.ndarray | pd.Series = endog
         length = len(endog)
     else:
         name = "y"
@@ -125,7 +131,9 @@ def _response(endog: object, exog: pd.DataFrame, indexed: bool, owner: str) -> t
             raise DataError(f"The 'endog' of {owner} must be one column. Got shape {array.shape} instead.")
         values, length = array, len(array)
     if length != len(exog):
-        raise DataError(f"The 'endog' of {owner} has {length} rows, and its 'exog' {len(exog)}; they must match.")
+        raise DataError(
+            f"The 'endog' of {owner} has {length} rows, and its 'exog' {len(exog)}; they must match."
+        )
     if isinstance(values, pd.Series) and indexed and not values.index.equals(exog.index):
         raise DataError(
             f"The 'endog' and 'exog' of {owner} must have the same index. Reindex one of them, or pass "

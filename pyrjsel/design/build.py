@@ -130,7 +130,9 @@ def read_rows(
     return Complete(columns, others, positions, series, len(table))
 
 
-def _report(counts: Mapping[str, int], n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int) -> None:
+def _report(
+    counts: Mapping[str, int], n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int
+) -> None:
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{name}: {count}" for name, count in ordered[:10])
     if len(ordered) > 10:
@@ -141,7 +143,7 @@ def _report(counts: Mapping[str, int], n_gone: int, n_rows: int, missing: str, o
     if missing == "raise":
         raise DataError(f"In the data of {owner} {what}. missing='drop' leaves those rows out.")
     text = f"In the data of {owner} {what} and were dropped."
-    warnings.warn(text, MissingDataWarning, stacklevel=stacklevel + 1)
+    warnings.warn(text, MissingDataWarning, stacklevel=stacklevel)
 
 
 def check_finite(columns: Sequence[Column], owner: str) -> None:
@@ -158,7 +160,11 @@ def make_variables(columns: Mapping[str, Column], names: Sequence[str]) -> dict[
 
 
 def learn_response(
-    expression: Expression, columns: Mapping[str, Column], n_rows: int, functions: Mapping[str, Function], owner: str
+    expression: Expression,
+    columns: Mapping[str, Column],
+    n_rows: int,
+    functions: Mapping[str, Function],
+    owner: str,
 ) -> tuple[Response, FloatArray]:
     """Return what is kept of the response, and its values, shape (n,).
 
@@ -172,11 +178,13 @@ def learn_response(
     if isinstance(value, Categories):
         event = pd.unique(value.values).tolist()[-1]
         raise DataError(
-            f"The response {label!r} of {owner} must be numeric or boolean. Got labels instead; write the event as "
-            f"a comparison, as in I({expression.code} == {event!r})."
+            f"The response {label!r} of {owner} must be numeric or boolean. Got labels instead; write the "
+            f"event as a comparison, as in I({expression.code} == {event!r})."
         )
     if value.shape[1] != 1:
-        raise DataError(f"The response {label!r} of {owner} must be one column. Got {value.shape[1]} instead.")
+        raise DataError(
+            f"The response {label!r} of {owner} must be one column. Got {value.shape[1]} instead."
+        )
     return Response(expression, states, make_variables(columns, expression.variables)), np.array(value[:, 0])
 
 
@@ -199,7 +207,9 @@ def learn_factors(
         What the coding must know.
     """
     evaluator = Evaluator(columns, n_rows, functions, owner)
-    factors, values, specs = [], [], []
+    factors: list[Factor] = []
+    values: list[FloatArray | IntArray] = []
+    specs: list[CodingFactor] = []
     for expression in expressions:
         value, states = evaluator.learn(expression)
         label = expression.label
@@ -239,7 +249,9 @@ def make_layout(
     for what, listed in (("terms", [term.name for term in made]), ("columns", list(names))):
         if len(set(listed)) < len(listed):
             twice = next(name for name in listed if listed.count(name) > 1)
-            raise FormulaError(f"The formula of {owner} gives two {what} the name {twice!r}. Rename a column of the data.")
+            raise FormulaError(
+                f"The formula of {owner} gives two {what} the name {twice!r}. Rename a column of the data."
+            )
     used = dict.fromkeys(name for expression in expressions for name in expression.variables)
     return Layout(
         terms=made,
@@ -265,8 +277,8 @@ def check_shadowing(functions: Mapping[str, Function], names: Mapping[str, str],
     both = [name for name in functions if name in names]
     if both:
         raise ParameterError(
-            f"The 'functions' parameter of {owner} has {', '.join(map(repr, both))}, which the formula uses as a column. "
-            "Give the function another name."
+            f"The 'functions' parameter of {owner} has {', '.join(map(repr, both))}, which the formula "
+            "uses as a column. Give the function another name."
         )
 
 

@@ -196,8 +196,8 @@ class Design:
             parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner
         )
         called = _called(left, layout)
-        design = cls(formula, layout, left, {name: own[name] for name in called}, _extra_columns(extras, owner))
-        return design, made
+        kept = {name: own[name] for name in called}
+        return cls(formula, layout, left, kept, _extra_columns(extras, owner)), made
 
     @classmethod
     def from_arrays(
@@ -352,12 +352,12 @@ class Design:
         names = strings(state, "functions", owner)
         lacking = [name for name in names if name not in own]
         if lacking:
-            must = f"a mapping with the functions that the formula calls, {', '.join(map(repr, lacking))} among them"
+            must = f"a mapping with what the formula calls, {', '.join(map(repr, lacking))} among it"
             raise bad_value("functions", owner, must, functions)
         layout = layout_from_dict(state, tuple(names), owner)
         left = response_from_dict(take(state, "response", Mapping, owner), tuple(names), owner)
         extras = take(state, "extras", Mapping, owner)
-        if not all(isinstance(key, str) and isinstance(item, (str, type(None))) for key, item in extras.items()):
+        if not all(type(key) is str and isinstance(item, (str, type(None))) for key, item in extras.items()):
             raise bad(owner, "'extras' must map names to names or None")
         if set(_called(left, layout)) != set(names):
             raise bad(owner, "'functions' are not those that its formula calls")
@@ -370,7 +370,9 @@ class Design:
     def _table(self, new: Any, owner: str) -> Table:
         if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
             if isinstance(new, pd.Series):
-                raise DataError(f"The 'new' data of {owner} must be a DataFrame or a matrix. Got a Series instead.")
+                raise DataError(
+                    f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead."
+                )
             return Table(array_frame(new, list(self.layout.variables), owner, "new"), owner)
         return Table(as_frame(new, owner, "new"), owner)
 

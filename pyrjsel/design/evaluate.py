@@ -8,7 +8,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,8 @@ _OPERATORS: dict[type[ast.operator], Function] = {
     ast.BitXor: np.logical_xor,
 }
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_SCALARS = (np.generic, int, float)
+_ARGUMENTS = (str, list, type(None))  # what a function may get beside numbers
 _COMPARISONS: dict[type[ast.cmpop], Function] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -168,9 +170,7 @@ class Evaluator:
         if name in STATEFUL:
             return self._stateful(node, name, args, named)
         args = [item.values if isinstance(item, Categories) else item for item in args]
-        named = {
-            key: item.values if isinstance(item, Categories) else item for key, item in named.items()
-        }
+        named = {key: item.values if isinstance(item, Categories) else item for key, item in named.items()}
         return self._shaped(self._functions[name](*args, **named), f"{name}()")
 
     def _stateful(self, node: ast.Call, name: str, args: list[object], named: dict[str, object]) -> object:
@@ -204,7 +204,7 @@ class Evaluator:
         return value
 
     def _labels(self, array: np.ndarray, node: ast.expr) -> np.ndarray:
-        """Return numbers as labels: integers where the columns hold integers, so that 2 is not shown as 2.0."""
+        """Return numbers as labels: integers where the columns hold integers, for names without ``.0``."""
         if array.dtype.kind in "fiu":
             names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
             kinds = {self._columns[name].kind for name in names if name in self._columns}
@@ -221,7 +221,7 @@ class Evaluator:
         self._check_shapes(sides)
         whole = all(isinstance(side, int) for side in sides)
         if not any(isinstance(side, np.ndarray) for side in sides):
-            sides = [float(side) for side in sides]  # type: ignore[arg-type]  # 9**9**9 overflows at once
+            sides = [float(side) for side in sides]  # so that 9**9**9 overflows at once
         result = self._guarded("arithmetic", lambda: _OPERATORS[type(node.op)](*sides))
         if whole and isinstance(result, float) and result.is_integer() and abs(result) <= MAX_INTEGER:
             return int(result)
@@ -232,19 +232,17 @@ class Evaluator:
         if isinstance(node.op, ast.Invert):
             return np.logical_not(self._truth(value))
         number = self._number(value, "arithmetic")
-        return -number if isinstance(node.op, ast.USub) else number  # type: ignore[operator]
+        return -number if isinstance(node.op, ast.USub) else number
 
     def _compare(self, node: ast.Compare) -> object:
         sides = [self._value(item) for item in (node.left, *node.comparators)]
-        parts = [
-            self._compare_two(op, sides[i], sides[i + 1]) for i, op in enumerate(node.ops)
-        ]
-        result = parts[0]
+        parts = [self._compare_two(op, sides[i], sides[i + 1]) for i, op in enumerate(node.ops)]
+        result: Any = parts[0]
         for part in parts[1:]:  # a < x < b holds where both halves hold
             result = np.logical_and(result, part)
         return result
 
-    def _compare_two(self, op: ast.cmpop, left: object, right: object) -> object:
+    def _compare_two(self, op: ast.cmpop, left: object, right: object) -> Any:
         function = _COMPARISONS[type(op)]
         if isinstance(left, Categories) or isinstance(right, Categories):
             if not isinstance(op, (ast.Eq, ast.NotEq)):
@@ -265,13 +263,13 @@ class Evaluator:
             known = pd.unique(column.values)
             if label not in known.tolist():
                 raise DataError(
-                    f"{self._owner} found no row of the data where {self._expression.label!r} compares equal: "
+                    f"{self._owner} found no row of the data that {self._expression.label!r} asks for: "
                     f"{label!r} is none of the values {_listed(known.tolist())}."
                 )
 
     # -- checks
 
-    def _number(self, value: object, where: str, text: bool = False) -> object:
+    def _number(self, value: object, where: str, text: bool = False) -> Any:
         """Return a value that can be computed with; truth values of rows become 0 and 1."""
         if isinstance(value, np.ndarray):
             if value.dtype.kind in "fiub":
@@ -279,18 +277,18 @@ class Evaluator:
                 return value.astype(np.float64, copy=False)
             if text:
                 return value
-        elif isinstance(value, (np.generic, int, float)):
-            return value
-        elif text and isinstance(value, (str, list)) or value is None:
+        elif isinstance(value, (np.generic, int, float)) or (
+            text and (value is None or isinstance(value, (str, list)))
+        ):
             return value
         if isinstance(value, Categories):
             raise DataError(
-                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or categories stands "
-                f"in {where}. Compare it, as in I(x == 'a'), or make it numeric in the data."
+                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or categories "
+                f"stands in {where}. Compare it, as in I(x == 'a'), or make it numeric in the data."
             )
         raise self._refusal(f"has {show(value)} in {where}")
 
-    def _truth(self, value: object) -> object:
+    def _truth(self, value: object) -> Any:
         if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
             return value
         raise self._refusal(
@@ -317,16 +315,19 @@ class Evaluator:
                 flat = pd.Series(array) if array.ndim == 1 else None
                 if flat is None or flat.isna().any():
                     raise DataError(
-                        f"{self._owner} computed {self._expression.label!r}, which must be numbers or complete text."
+                        f"{self._owner} computed {self._expression.label!r}, which must be numbers or text "
+                        "without gaps."
                     )
                 inferred = pd.api.types.infer_dtype(flat, skipna=True)
                 if inferred == "string":
                     value = Categories(flat.to_numpy(dtype=object))
                 elif inferred not in ("integer", "floating", "mixed-integer-float", "boolean", "decimal"):
-                    raise DataError(f"{self._owner} computed {self._expression.label!r} of mixed kind: {inferred}.")
+                    raise DataError(
+                        f"{self._owner} computed {self._expression.label!r} of mixed kind: {inferred}."
+                    )
             elif array.dtype.kind not in "fiub":
                 raise DataError(
-                    f"{self._owner} computed {self._expression.label!r} of dtype {array.dtype}, which must be numbers."
+                    f"{self._owner} computed {self._expression.label!r} of dtype {array.dtype}, not numbers."
                 )
         if isinstance(value, Categories):
             if value.values.dtype.kind == "f":
@@ -342,8 +343,8 @@ class Evaluator:
         if bad.any():
             what = "NaN" if np.isnan(numbers).any() else "infinite values"
             raise DataError(
-                f"{self._owner} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} of "
-                f"{self._n_rows} rows where no value is missing. Check its arguments, or compute it in the data."
+                f"{self._owner} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
+                f"of {self._n_rows} rows where no value is missing. Check its arguments."
             )
 
     def _guarded(self, what: str, compute: Callable[[], _T]) -> _T:
@@ -351,12 +352,19 @@ class Evaluator:
             # NaN and infinity are looked for in the result, where the message can name the term.
             with np.errstate(all="ignore"):
                 return compute()
-        except (TypeError, ValueError, ArithmeticError, NotImplementedError, IndexError, AssertionError) as error:
+        except (
+            TypeError,
+            ValueError,
+            ArithmeticError,
+            NotImplementedError,
+            IndexError,
+            AssertionError,
+        ) as error:
+            start = f"{self._owner} cannot compute {self._expression.label!r}: "
             if isinstance(error, DataError):
-                raise
-            raise FormulaError(
-                f"{self._owner} cannot compute {self._expression.label!r}: {what} says {error}."
-            ) from error
+                raise DataError(f"{start}{error}") from error
+            said = error.args[-1] if error.args else type(error).__name__
+            raise FormulaError(f"{start}{what} says {said}.") from error
 
     def _refusal(self, reason: str) -> FormulaError:
         return FormulaError(f"The formula of {self._owner} {reason}, in {show(self._expression.label)}.")
@@ -388,12 +396,15 @@ def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
     else:
         strange = [item for item in found if item not in value.levels]
         if strange:
-            raise DataError(f"{owner} found values of {label!r} that its levels do not have: {_listed(strange)}.")
+            raise DataError(
+                f"{owner} found values of {label!r} that its levels do not have: {_listed(strange)}."
+            )
         present = set(found)
         levels = tuple(item for item in value.levels if item in present)
     if len(levels) < 2:
         raise DataError(
-            f"The factor {label!r} of {owner} must have at least two levels in the rows used. Got {_listed(levels)} alone."
+            f"The factor {label!r} of {owner} must have at least two levels in the rows used. "
+            f"Got {_listed(levels)} alone."
         )
     return levels
 
@@ -401,14 +412,15 @@ def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
 def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
     """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
     if value.values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
-        codes = pd.Index(np.asarray(levels, dtype=np.float64)).get_indexer(value.values.astype(np.float64))
+        known = pd.Index(np.asarray(levels, dtype=np.float64))
+        codes = known.get_indexer(pd.Index(value.values.astype(np.float64)))
     else:
         codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(value.values, dtype=object))
     if (codes < 0).any():
         unseen = pd.unique(value.values[codes < 0]).tolist()
         raise DataError(
-            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the term "
-            f"{expression.label!r}: {_listed(unseen)}. Known from the fit: {_listed(levels)}."
+            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
+            f"term {expression.label!r}: {_listed(unseen)}. Known from the fit: {_listed(levels)}."
         )
     return codes.astype(np.int64)
 

@@ -59,7 +59,9 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
             f"Got {len(column.values)} instead."
         )
     if not column.numeric and not column.empty:
-        raise DataError(f"The {key!r} parameter of {owner} must be numeric. Got {column.kind} values instead.")
+        raise DataError(
+            f"The {key!r} parameter of {owner} must be numeric. Got {column.kind} values instead."
+        )
     return column
 
 

@@ -115,7 +115,8 @@ class _Factor:
             self._value = patsy.builtins.C([], _patsy_contrast(spec, owner), spec.levels)
 
     def name(self) -> str:
-        return self._spec.label
+        # Labels may collide ("a:b" the column, a:b the interaction), which patsy would trip over.
+        return f"\0{self.position}\0"
 
     def memorize_passes_needed(self, state: object, env: object) -> int:
         return 0
@@ -151,7 +152,7 @@ def code_terms(
     Raises
     ------
     FormulaError
-        If a contrast does not fit its levels, or two columns have one name.
+        If a contrast does not fit its levels.
     """
     made = [_Factor(position, spec, owner) for position, spec in enumerate(factors)]
     patsy_terms = [patsy.Term([made[position] for position in term]) for term in terms]
@@ -168,7 +169,11 @@ def code_terms(
             continue
         order.append(where[id(term)])
         coded.append(tuple(_subterm(piece) for piece in pieces))
-    return order, coded, [str(name) for name in info.column_names[1:]]
+    names = [
+        re.sub("\0(\\d+)\0", lambda found: factors[int(found[1])].label, name)
+        for name in info.column_names[1:]
+    ]
+    return order, coded, names
 
 
 def _subterm(piece: Any) -> Subterm:
@@ -189,7 +194,9 @@ def _patsy_contrast(spec: CodingFactor, owner: str) -> Any:
         if contrast.name is None:
             rows = np.array(contrast.args[0], dtype=np.float64)
             if rows.ndim != 2 or len(rows) != len(spec.levels or ()):
-                raise ValueError(f"its matrix of shape {rows.shape} needs one row for each of the levels {spec.levels}")
+                raise ValueError(
+                    f"its matrix of shape {rows.shape} needs one row for each of the levels {spec.levels}"
+                )
             return rows
         return getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
     except (patsy.PatsyError, ValueError, TypeError) as error:

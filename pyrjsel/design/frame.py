@@ -101,7 +101,7 @@ class Table:
         self._doubled: set[str] = set()
         self.names: list[str] = []
         for position, label in enumerate(data.columns):
-            name = label if isinstance(label, str) else str(label)
+            name = str(label)
             self.names.append(name)
             if self._positions.setdefault(name, position) != position:
                 self._doubled.add(name)
@@ -122,7 +122,7 @@ class Table:
         if name not in self._columns:
             if name not in self._positions:
                 error = unknown_name(name, "the column", self._owner, self.names)
-                if needed_by is not None:
+                if needed_by not in (None, name):
                     raise UnknownNameError(f"{error} The term {needed_by!r} needs it.")
                 raise error
             self.check_unique((name,))
@@ -186,7 +186,7 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
     if types.is_bool_dtype(dtype):
         kind = "boolean"
     elif types.is_object_dtype(dtype):
-        kind = _OBJECT_KINDS.get(types.infer_dtype(series, skipna=True))
+        kind = _OBJECT_KINDS.get(types.infer_dtype(series[~missing], skipna=False))
     elif isinstance(dtype, pd.StringDtype) or types.is_string_dtype(dtype):
         kind = "text"
     elif types.is_complex_dtype(dtype) or not types.is_numeric_dtype(dtype):
@@ -232,7 +232,7 @@ def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:
 def _check_integers(values: np.ndarray, name: str, owner: str) -> None:
     if len(values) and (values.max() > MAX_INTEGER or values.min() < -MAX_INTEGER):
         raise DataError(
-            f"The column {name!r} of {owner} has integers beyond 2**53, which a float64 does not hold exactly. "
+            f"The column {name!r} of {owner} has integers beyond 2**53, which float64 does not hold exactly. "
             "Convert it to floats, or to strings if it is a label."
         )
 
@@ -252,7 +252,7 @@ def _read_categorical(series: pd.Series, name: str, owner: str) -> Column:
     table[:-1] = levels
     table[-1] = None
     checked: Kind = "text" if kind == "empty" else kind
-    return Column(name, checked, table[codes], codes < 0, levels, empty=not len(levels))
+    return Column(name, checked, table[codes], codes < 0, levels, empty=not levels)
 
 
 def plain_level(value: object) -> Level:

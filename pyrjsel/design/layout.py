@@ -114,7 +114,8 @@ def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> Floa
         raise DataError(f"{owner} computed numbers for the term {label!r}, which gave labels in the fit.")
     if value.shape[1] != factor.n_columns:
         raise DataError(
-            f"{owner} computed {value.shape[1]} columns for the term {label!r}, which gave {factor.n_columns} in the fit."
+            f"{owner} computed {value.shape[1]} columns for the term {label!r}, "
+            f"which gave {factor.n_columns} in the fit."
         )
     return value
 
@@ -167,7 +168,7 @@ def assemble(
 
 
 def _multiply(blocks: Sequence[np.ndarray], X: FloatArray, start: int) -> int:
-    """Write all products of one column from each block, the first block's fastest; return the next position."""
+    """Write all products of one column from each block, the first's fastest; return the next position."""
     widths = [block.shape[1] for block in blocks]
     total = int(np.prod(widths))
     for offset in range(total):

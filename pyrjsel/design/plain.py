@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
 from pyrjsel.design.build import Response
 from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Kind, Level
@@ -204,7 +205,7 @@ def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Fact
     contrasts = take(item, "contrasts", (list, tuple), owner)
     if not members or not set(members) <= set(term) or len(contrasts) != len(members):
         raise bad(owner, "the parts of a term do not fit its factors")
-    checked = []
+    checked: list[FloatArray | None] = []
     for position, contrast in zip(members, contrasts, strict=True):
         levels = factors[position].levels
         if levels is None:

@@ -37,9 +37,7 @@ class DesignRows:
     extras: dict[str, FloatArray | None]
 
 
-def compute_rows(
-    layout: Layout, table: Table, functions: Mapping[str, Function], owner: str
-) -> FloatArray:
+def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function], owner: str) -> FloatArray:
     """Return the columns of a design for all rows of a table, NaN in rows with a missing input."""
     needed: dict[str, str] = {}
     for term in layout.terms:
@@ -67,7 +65,9 @@ def compute_response(
         evaluator = Evaluator(columns, len(positions), functions, owner)
         value = evaluator.apply(response.expression, response.states)
         if isinstance(value, Categories) or value.shape[1] != 1:
-            raise DataError(f"The response {label!r} of {owner} must be one numeric column, as it was in the fit.")
+            raise DataError(
+                f"The response {label!r} of {owner} must be one numeric column, as it was in the fit."
+            )
         y[positions] = value[:, 0]
     return y
 
@@ -117,24 +117,26 @@ def conform(column: Column, variable: Variable, owner: str) -> Column:
     Numbers may come as any dtype of numbers or booleans, booleans as 0 and 1, text and categories of
     text as either, categories of numbers as numbers.
     """
+    # That it is categorical is all that matters here: the factors keep their levels themselves.
+    levels = () if variable.categorical else None
     if column.empty or len(column.values) == 0:
         kind = "boolean" if variable.kind == "boolean" and not variable.categorical else "real"
         empty = np.zeros(len(column.values), dtype=bool if kind == "boolean" else np.float64)
         if variable.kind == "text" or variable.categorical:
             empty = np.full(len(column.values), None, dtype=object)
-        return Column(column.name, variable.kind, empty, column.missing)
+        return Column(column.name, variable.kind, empty, column.missing, levels)
     text = variable.kind == "text"
     if text != (column.kind == "text") or (column.categorical and not (variable.categorical or text)):
         raise _other_kind(column, variable, owner)
     if text or variable.categorical:
-        return Column(column.name, variable.kind, column.values.astype(object), column.missing)
+        return Column(column.name, variable.kind, column.values.astype(object), column.missing, levels)
     values = column.values
     if variable.kind == "boolean":
         present = values[~column.missing]
         if not ((present == 0) | (present == 1)).all():
             raise DataError(
-                f"The column {column.name!r} of the new data of {owner} was boolean in the fit and must hold 0 and 1 "
-                "or False and True."
+                f"The column {column.name!r} of the new data of {owner} was boolean in the fit and must hold "
+                "0 and 1 or False and True."
             )
         return Column(column.name, "boolean", (values == 1) & ~column.missing, column.missing)
     return Column(column.name, column.kind, values.astype(np.float64, copy=False), column.missing)

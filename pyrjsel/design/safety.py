@@ -38,10 +38,8 @@ class ArrayFunction:
 
 
 def _array_functions() -> dict[str, ArrayFunction]:
-    one = (
-        "log log2 log10 log1p exp expm1 sqrt cbrt square abs sign sin cos tan tanh arctan floor ceil".split()
-    )
-    table = {name: ArrayFunction(getattr(np, name), 1, 1) for name in one}
+    names = "log log2 log10 log1p exp expm1 sqrt cbrt square abs sign sin cos tan tanh arctan floor ceil"
+    table = {name: ArrayFunction(getattr(np, name), 1, 1) for name in names.split(" ")}
     table["minimum"] = ArrayFunction(np.minimum, 2, 2)
     table["maximum"] = ArrayFunction(np.maximum, 2, 2)
     table["where"] = ArrayFunction(np.where, 3, 3)
@@ -138,8 +136,8 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
         return column_expression(code)
     if len(code) > MAX_FACTOR:
         raise FormulaError(
-            f"The formula of {owner} has a factor of {len(code)} characters; at most {MAX_FACTOR} are allowed: "
-            f"{show(code)}."
+            f"The formula of {owner} has a factor of {len(code)} characters; at most {MAX_FACTOR} are "
+            f"allowed: {show(code)}."
         )
     if not code.isprintable():
         # Line breaks would shift the columns that ast reports; the formula's own are blanks by now.
@@ -147,14 +145,14 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply or has bad characters"
+        reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply"
         raise FormulaError(f"The formula of {owner} cannot be read at {show(code)}: {reason}.") from error
     reader = _Reader(code, functions, owner)
     tree = reader.read(tree, 0)
     if not reader.variables:
         raise FormulaError(
             f"The formula of {owner} has the term {show(code)}, which uses no column of the data. "
-            "Numbers besides 0 and 1 stand inside I(), and a column whose name is not an identifier inside Q()."
+            "Numbers besides 0 and 1 stand inside I(), and columns with odd names inside Q()."
         )
     label = reader.label()
     key = _column_key(tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
@@ -252,7 +250,7 @@ class _Reader:
         elif isinstance(node, (ast.Tuple, ast.List)):
             node.elts = [self.read(item, below) for item in node.elts]
         elif isinstance(node, ast.BoolOp):
-            raise self._refusal(node, "'and' and 'or' are not elementwise; write (...) & (...) or (...) | (...)")
+            raise self._refusal(node, "'and' and 'or' are not elementwise; write & and | between ()")
         elif isinstance(node, ast.Attribute):
             raise self._refusal(node, "attributes are not allowed but for calls of np.<function>")
         else:
@@ -338,10 +336,10 @@ class _Reader:
             values = [*node.args, *(item.value for item in node.keywords)]
             if all(item.arg is not None for item in node.keywords) and all(_literal(item) for item in values):
                 return
-        elif _literal(node) and isinstance(node, (ast.List, ast.Tuple, ast.Constant)):
-            if not isinstance(node, ast.Constant) or node.value is None:
-                return
-        raise self._refusal(node, f"the contrast of C() must be one of {', '.join(CONTRASTS)} or a list of rows")
+        elif _literal(node) and (not isinstance(node, ast.Constant) or node.value is None):
+            return
+        must = f"one of {', '.join(CONTRASTS)} or a list of rows"
+        raise self._refusal(node, f"the contrast of C() must be {must}")
 
     def _check_name(self, node: ast.Name) -> None:
         if _dunder(node.id):

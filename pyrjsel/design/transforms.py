@@ -13,6 +13,7 @@ from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
 from pyrjsel.design.safety import SPLINES
 
 State = dict[str, object]
+MAX_DEGREE = 20  # of a B-spline
 
 
 def learn_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> State:
@@ -24,10 +25,12 @@ def learn_transform(name: str, args: Sequence[object], named: Mapping[str, objec
         If the arguments do not fit the transform.
     """
     if name in SPLINES:
+        if name != "te":
+            _check_size(args, named)
         return learn_spline(name, args, named)
     if name == "center":
-        return {"mean": _mean(_center(*args, **named))}  # type: ignore[arg-type]
-    x, _, rescale, ddof = _standardize(*args, **named)  # type: ignore[arg-type]
+        return {"mean": _mean(_center(*args, **named))}
+    x, _, rescale, ddof = _standardize(*args, **named)
     mean = _mean(x)
     if not rescale:
         return {"mean": mean, "sd": np.ones_like(mean)}
@@ -56,9 +59,9 @@ def apply_transform(
         return apply_spline(name, state, args, named)
     mean = np.asarray(state["mean"], dtype=np.float64)
     if name == "center":
-        x = _center(*args, **named)  # type: ignore[arg-type]
+        x = _center(*args, **named)
         return x - (mean if x.ndim == 2 else mean[0])
-    x, center, rescale, _ = _standardize(*args, **named)  # type: ignore[arg-type]
+    x, center, rescale, _ = _standardize(*args, **named)
     sd = np.asarray(state["sd"], dtype=np.float64)
     if x.ndim == 1:
         mean, sd = mean[0], sd[0]
@@ -73,13 +76,14 @@ def check_state(name: str, state: object, owner: str) -> State:
     if name in SPLINES:
         names = SPLINE_STATE[name]
     if not isinstance(state, Mapping) or set(state) != set(names):
-        raise DataError(f"The saved design of {owner} has a bad state of {name}(): it must hold {', '.join(names)}.")
+        must = f"it must hold {', '.join(names)}"
+        raise DataError(f"The saved design of {owner} has a bad state of {name}(): {must}.")
     checked: State = {}
     for key in names:
         value = state[key]
         if value is None and key == "constraints":
             checked[key] = None
-        elif key == "degree" and isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 1000:
+        elif key == "degree" and type(value) is int and 0 <= value <= MAX_DEGREE:
             checked[key] = value
         elif key != "degree" and isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size:
             if value.ndim != (2 if key == "constraints" else 1) or not np.isfinite(value).all():
@@ -95,7 +99,7 @@ def _center(x: object) -> FloatArray:
 
 
 def _standardize(
-    x: object, center: bool = True, rescale: bool = True, ddof: int = 0
+    x: object, center: object = True, rescale: object = True, ddof: object = 0
 ) -> tuple[FloatArray, bool, bool, int]:
     if not isinstance(ddof, int) or ddof < 0:
         raise ValueError("ddof must be an int from 0 on")
@@ -107,6 +111,17 @@ def _floats(x: object) -> FloatArray:
     if array.ndim not in (1, 2):
         raise ValueError("its argument must be a column")
     return array
+
+
+def _check_size(args: Sequence[object], named: Mapping[str, object]) -> None:
+    """Refuse more columns than rows, and degrees that no one needs: both may take forever to compute."""
+    rows = np.asarray(args[0] if args else named.get("x")).size
+    df = args[1] if len(args) > 1 else named.get("df")
+    degree = args[3] if len(args) > 3 else named.get("degree")
+    if isinstance(df, (int, float)) and df > rows:
+        raise ValueError(f"df={df} is more than the {rows} rows")
+    if isinstance(degree, (int, float)) and degree > MAX_DEGREE:
+        raise ValueError(f"degree={degree} is more than {MAX_DEGREE}")
 
 
 def _mean(x: FloatArray) -> FloatArray:

@@ -102,7 +102,7 @@ class ScalarStats:
 def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
     """Estimate inclusion probabilities with their errors from the models that chains visited.
 
-    Batch means of length floor(sqrt(draws)) within each chain, pooled over chains. Draws are
+    Batch means within each chain (about thirty batches, fewer of short chains), pooled over chains. Draws are
     looked at in parts, so that the (draws x J) inclusion matrix never exists.
 
     Parameters

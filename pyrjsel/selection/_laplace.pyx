@@ -99,10 +99,10 @@ cdef class ModeFinder:
     cdef int newton(self, bint use_prior) noexcept nogil:
         """Maximise from self.b; leaves b, eta, h (its Cholesky factor) and the values there."""
         cdef const problem_t* p = self.p
-        cdef int d = self.d, it, k, halvings, info
+        cdef int d = self.d, _, k, halvings, info
         cdef double value, decrement, gain, previous = -INFINITY, scale
         linear_predictor(p, d, self.cols, self.b, self.eta)
-        for it in range(MAX_NEWTON):
+        for _ in range(MAX_NEWTON):
             value = family_working(p.family, p.n, self.eta, p.wy, p.w, self.residual, self.weight)
             self.log_likelihood = value
             if use_prior:

@@ -1,9 +1,7 @@
 """A regression problem as raw arrays: what every compiled loop of this room computes of it."""
 
-from libc.math cimport log
+from libc.math cimport log, sqrt
 from libc.string cimport memcpy
-
-import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, gram
 from pyrjsel._core._vecmath cimport axpy, dot, mul, sqrt_all
@@ -137,6 +135,14 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
     """
     cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
     cdef double pivot
+    if p.diagonal:
+        # Nobody reads what is off the diagonal then.
+        for k in range(m):
+            pivot = p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
+            if pivot <= 0.0:
+                return k + 1
+            factor[k + <Py_ssize_t> k * ld] = sqrt(pivot)
+        return 0
     for k in range(m):
         for l in range(k, m):
             factor[l + <Py_ssize_t> k * ld] = p.precision[

@@ -156,7 +156,7 @@ def summarise(
 
 
 def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:
-    """Number the models of all chains in falling order of visits; (chains, draws) and (m, J)."""
+    """Return the draws (chains, draws) as ranks of models by visits, and the models (m, J)."""
     table = ModelTable(space.n_terms)
     index = np.stack([table.add(chain.words)[chain.index[:draws]] for chain in chains])
     visits = np.bincount(index.ravel(), minlength=len(table))
@@ -171,9 +171,7 @@ def _moments(chains: list[ChainDraws], regression: Regression) -> Moments:
     sums = np.sum([chain.sums for chain in chains], axis=0)
     total = sums[3, 0]  # the intercept is in every draw
     scale = np.concatenate([[1.0], regression.scale])
-    return Moments.of(
-        sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total
-    )
+    return Moments.of(sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total)
 
 
 def _warn(terms: object, stuck: np.ndarray, space: ModelSpace) -> list[str]:
@@ -202,7 +200,7 @@ def _listed(names: list[str], most: int = 8) -> str:
 def _diagnostics(
     chains: list[ChainDraws], draws: Draws, moves: Sequence[str], seconds: Sequence[float]
 ) -> pd.DataFrame:
-    """Acceptance, R-hat and ESS by chain, and over all chains in the row "all"."""
+    """Return acceptance, R-hat and ESS by chain, and over all chains in the row "all"."""
     rows: dict[object, dict[str, float]] = {}
     values = {"size": draws.size, "cost": draws.cost, "log_posterior": draws.log_posterior}
     groups: list[tuple[object, list[int]]] = [(c, [c]) for c in range(len(chains))]

@@ -1,6 +1,7 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.runtime import run_chains
-from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
@@ -50,6 +51,7 @@ class EnumerateOptions:
 
     @property
     def exact(self) -> bool:
+        """Whether Laplace values are corrected by importance sampling."""
         return self.integration == "importance"
 
 
@@ -71,10 +73,10 @@ class _Job:
     pairs: int
     exact: bool
     integrals: bool
+    total: int = field(init=False)
 
-    @property
-    def total(self) -> int:
-        return -(-len(self.gamma) // PARTS)
+    def __post_init__(self) -> None:
+        self.total = -(-len(self.gamma) // PARTS)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
         begin = min(chain * self.total, len(self.gamma))
@@ -85,7 +87,7 @@ class _Worker:
     def __init__(self, job: _Job, share: _Share) -> None:
         self.job = job
         self.at, self.stop = share.start, share.stop
-        self.values: list = []
+        self.values: list[Any] = []
         widest = job.regression.largest_model(job.gamma)
         self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
 
@@ -98,7 +100,7 @@ class _Worker:
         elif len(part):
             self.values.append(self.marginal.finder.laplace_values(part))
 
-    def finish(self, completed: bool) -> list:
+    def finish(self, completed: bool) -> list[Any]:
         return self.values
 
 
@@ -133,7 +135,9 @@ def enumerate_posterior(
     if deficient:
         notes.append(f"{deficient:,} models with linearly dependent columns have posterior 0.")
     if failed:
-        raise DataError(f"The posterior mode of {failed} of {count} models was not found; rescale the columns.")
+        raise DataError(
+            f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
+        )
     if not np.any(np.isfinite(values)):
         raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
 
@@ -199,7 +203,7 @@ def enumerate_posterior(
     )
 
 
-def _run(job: _Job, settings: FitSettings, label: str) -> tuple[list[list], float]:
+def _run(job: _Job, settings: FitSettings, label: str) -> tuple[list[list[Any]], float]:
     outcome = run_chains(
         job,
         PARTS,
@@ -236,7 +240,7 @@ def _integrals(
     entropy: bytes,
     options: EnumerateOptions,
     settings: FitSettings,
-) -> tuple[list, float]:
+) -> tuple[list[Integral], float]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
     parts, seconds = _run(job, settings, "integrals")
     return [found for part in parts for found in part], seconds
@@ -249,7 +253,7 @@ def _normalise(log_mass: FloatArray) -> FloatArray:
 
 def _average(
     regression: Regression,
-    integrals: list,
+    integrals: list[Integral],
     weights: FloatArray,
     gamma: ByteArray,
     probability: FloatArray,

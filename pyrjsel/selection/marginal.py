@@ -103,9 +103,7 @@ class MarginalLikelihood:
         )
         self._check()
         points, weights = samples if samples is not None else (None, None)
-        return Integral(
-            finder.log_marginal + log_ratio, variance, finder.columns, moments, points, weights
-        )
+        return Integral(finder.log_marginal + log_ratio, variance, finder.columns, moments, points, weights)
 
     def _check(self) -> None:
         if self.finder.status == 1:
@@ -133,6 +131,8 @@ class MarginalLikelihood:
         """
         pairs = max(self.pairs, 4 * size + size % 2)
         found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
+        assert found.samples is not None
+        assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,7 @@ class Regression:
 
     @property
     def n_terms(self) -> int:
+        """Number J of terms."""
         return self.term_start.size - 1
 
     @property
@@ -106,7 +108,7 @@ class Regression:
             rank_tol=self.prior.rank_tol,
         )
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         state.pop("compiled", None)  # raw pointers; made again where it is needed
         return state
@@ -120,6 +122,15 @@ class Regression:
         """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
         sizes = np.diff(self.term_start)
         return 1 + int((np.asarray(gammas, dtype=np.int64) @ sizes).max(initial=0))
+
+    def widest(self, max_size: int) -> int:
+        """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
+
+        Under a g-prior that is at most the number of rows.
+        """
+        sizes = np.sort(np.diff(self.term_start))[::-1]
+        most = 1 + int(sizes[:max_size].sum())
+        return min(most, self.y.size) if self.prior.rank_tol > 0 else most
 
     @property
     def raw_shift(self) -> FloatArray:

@@ -1,6 +1,6 @@
 """Reversible-jump MCMC: options, state, chains. The loop itself is in ``_rjmcmc.pyx``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,8 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
 from pyrjsel.runtime import run_chains
-from pyrjsel.selection._rjmcmc import MOVES, ReversibleJump
+from pyrjsel.selection._moves import MOVES
+from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.collect import ChainDraws, Collector, summarise
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
@@ -35,7 +36,8 @@ class RJMCMCOptions:
         A term's new coefficients come from one Newton step given all other coefficients, or from
         the normal approximation to the posterior of the full model.
     swaps : int, optional
-        Swap proposals an iteration; None is a quarter of the free terms, rounded up.
+        Swap proposals an iteration; None is as many as there are free terms under a budget or a
+        largest size, where flips alone move through deletions, and a quarter of that elsewhere.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models.
@@ -62,7 +64,7 @@ class RJState:
     gamma : uint8 array (J,)
     b : float64 array (D + 1,)
         Coefficients on the internal scale.
-    bit_generator : dict
+    bit_generator : mapping
         State of the chain's PCG64.
     done : int
         Iterations so far, burn-in included.
@@ -72,7 +74,7 @@ class RJState:
 
     gamma: ByteArray
     b: FloatArray
-    bit_generator: dict[str, Any]
+    bit_generator: Mapping[str, Any]
     done: int
     counts: np.ndarray
 
@@ -92,8 +94,10 @@ class RJJob:
     coefficients_every: int
     fixed: tuple[FloatArray, FloatArray] | None = None
     total: int = field(init=False)
+    widest: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.widest = self.regression.widest(self.space.max_size)
         self.total = self.burn_in + self.draws * self.thin
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "RJRunner":
@@ -104,22 +108,20 @@ class RJJob:
         elif chain == 0:
             gamma = self.space.empty_model()
         else:
-            gamma = dispersed_start(self.regression, self.space, self.entropy, rng)
-        marginal = MarginalLikelihood(self.regression, self.entropy, 2, self.regression.n_columns)
+            gamma = dispersed_start(self.regression, self.space, rng)
+        marginal = MarginalLikelihood(self.regression, self.entropy, 2, self.widest)
         b = marginal.mode(gamma)
         state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
         return RJRunner(self, state)
 
 
-def dispersed_start(
-    regression: Regression, space: ModelSpace, entropy: bytes, rng: np.random.Generator
-) -> ByteArray:
+def dispersed_start(regression: Regression, space: ModelSpace, rng: np.random.Generator) -> ByteArray:
     """Draw a model from the prior whose coefficient prior exists, thinned out until it does."""
     gamma = sample_models(space, 1, rng)[0]
-    finder = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
+    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
     for _ in range(START_TRIES):
-        finder.mode(gamma)
-        if finder.finder.status == 0:
+        marginal.mode(gamma)
+        if marginal.finder.status == 0:
             return gamma
         free = np.flatnonzero(gamma & space.free)
         smaller = gamma.copy()
@@ -134,14 +136,14 @@ class RJRunner:
     def __init__(self, job: RJJob, state: RJState, collector: Collector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
-        self.rng.bit_generator.state = state.bit_generator
+        self.rng.bit_generator.state = dict(state.bit_generator)
         fixed_mean, fixed_factor = job.fixed or (None, None)
         self.loop = ReversibleJump(
             job.regression.compiled,
             Space(job.space),
             state.gamma,
             state.b,
-            max_columns=job.regression.n_columns,
+            max_columns=job.widest,
             raw_shift=job.regression.raw_shift,
             n_swaps=job.n_swaps,
             fixed_mean=fixed_mean,
@@ -239,7 +241,10 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     free = int(np.sum(space.free))
     if free < 2:
         return 0
-    return -(-free // 4) if options.swaps is None else options.swaps
+    if options.swaps is not None:
+        return options.swaps
+    bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
+    return free if bounded else -(-free // 4)
 
 
 def _start(
@@ -255,13 +260,11 @@ def _start(
     reason = space.why_infeasible(gamma)
     if reason is not None:
         raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model. {reason}")
-    finder = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
-    finder.mode(gamma)
-    if finder.finder.status:
+    marginal = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
+    marginal.mode(gamma)
+    if marginal.finder.status:
         raise ParameterError(
             f"The 'start' option of {OWNER} must be a model with linearly independent columns. "
             f"Got {options.start!r} instead."
         )
     return gamma
-
-

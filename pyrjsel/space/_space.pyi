@@ -1,8 +1,9 @@
-from typing import Any, Literal, overload
+from typing import Any, Literal, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+@final
 class Space:
     def __init__(self, model_space: Any) -> None: ...
 

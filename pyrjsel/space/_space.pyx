@@ -1,5 +1,6 @@
 """Compiled model spaces: constraints, depth-first enumeration and draws from the prior over models."""
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport exp
 from libc.stdint cimport int64_t, uint64_t
@@ -21,6 +22,7 @@ cdef const unsigned char* _bytes(const unsigned char[::1] values) noexcept:
     return &values[0] if values.shape[0] else NULL
 
 
+@cython.final
 cdef class Space:
     """The arrays of a ModelSpace behind raw pointers.
 
@@ -68,21 +70,40 @@ cdef class Space:
 
 
 cdef inline double _total_cost(const space_t* s, const model_t* m) noexcept nogil:
-    cdef double total = 0.0
-    cdef int i
-    for i in range(s.n_items):
-        # The product with 0 or 1 keeps the loop free of jumps that depend on the model.
-        total += s.item_cost[i] * (m.item_use[i] > 0)
-    return total
+    # Four sums side by side, since each addition waits for the one before; products with 0 or 1 and no
+    # branches, since which items are used cannot be foreseen.
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef const double* cost = s.item_cost
+    cdef const int* use = m.item_use
+    cdef int i = 0
+    while i + 4 <= s.n_items:
+        a += cost[i] * (use[i] > 0)
+        b += cost[i + 1] * (use[i + 1] > 0)
+        c += cost[i + 2] * (use[i + 2] > 0)
+        d += cost[i + 3] * (use[i + 3] > 0)
+        i += 4
+    while i < s.n_items:
+        a += cost[i] * (use[i] > 0)
+        i += 1
+    return (a + b) + (c + d)
 
 
 cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept nogil:
-    cdef double total = 0.0
-    cdef int j
-    for j in range(s.n_terms):
-        if m.gamma[j] and s.free_term[j]:
-            total += s.log_odds[j]
-    return total
+    # As above; the log odds of terms that are not free are 0.
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef const double* odds = s.log_odds
+    cdef const unsigned char* gamma = m.gamma
+    cdef int j = 0
+    while j + 4 <= s.n_terms:
+        a += odds[j] * gamma[j]
+        b += odds[j + 1] * gamma[j + 1]
+        c += odds[j + 2] * gamma[j + 2]
+        d += odds[j + 3] * gamma[j + 3]
+        j += 4
+    while j < s.n_terms:
+        a += odds[j] * gamma[j]
+        j += 1
+    return (a + b) + (c + d)
 
 
 cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil:

@@ -6,75 +6,20 @@ of the components' tables. Terms alone in their component and alike in cost and 
 together.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, gcd, lcm, log
 
 import numpy as np
 
-from pyrjsel._errors import PyrjselError
-from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.space._space import Space, walk
-from pyrjsel.space.bits import unpack
+from pyrjsel._typing import IntArray
+from pyrjsel.space._space import Space
 from pyrjsel.space.costs import BUDGET_TOLERANCE
 from pyrjsel.space.space import ModelSpace
+from pyrjsel.space.tables import ComponentTable, CostGrid, NotCountable
+from pyrjsel.space.tied import tied_table
 
-COMPONENT_LIMIT = 2**20  # feasible subsets of one component
 COST_LIMIT = 200_000  # cells of the grid of costs
 RATIONAL_TOLERANCE = 1e-13  # how far a price may be from the fraction that stands for it, relatively
-_CHUNK = 2**16
-
-
-class NotCountable(PyrjselError):
-    """The space does not split into parts that are small enough; for use inside this package alone."""
-
-
-@dataclass(frozen=True, eq=False)
-class CostGrid:
-    """Costs as whole numbers of a common unit.
-
-    Parameters
-    ----------
-    unit : Fraction
-        The unit; 1 where the budget does not bind.
-    room : int
-        What the budget leaves to the free terms, in units; 0 where it does not bind.
-    item : ndarray of int64
-        Price of every item in units; 0 for items that are paid anyway or do not matter.
-    binding : bool
-        Whether the budget leaves out any model.
-    """
-
-    unit: Fraction
-    room: int
-    item: IntArray
-    binding: bool
-
-
-@dataclass(frozen=True, eq=False)
-class ComponentTable:
-    """What the feasible subsets of some terms add, by size and cost.
-
-    Parameters
-    ----------
-    terms : ndarray of int64, shape (t,)
-        The terms.
-    size, cost : ndarray of int64, shape (e,)
-        Number of terms and cost in units of the subsets of an entry.
-    count : tuple of int
-        Number of such subsets.
-    log_weight : ndarray of float64, shape (e,)
-        Log of the sum over them of exp(sum of l_j).
-    share : ndarray of float64, shape (e, t) or (e, 1)
-        Share of this weight that has each term in; one column where it is the same for all.
-    """
-
-    terms: IntArray
-    size: IntArray
-    cost: IntArray
-    count: tuple[int, ...]
-    log_weight: FloatArray
-    share: FloatArray
 
 
 def _rational(value: float) -> Fraction:
@@ -151,40 +96,6 @@ def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable
     return ComponentTable(terms, k, k * cost, tuple(count), log_weight, (k / m)[:, None])
 
 
-def _tied(space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray) -> ComponentTable:
-    """Return the table of one component by going through its feasible subsets."""
-    start = space.empty_model()
-    order = np.ascontiguousarray(terms, dtype=np.int32)
-    _, complete, *_ = walk(compiled, start, order, COMPONENT_LIMIT, False)
-    if not complete:
-        raise NotCountable(f"{len(terms)} terms are tied to one another.")
-    _, _, words, sizes, cost, log_odds = walk(compiled, start, order, COMPONENT_LIMIT, True)
-    size = sizes.astype(np.int64) - int(start.sum())
-    units = np.zeros(len(size), dtype=np.int64)
-    if grid.binding:
-        units = np.rint((cost - cost[0]) / float(grid.unit)).astype(np.int64)
-    cells, entry = np.unique(size * (grid.room + 1) + units, return_inverse=True)
-    top = np.full(len(cells), -np.inf)
-    np.maximum.at(top, entry, log_odds)
-    weight = np.exp(log_odds - top[entry])
-    total = np.bincount(entry, weights=weight)
-    inside = np.zeros((len(cells), len(terms)))
-    for low in range(0, len(size), _CHUNK):
-        rows = slice(low, low + _CHUNK)
-        gamma: ByteArray = unpack(words[rows], space.n_terms)[:, terms]
-        for column in range(len(terms)):
-            part = weight[rows] * gamma[:, column]
-            inside[:, column] += np.bincount(entry[rows], weights=part, minlength=len(cells))
-    return ComponentTable(
-        terms=terms,
-        size=cells // (grid.room + 1),
-        cost=cells % (grid.room + 1),
-        count=tuple(int(n) for n in np.bincount(entry)),
-        log_weight=top + np.log(total),
-        share=inside / total[:, None],
-    )
-
-
 def component_tables(space: ModelSpace, grid: CostGrid) -> list[ComponentTable]:
     """Return the tables of all components, largest first, or raise :class:`NotCountable`."""
     compiled = Space(space)
@@ -193,7 +104,7 @@ def component_tables(space: ModelSpace, grid: CostGrid) -> list[ComponentTable]:
     tables = []
     for terms in split(space, grid):
         if len(terms) > 1:
-            tables.append(_tied(space, compiled, grid, terms))
+            tables.append(tied_table(space, compiled, grid, terms, most))
         else:
             term = int(terms[0])
             cost = int(grid.item[space.items_of(term)].sum())

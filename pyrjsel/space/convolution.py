@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.space.components import ComponentTable, NotCountable
+from pyrjsel.space.tables import ComponentTable, NotCountable
 
 WORK_LIMIT = 20_000_000  # additions of one pass; about a second, and 160 MB kept for the way back
 

@@ -8,11 +8,12 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_int, check_rng
 from pyrjsel.space._space import Space, metropolis
 from pyrjsel.space.bits import unpack
-from pyrjsel.space.components import NotCountable, component_tables, cost_grid
+from pyrjsel.space.components import component_tables, cost_grid
 from pyrjsel.space.convolution import inclusion, plan, total_count
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.sampling import BURN_IN_SWEEPS, normalised
 from pyrjsel.space.space import ModelSpace
+from pyrjsel.space.tables import NotCountable
 
 ENUMERABLE = 2**20
 CHAINS = 4

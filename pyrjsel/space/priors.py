@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betaln, expit, gammaln, logit, logsumexp
 
 from pyrjsel._errors import ParameterError
@@ -370,12 +369,19 @@ class TruncatedPoisson(ModelPrior):
             weight = k * log_rate - gammaln(k + 1.0)
             return float(np.exp(weight - logsumexp(weight)) @ k) - size
 
-        # The mean lies below lambda; it reaches size only where J - mean is about J / lambda, so that the
-        # upper end grows until it is beyond.
-        low, high = np.log(size) - 1.0, np.log(context.n_free) + 1.0
+        # The mean is below lambda and grows with it; it comes near J_free only as lambda grows without end.
+        low, high = np.log(size), np.log(context.n_free) + 1.0
         while excess(high) < 0.0:
             high += 5.0
-        return float(np.exp(brentq(excess, low, high, xtol=1e-14, rtol=1e-14)))
+        # By halving: it cannot fail, and ends where no number lies between the two ends.
+        middle = 0.5 * (low + high)
+        while low < middle < high:
+            if excess(middle) < 0.0:
+                low = middle
+            else:
+                high = middle
+            middle = 0.5 * (low + high)
+        return float(np.exp(middle))
 
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         k = np.arange(context.n_free + 1.0)

@@ -1,15 +1,12 @@
-"""Timings of what every session does first."""
+"""Reading the data sets and making a model of them."""
 
-import subprocess
-import sys
-
-from pyrjsel import datasets
-
-
-def test_bench_import(benchmark):
-    command = [sys.executable, "-P", "-c", "import pyrjsel"]
-    benchmark.pedantic(subprocess.run, args=[command], kwargs={"check": True}, rounds=5, warmup_rounds=1)
+import pyrjsel as rj
 
 
 def test_bench_load_pneumonia(benchmark):
-    assert len(benchmark(datasets.pneumonia).data) == 2532
+    assert len(benchmark(rj.datasets.pneumonia).data) == 2532
+
+
+def test_bench_make_model(benchmark, cohort):
+    model = benchmark.pedantic(rj.logit, ("mortality ~ .", cohort.data), rounds=5, warmup_rounds=1)
+    assert len(model.space.names) == 83

@@ -44,7 +44,7 @@ def test_indicators_against_the_definitions(draws, chunk, monkeypatch):
     rng = np.random.default_rng(draws)
     x = two_state(rng, 0.3, 0.4, (3, 6, draws))
     stats = indicator_stats(*as_models(x))
-    b = int(np.sqrt(draws))
+    b = max(int(np.sqrt(draws)), draws // 30)
     a = draws // b
     half = draws // 2
     for j in range(6):

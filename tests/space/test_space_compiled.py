@@ -11,23 +11,24 @@ def test_what_is_derived_follows_the_oracle(kit, prior_kind, constraint):
     case = kit.case(prior_kind, constraint, 11)
     space, compiled = case.space, Space(case.space)
     rng = np.random.default_rng(1)
-    flips = rng.integers(0, space.n_terms, size=400).astype(np.int32)
-    start = rng.integers(0, 2, size=space.n_terms).astype(np.uint8)
-    states = [start]
-    for j in flips:
-        states.append(states[-1].copy())
-        states[-1][j] ^= 1
-    gamma = np.array(states)
-    end, trace = debug_flips(compiled, start, flips)
-    np.testing.assert_array_equal(end, gamma[-1])
-    inside = gamma * space.free
-    np.testing.assert_array_equal(trace[:, 0], gamma.sum(axis=1))
-    np.testing.assert_array_equal(trace[:, 1], inside.sum(axis=1))
-    # Sums of at most 12 numbers in another order: a few ulp of the largest.
-    np.testing.assert_allclose(trace[:, 2], space.cost(gamma), rtol=1e-14, atol=1e-15)
-    np.testing.assert_allclose(trace[:, 3], inside @ space.log_odds, rtol=1e-13, atol=1e-13)
-    plain = space.log_size[inside.sum(axis=1)] + inside @ space.log_odds
-    np.testing.assert_allclose(trace[:, 4], plain, rtol=1e-13, atol=1e-13)
+    flips = rng.integers(0, space.n_terms, size=200).astype(np.int32)
+    # From the model with every term, so that refreshing it sees terms that are always in, and from any other.
+    for start in (np.ones(space.n_terms, dtype=np.uint8), rng.integers(0, 2, space.n_terms).astype(np.uint8)):
+        states = [start]
+        for j in flips:
+            states.append(states[-1].copy())
+            states[-1][j] ^= 1
+        gamma = np.array(states)
+        end, trace = debug_flips(compiled, start, flips)
+        np.testing.assert_array_equal(end, gamma[-1])
+        inside = gamma * space.free
+        np.testing.assert_array_equal(trace[:, 0], gamma.sum(axis=1))
+        np.testing.assert_array_equal(trace[:, 1], inside.sum(axis=1))
+        # Sums of at most 12 numbers in another order: a few ulp of the largest.
+        np.testing.assert_allclose(trace[:, 2], space.cost(gamma), rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(trace[:, 3], inside @ space.log_odds, rtol=1e-13, atol=1e-13)
+        plain = space.log_size[inside.sum(axis=1)] + inside @ space.log_odds
+        np.testing.assert_allclose(trace[:, 4], plain, rtol=1e-13, atol=1e-13)
 
 
 def test_feasibility_of_flips_and_swaps_follows_the_oracle(kit, constraint):

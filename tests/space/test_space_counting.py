@@ -16,8 +16,8 @@ from pyrjsel.space import (
     count_models,
     prior_inclusion,
 )
-from pyrjsel.space.components import NotCountable
 from pyrjsel.space.counting import _enumerated, _exact, _sampled
+from pyrjsel.space.tables import NotCountable
 
 
 def brute_force(case):
@@ -159,6 +159,16 @@ def test_units_of_cost_are_found(kit, prices, budget):
     assert exact.n_models == plain.n_models == count_models(space)
     # Sums over up to 10^5 models.
     np.testing.assert_allclose(exact.probability, plain.probability, rtol=1e-11)
+
+
+def test_what_is_paid_anyway_costs_nothing_more(kit):
+    terms = kit.interactions([("a",), ("a", "b"), ("c",)], np.random.default_rng(0))
+    space = ModelSpace.build(
+        terms, prior=Uniform(), costs={"a": 1, "b": 0.5, "c": 0.5}, budget=1.5, always="a", n_observations=9
+    )
+    found = _exact(space)
+    assert found.n_models == 3
+    np.testing.assert_allclose(found.probability, [1.0, 1 / 3, 1 / 3], rtol=1e-14)
 
 
 def test_prices_without_a_unit_are_counted_one_by_one(kit):

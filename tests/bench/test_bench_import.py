@@ -1,0 +1,37 @@
+"""The time that an import takes in a fresh interpreter, against the module of statsmodels it stands on."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+ROUNDS = 9
+MODULES = {"pyrjsel": "pyrjsel", "statsmodels": "statsmodels.discrete.discrete_model"}
+PROGRAM = """
+import time
+wall, processor = time.perf_counter(), time.process_time()
+import {module}
+print(time.perf_counter() - wall, time.process_time() - processor)
+"""
+
+
+def test_bench_import(table):
+    def seconds(module):
+        command = [sys.executable, "-P", "-c", PROGRAM.format(module=module)]
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return [float(value) for value in out.split()]
+
+    for module in MODULES.values():
+        seconds(module)
+    times = {name: [] for name in MODULES}
+    for _ in range(ROUNDS):
+        for name, module in MODULES.items():
+            times[name].append(seconds(module))
+    times = {name: np.array(values) for name, values in times.items()}
+    for name, module in MODULES.items():
+        table.series("import", module, times[name][:, 0], "ms", scale=1e3, note="by the clock")
+        table.series("import", module, times[name][:, 1], "ms", scale=1e3, note="processor")
+    medians = {name: np.median(values, axis=0) for name, values in times.items()}
+    wall, processor = medians["pyrjsel"] / medians["statsmodels"]
+    table.add("import", "  ratio of medians, by the clock", wall, "ratio", target=2)
+    table.add("import", "  ratio of medians, processor", processor, "ratio", target=2)

@@ -1,0 +1,382 @@
+"""Columns, names and order of a formula against patsy's own, and what terms say about each other."""
+
+import numpy as np
+import pandas as pd
+import patsy
+import pytest
+
+from pyrjsel import DataError, FormulaError, ParameterError, UnknownNameError
+from pyrjsel.design import Design
+
+
+def make_frame(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "y": rng.normal(size=n),
+            "a": rng.choice(["red", "green", "blue"], n),
+            "b": rng.choice(["u", "v"], n),
+            "c": pd.Categorical(rng.choice(["lo", "mid", "hi"], n), ["lo", "mid", "hi"], ordered=True),
+            "x": rng.normal(size=n),
+            "z": rng.exponential(size=n) + 0.1,
+            "k": rng.integers(1, 4, n),
+            "a b": rng.normal(size=n),
+            "class": rng.normal(size=n),
+        }
+    )
+
+
+SAME_AS_PATSY = [
+    "x",
+    "x + z + k",
+    "a + b + x",
+    "x + a",
+    "c + x:c",
+    "a*b",
+    "a*b*x",
+    "a:b",
+    "a:b + x:a",
+    "x + a:x + C(k)",
+    "(a + x + z)**2",
+    "(a + b + c + x)**3 - a:b",
+    "a/x + z",
+    "(a + b)/x",
+    "x/(z + k)",
+    "bs(x, df=5) + cr(z, df=4) + cc(z, df=4)",
+    "bs(x, knots=[-0.5, 0.5], degree=2, lower_bound=-5, upper_bound=5):a",
+    "te(cr(x, df=3), cc(z, df=4), constraints='center')",
+    "cr(z, df=3, constraints='center')",
+    "bs(np.log(z), df=4):x",
+    "C(a, Treatment('red')) + C(k, Sum) + C(c, Poly)",
+    "C(a, Helmert):C(b, Diff) + C(k, Treatment(reference=2))",
+    "C(k, levels=[3, 1, 2])",
+    "C(k, [[1, 0], [0, 1], [-1, -1]])",
+    "I(x**2) + I(x*z - 1) + x//2 + x%2",
+    "np.where(x > 0, x, 2) + np.minimum(x, z) + np.clip(x, -1, 1)",
+    "np.log(z) + np.log1p(z) + np.sqrt(z)*a + np.round(z, 1)",
+    "C(np.floor(z)) + x",
+    "Q('a b'):x + Q(\"class\")",
+    "x + z - x",
+    "1",
+]
+
+
+@pytest.mark.parametrize("right", SAME_AS_PATSY)
+def test_columns_equal_those_of_patsy(right):
+    frame = make_frame()
+    design, data = Design.from_formula(f"y ~ {right}", frame)
+    expected = patsy.dmatrix(right, frame, return_type="dataframe")
+    names = [
+        name.replace("Q('a b')", "a b").replace("Q('class')", "class").replace('Q("class")', "class")
+        for name in expected.columns
+    ]
+    assert names[0] == "Intercept"
+    assert list(design.column_names) == names[1:]
+    # The same products of the same numbers in the same order: equal to the bit.
+    np.testing.assert_array_equal(data.X, expected.to_numpy()[:, 1:])
+    assert data.X.flags.f_contiguous
+    assert data.X.dtype == np.float64
+    np.testing.assert_array_equal(data.y, frame["y"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_formulas_equal_those_of_patsy(seed):
+    rng = np.random.default_rng(seed)
+    frame = make_frame(80, seed + 100)
+    pieces = ["x", "z", "k", "a", "b", "c", "C(k)", "np.log(z)", "bs(x, df=4)"]
+    for _ in range(6):
+        terms = [":".join(rng.choice(pieces, rng.integers(1, 4), replace=False)) for _ in range(5)]
+        right = " + ".join(terms)
+        design, data = Design.from_formula(f"y ~ {right}", frame)
+        expected = patsy.dmatrix(right, frame)
+        np.testing.assert_array_equal(data.X, np.asarray(expected)[:, 1:])
+        assert [term.name for term in design.terms] == expected.design_info.term_names[1:]
+        slices = list(expected.design_info.term_slices.values())[1:]
+        assert [(term.start + 1, term.stop + 1) for term in design.terms] == [
+            (s.start, s.stop) for s in slices
+        ]
+
+
+@pytest.mark.parametrize(
+    "right",
+    ["center(x)", "standardize(z)", "scale(x, ddof=1)", "standardize(x, rescale=False)", "center(k):x"],
+)
+def test_centring_and_scaling_equal_those_of_patsy(right):
+    frame = make_frame()
+    _, data = Design.from_formula(f"y ~ {right}", frame)
+    expected = np.asarray(patsy.dmatrix(right, frame))[:, 1:]
+    # patsy sums row by row and numpy pairwise: a few ulps of values of order one.
+    np.testing.assert_allclose(data.X, expected, rtol=0, atol=1e-13)
+
+
+def test_transforms_of_transforms():
+    frame = make_frame()
+    design, data = Design.from_formula("y ~ bs(standardize(x), df=4):a + center(center(z) + 5)", frame)
+    # patsy loses the boundary knots of this one in the last bit, so it gets the inner transform ready made.
+    frame["s"] = (frame["x"] - frame["x"].mean()) / frame["x"].std(ddof=0)
+    expected = np.asarray(patsy.dmatrix("bs(s, df=4):a + center(z)", frame))[:, 1:]
+    # Means of 120 numbers of order one: a few ulps.
+    np.testing.assert_allclose(data.X, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(design.transform(frame.iloc[7:9]).X, data.X[7:9], rtol=0, atol=1e-13)
+
+
+def test_booleans_are_columns_of_their_own_name():
+    frame = pd.DataFrame({"y": [1.0, 2, 3, 5], "s": [True, False, True, True], "x": [1.0, 2, 3, 4]})
+    design, data = Design.from_formula("y ~ s + I(x > 2) + s:x + C(s)", frame)
+    assert design.column_names == ("C(s)[T.True]", "s", "I(x > 2)", "s:x")
+    np.testing.assert_array_equal(data.X[:, 1], [1, 0, 1, 1])
+    np.testing.assert_array_equal(data.X[:, 2], [0, 0, 1, 1])
+    np.testing.assert_array_equal(data.X[:, 3], [1, 0, 3, 4])
+
+
+def test_sums_of_comparisons_count():
+    frame = pd.DataFrame({"y": [1.0, 2, 3], "x": [1.0, 2, 3]})
+    _, data = Design.from_formula("y ~ I((x > 1) + (x > 2)) + I(1 < x < 3) + I(~(x > 1))", frame)
+    np.testing.assert_array_equal(data.X, [[0, 0, 1], [1, 1, 0], [2, 0, 0]])
+
+
+def test_integers_do_not_overflow():
+    frame = pd.DataFrame({"y": [1.0, 2, 3], "x": np.array([100, 120, 127], dtype=np.int8)})
+    _, data = Design.from_formula("y ~ I(x**2) + I(x + 100) + I(x**-1)", frame)
+    np.testing.assert_array_equal(data.X[:, :2], [[10000, 200], [14400, 220], [16129, 227]])
+    np.testing.assert_allclose(data.X[:, 2], [1 / 100, 1 / 120, 1 / 127], rtol=1e-15)  # one rounding each
+
+
+def test_labels_compare_and_select():
+    frame = make_frame()
+    design, data = Design.from_formula(
+        "I(a == 'red') ~ I(a != 'red') + np.where(x > 0, 'p', 'n') + I(c)", frame
+    )
+    np.testing.assert_array_equal(data.y, frame["a"] == "red")
+    assert design.column_names[0] == "np.where(x > 0, 'p', 'n')[T.p]"
+    assert design.response == "I(a == 'red')"
+    with pytest.raises(DataError, match="'Red' is none of the values"):
+        Design.from_formula("I(a == 'Red') ~ x", frame)
+
+
+def test_dot_stands_for_the_other_columns_in_their_order():
+    frame = make_frame()
+    design, _ = Design.from_formula("np.log(z) ~ .", frame, extras={"weights": "k", "offset": "x"})
+    assert sorted(term.name for term in design.terms) == sorted(["y", "a", "b", "c", "a b", "class"])
+    design, _ = Design.from_formula("y ~ .", frame[["y", "x", "class", "z", "k", "a b"]])
+    assert [term.name for term in design.terms] == ["x", "class", "z", "k", "a b"]
+    design, _ = Design.from_formula("y ~ . - x - Q('a b') + x:z", frame[["y", "x", "z", "a b"]])
+    assert [term.name for term in design.terms] == ["z", "x:z"]
+    design, _ = Design.from_formula("y ~ .**2", frame[["y", "x", "z", "k"]])
+    assert {term.name for term in design.terms} == {"x", "z", "k", "x:z", "x:k", "z:k"}
+
+
+def test_dot_with_names_that_are_not_strings():
+    frame = pd.DataFrame([[1.0, 2, 3], [2, 4, 5], [3, 1, 0]], columns=["y", 7, ("u", 1)])
+    design, _ = Design.from_formula("y ~ .", frame)
+    assert [term.name for term in design.terms] == ["7", "('u', 1)"]
+    doubled = pd.DataFrame([[1.0, 2, 3], [2, 4, 5]], columns=["y", 7, "7"])
+    with pytest.raises(DataError, match="more than one column named '7'"):
+        Design.from_formula("y ~ .", doubled)
+    design, _ = Design.from_formula("y ~ 1", doubled)
+    assert design.terms == ()
+
+
+def test_duplicate_columns_matter_only_where_they_are_used():
+    frame = pd.DataFrame([[1.0, 2, 3, 4], [2, 4, 5, 7], [0, 1, 0, 1]], columns=["y", "x", "x", "z"])
+    Design.from_formula("y ~ z", frame)
+    with pytest.raises(DataError, match="more than one column named 'x'"):
+        Design.from_formula("y ~ x", frame)
+
+
+def test_parents_are_all_subterms_and_near_parents_the_largest():
+    frame = make_frame()
+    design, _ = Design.from_formula("y ~ x*z*k + a:x", frame)
+    names = [term.name for term in design.terms]
+    by_name = {term.name: term for term in design.terms}
+    top = by_name["x:z:k"]
+    assert {names[i] for i in top.parents} == {"x", "z", "k", "x:z", "x:k", "z:k"}
+    assert {names[i] for i in top.near_parents} == {"x:z", "x:k", "z:k"}
+    assert {names[i] for i in by_name["a:x"].parents} == {"x"}
+    assert by_name["x"].parents == by_name["x"].near_parents == ()
+    gap, _ = Design.from_formula("y ~ x + x:z:k + x:z", frame)
+    names = [term.name for term in gap.terms]
+    assert [names[i] for i in gap.terms[names.index("x:z:k")].near_parents] == ["x:z"]
+    assert {names[i] for i in gap.terms[names.index("x:z:k")].parents} == {"x", "x:z"}
+
+
+def test_many_factors_find_their_parents():
+    rng = np.random.default_rng(3)
+    names = [f"v{i}" for i in range(12)]
+    frame = pd.DataFrame(rng.normal(size=(30, 13)), columns=["y", *names])
+    design, _ = Design.from_formula(f"y ~ v1 + v1:v2 + v11 + {':'.join(names)}", frame)
+    last = design.terms[-1]
+    assert last.factors == tuple(names)
+    assert last.parents == (0, 1, 2)
+    assert last.near_parents == (1, 2)
+
+
+def test_terms_name_their_variables_and_columns():
+    frame = make_frame()
+    design, data = Design.from_formula(
+        "y ~ np.log(z*x**2):Q('a b') + C(a, Sum) + np.where(x > z, k, 0)", frame
+    )
+    by_name = {term.name: term for term in design.terms}
+    assert by_name["np.log(z * x ** 2):a b"].variables == ("z", "x", "a b")
+    assert by_name["np.log(z * x ** 2):a b"].factors == ("np.log(z * x ** 2)", "a b")
+    assert by_name["np.where(x > z, k, 0)"].variables == ("x", "z", "k")
+    assert by_name["C(a, Sum)"].columns == ("C(a, Sum)[S.blue]", "C(a, Sum)[S.green]")
+    for term in design.terms:
+        assert design.column_names[term.start : term.stop] == term.columns
+    assert design.terms[-1].stop == data.X.shape[1]
+
+
+def test_one_factor_written_in_two_ways_is_one_term():
+    frame = make_frame()
+    design, _ = Design.from_formula(
+        "y ~ x + Q('x') + x:z + z:x + C(a, Treatment('red')) + C(a,Treatment(\"red\"))", frame
+    )
+    assert [term.name for term in design.terms] == ["C(a, Treatment('red'))", "x", "x:z"]
+
+
+def test_names_that_would_mean_two_things_are_refused():
+    frame = pd.DataFrame({"y": [1.0, 2, 4], "a": [1.0, 3, 2], "b": [3.0, 1, 1], "a:b": [0.0, 1, 1]})
+    with pytest.raises(FormulaError, match="two terms the name 'a:b'"):
+        Design.from_formula("y ~ a:b + Q('a:b')", frame)
+    frame = pd.DataFrame({"y": [1.0, 2, 4], "g": ["p", "q", "q"], "g[T.q]": [3.0, 1, 1]})
+    with pytest.raises(FormulaError, match=r"two (terms|columns) the name 'g\[T.q\]'"):
+        Design.from_formula("y ~ .", frame)
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("y ~ x - 1", "takes the intercept out"),
+        ("y ~ 0 + x", "takes the intercept out"),
+        ("y ~ -1 + x", "takes the intercept out"),
+        ("y ~ (x - 1) + z", "takes the intercept out"),
+        ("~ x", "no response"),
+        ("x", "no response"),
+        ("", "no response"),
+        ("y ~ ", "cannot be read"),
+        ("y ~ x ~ z", "more than one '~'"),
+        ("y + x ~ z", "one response"),
+        (". ~ x", "one response"),
+        ("1 ~ x", "one response"),
+        ("y ~ 2*x", "number 2"),
+        ("y ~ x:1", "interaction with the intercept"),
+        ("y ~ (x + z)**11", "from 1 to 10"),
+        ("y ~ (x + z)**0", "from 1 to 10"),
+        ("y ~ (x + z)**k", "whole number"),
+        ("y ~ - x", "begins with a minus"),
+        ("y ~ x^2", "power is written"),
+        ("y ~ (x + z", "Unmatched"),
+        ("y ~ x z", "invalid syntax"),
+        ("y ~ bs(x)", "must specify either df or knots"),
+        ("y ~ bs(x, df=1000000000)", "more than the 120 rows"),
+        ("y ~ bs(x, df=30, degree=29)", "more than 20"),
+        ("y ~ bs(x, dof=4)", "dof"),
+        ("y ~ C(k, Treatment(9))", "out of range"),
+        ("y ~ C(k, [[1, 0], [0, 1]])", "one row for each of the levels"),
+        ("y ~ I(bs(x, df=4)*z)", "shapes"),
+    ],
+)
+def test_bad_formulas_say_what_is_wrong(formula, words):
+    with pytest.raises(FormulaError, match=words):
+        Design.from_formula(formula, make_frame())
+
+
+def test_the_formula_must_be_text_and_the_data_a_frame():
+    frame = make_frame()
+    for formula in (None, 3, ["y", "x"]):
+        with pytest.raises(ParameterError, match="'formula' parameter of me"):
+            Design.from_formula(formula, frame, owner="me")
+    with pytest.raises(DataError, match="must be a pandas DataFrame"):
+        Design.from_formula("y ~ x", [[1.0, 2.0]])
+    with pytest.raises(DataError, match="do not make a data frame"):
+        Design.from_formula("y ~ x", {"y": [1, 2], "x": [1, 2, 3]})
+    _, data = Design.from_formula("y ~ x", {"y": np.array([1, 2, 4]), "x": [1, 2, 3]})
+    np.testing.assert_array_equal(data.X, [[1], [2], [3]])
+
+
+def test_an_unknown_name_comes_with_a_guess():
+    with pytest.raises(UnknownNameError, match="Did you mean 'class'"):
+        Design.from_formula("y ~ clas", make_frame())
+    with pytest.raises(UnknownNameError, match=r"The term 'np.log\(zz\)' needs it"):
+        Design.from_formula("y ~ np.log(zz)", make_frame())
+
+
+def test_explosions_of_terms_are_stopped():
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(5, 101)), columns=["y", *[f"v{i}" for i in range(100)]]
+    )
+    with pytest.raises(FormulaError, match="more than 50000 terms"):
+        Design.from_formula("y ~ (.)**10", frame)
+    with pytest.raises(FormulaError, match="at most 200000"):
+        Design.from_formula("y ~ " + "+".join(["v1"] * 100_000), frame)
+
+
+def test_thousands_of_terms_need_no_deep_recursion():
+    rng = np.random.default_rng(1)
+    names = [f"v{i}" for i in range(3000)]
+    frame = pd.DataFrame(rng.normal(size=(6, 3001)), columns=["y", *names])
+    design, data = Design.from_formula("y ~ " + " + ".join(names), frame)
+    assert [term.name for term in design.terms] == names
+    np.testing.assert_array_equal(data.X, frame[names])
+    design, _ = Design.from_formula("y ~ . - " + " - ".join(names[1:]), frame)
+    assert [term.name for term in design.terms] == names[:1]
+
+
+def test_results_of_functions_are_checked():
+    frame = make_frame()
+    with pytest.raises(DataError, match=r"NaN for the term 'np.log\(x\)' in \d+ of 120 rows"):
+        Design.from_formula("y ~ np.log(x)", frame)
+    with pytest.raises(DataError, match=r"infinite values for the term 'np.log\(x - x\)' in 120 of 120"):
+        Design.from_formula("y ~ np.log(x - x)", frame)
+    with pytest.raises(DataError, match=r"NaN for the term 'np.sqrt\(x\)'"):
+        Design.from_formula("np.sqrt(x) ~ z", frame)
+    huge = frame.assign(x=1e200, z=np.linspace(1e200, 2e200, len(frame)))
+    with pytest.raises(DataError, match="infinite values in the column"):
+        Design.from_formula("y ~ x:z", huge)
+
+
+def test_users_functions():
+    frame = make_frame()
+    functions = {
+        "half": lambda v: v / 2,
+        "pair": lambda v: np.column_stack([v, v**2]),
+        "first": lambda s: [t[0] for t in s],
+    }
+    design, data = Design.from_formula("y ~ half(x) + pair(z) + first(a)", frame, functions=functions)
+    assert design.column_names == ("first(a)[T.g]", "first(a)[T.r]", "half(x)", "pair(z)[0]", "pair(z)[1]")
+    np.testing.assert_array_equal(data.X[:, 2], frame["x"] / 2)
+    np.testing.assert_array_equal(data.X[:, 4], frame["z"] ** 2)
+
+    def spoil(v):
+        v[0] = 99.0
+        return v
+
+    before = frame.copy()
+    with pytest.raises(ValueError, match="read-only"):
+        Design.from_formula("y ~ spoil(x)", frame, functions={"spoil": spoil})
+    pd.testing.assert_frame_equal(frame, before)
+    for made, words in [
+        (lambda v: 3.0, "shape"),
+        (lambda v: v[:-1], "shape"),
+        (lambda v: v * 1j, "complex"),
+        (lambda v: np.array([None] * len(v)), "without gaps"),
+    ]:
+        with pytest.raises((FormulaError, DataError), match=words):
+            Design.from_formula("y ~ f(x)", frame, functions={"f": made})
+
+
+@pytest.mark.parametrize(
+    ("functions", "words"),
+    [
+        ([abs], "a mapping of names"),
+        ({"x": abs}, "uses as a column"),
+        ({"C": abs}, "other than the formula's own"),
+        ({"np": abs}, "other than the formula's own"),
+        ({"two words": abs}, "identifiers"),
+        ({"f": 3}, "functions"),
+        ({"f": patsy.center}, "stateful transform"),
+    ],
+)
+def test_bad_functions_are_refused(functions, words):
+    with pytest.raises(ParameterError, match=words):
+        Design.from_formula("y ~ x", make_frame(), functions=functions)

@@ -1,0 +1,116 @@
+"""Small regression problems over small model spaces, with their raw arrays for the oracles."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.problem import Regression
+from pyrjsel.space import BetaBinomial, ModelSpace
+
+
+@dataclass(frozen=True)
+class Case:
+    """A regression problem, its model space, and what they were made of."""
+
+    regression: Regression
+    space: ModelSpace
+    x: np.ndarray  # (n, D), columns as they are
+    y: np.ndarray
+    weights: np.ndarray | None
+    offset: np.ndarray | None
+    prior: GPrior | Normal
+    sizes: list[int] = field(default_factory=list)
+
+
+def columns_of(names, n, rng):
+    """Columns by term: "a" is numeric, "f3" a factor of 3 levels, "a:f3" a product, "a+b" a sum.
+
+    Numeric columns are correlated and far from centred, so that nothing hides in a zero.
+    """
+    common = rng.normal(size=n)
+    made = {}
+    for name in sorted(names, key=lambda name: name.count(":") + name.count("+")):
+        if "+" in name:
+            made[name] = sum(made[part] for part in name.split("+"))
+        elif ":" in name:
+            left, right = name.rsplit(":", 1)
+            made[name] = (made[left][:, :, None] * made[right][:, None, :]).reshape(n, -1)
+        elif name.startswith("f"):
+            made[name] = np.eye(int(name[1:]))[rng.permutation(n) % int(name[1:])][:, 1:]
+        else:
+            made[name] = (rng.uniform(-2, 2) + rng.uniform(0.4, 3) * (rng.normal(size=n) + 0.7 * common))[:, None]
+    return made
+
+
+def terms_of(names, sizes):
+    """Terms of a model space, parents worked out from the names."""
+    factors = [frozenset(name.split(":")) for name in names]
+    terms = []
+    for name, own, size in zip(names, factors, sizes, strict=True):
+        parents = tuple(j for j, other in enumerate(factors) if other < own)
+        near = tuple(j for j in parents if not any(factors[j] < factors[k] for k in parents))
+        terms.append(
+            SimpleNamespace(
+                name=name,
+                columns=tuple(f"{name}[{i}]" for i in range(size)),
+                variables=tuple(sorted(own)),
+                parents=parents,
+                near_parents=near,
+            )
+        )
+    return terms
+
+
+def make_case(
+    names, *, coef_prior, model_prior=None, n=40, seed=0, weighted=False, with_offset=False, signal=1.0, **space
+):
+    """A problem with a response that depends on every second column."""
+    rng = np.random.default_rng(seed)
+    parts = columns_of(names, n, rng)
+    sizes = [parts[name].shape[1] for name in names]
+    x = np.hstack([parts[name] for name in names]) if names else np.empty((n, 0))
+    spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
+    eta = 0.3 + signal * ((x - x.mean(axis=0)) / spread)[:, ::2].sum(axis=1)
+    probability = 1 / (1 + np.exp(-eta))
+    weights = rng.integers(1, 6, size=n).astype(float) if weighted else None
+    y = (rng.random(n) < probability).astype(float)
+    if weighted:
+        y = rng.binomial(weights.astype(int), probability) / weights
+    offset = rng.normal(size=n) if with_offset else None
+    regression = Regression.build(x, y, sizes, coef_prior, weights=weights, offset=offset)
+    model_space = ModelSpace.build(
+        terms_of(names, sizes),
+        prior=BetaBinomial(1, 1) if model_prior is None else model_prior,
+        n_observations=float(n if weights is None else weights.sum()),
+        data_columns=[name for name in names if ":" not in name],
+        **space,
+    )
+    return Case(regression, model_space, x, y, weights, offset, coef_prior, sizes)
+
+
+# Every shape of coefficient prior that the compiled algebra tells apart.
+COEF_PRIORS = {
+    "g joint": GPrior("4n"),
+    "g flat": GPrior(9.0, intercept="flat"),
+    "g normal": GPrior("n", intercept=Normal(2.0, 0.5)),
+    "normal raw": Normal(0.8),
+    "normal raw, mean": Normal(0.8, mean=0.3, intercept=Normal(1.5, -0.4)),
+    "normal raw, flat": Normal(1.2, mean=-0.2, intercept="flat"),
+    "normal standardized": Normal(0.9, mean=0.2, standardize=True),
+    "normal standardized, flat": Normal(0.9, standardize=True, intercept="flat"),
+}
+
+
+@pytest.fixture(scope="session")
+def kit():
+    """Makers of problems."""
+    return SimpleNamespace(case=make_case, coef_priors=COEF_PRIORS)
+
+
+def pytest_generate_tests(metafunc):
+    """Run tests that ask for `coef_prior` with every prior."""
+    if "coef_prior" in metafunc.fixturenames:
+        metafunc.parametrize("coef_prior", COEF_PRIORS.values(), ids=COEF_PRIORS)

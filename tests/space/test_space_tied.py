@@ -1,0 +1,116 @@
+"""Terms that are tied to one another: going through the core only, against going through everything."""
+
+import time
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+
+from pyrjsel.space import (
+    Bernoulli,
+    BetaBinomial,
+    ModelSpace,
+    Space,
+    Uniform,
+    count_models,
+    prior_inclusion,
+)
+from pyrjsel.space.components import cost_grid
+from pyrjsel.space.counting import _exact
+from pyrjsel.space.tables import NotCountable
+from pyrjsel.space.tied import core_table, full_table
+
+
+def factorial_terms(kit, letters, order):
+    sets = [c for k in range(1, order + 1) for c in combinations(letters, k)]
+    return kit.interactions(sets, np.random.default_rng(0))
+
+
+def spaces(kit):
+    letters = "abcd"
+    two = factorial_terms(kit, letters, 2)
+    three = factorial_terms(kit, letters[:3], 3)
+    prices = {"a": 0.5, "b": 1.0, "c": 1.0, "d": 2.5}
+    for terms in (two, three):
+        for heredity in ("strong", "weak"):
+            for prior in (Uniform(), Bernoulli(0.3), BetaBinomial(1, 4)):
+                for always in ((), "b"):
+                    for options in ({}, {"max_size": 4}):
+                        yield ModelSpace.build(
+                            terms, prior=prior, heredity=heredity, always=always, n_observations=9, **options
+                        )
+    for prior in (Uniform(), Bernoulli(0.3)):
+        for always in ((), "b"):
+            yield ModelSpace.build(
+                two, prior=prior, heredity="strong", costs=prices, budget=3, always=always, n_observations=9
+            )
+
+
+def test_both_ways_give_the_same_table(kit):
+    compared = 0
+    for space in spaces(kit):
+        compiled, grid = Space(space), cost_grid(space)
+        terms = space.order[space.free[space.order] == 1].astype(np.int64)
+        most = space.max_size - int((space.free == 0).sum())
+        full, core = full_table(space, compiled, grid, terms), core_table(space, compiled, grid, terms, most)
+        np.testing.assert_array_equal(core.size, full.size)
+        np.testing.assert_array_equal(core.cost, full.cost)
+        assert core.count == full.count
+        # Sums of at most 1,024 weights, through their logs.
+        np.testing.assert_allclose(core.log_weight, full.log_weight, rtol=0, atol=1e-12)
+        column = [int(np.flatnonzero(core.terms == term)[0]) for term in terms]
+        np.testing.assert_allclose(core.share[:, column], full.share, rtol=1e-12, atol=1e-14)
+        compared += 1
+    assert compared == 52
+
+
+def test_leaves_that_differ_are_not_taken_together(kit):
+    terms = factorial_terms(kit, "abc", 2)
+    free = {"prior": Uniform(), "heredity": "strong", "n_observations": 9}
+    by_term = Bernoulli({term.name: 0.1 + 0.1 * j for j, term in enumerate(terms)})
+    own_price = {"a": 1.0, "b": 1.0, "c": 1.0, "a:b": 1.0}
+    for options in (
+        free | {"prior": by_term},
+        free | {"costs": own_price, "budget": 3},
+        # Under weak heredity the other variable may still have to be paid.
+        free | {"costs": {"a": 1.0, "b": 1.0, "c": 1.0}, "budget": 2, "heredity": "weak"},
+        free | {"heredity": None},
+    ):
+        space = ModelSpace.build(terms, **options)
+        order = space.order.astype(np.int64)
+        with pytest.raises(NotCountable):
+            core_table(space, Space(space), cost_grid(space), order, space.n_terms)
+
+
+def test_a_large_factorial_space_is_counted_exactly(kit):
+    space = ModelSpace.build(
+        factorial_terms(kit, "abcdefghij", 2), prior=BetaBinomial(), heredity="strong", n_observations=9
+    )
+    start = time.perf_counter()
+    # k main effects leave their k (k - 1) / 2 interactions open.
+    assert count_models(space) == sum(comb(10, k) * 2 ** comb(k, 2) for k in range(11))
+    found = prior_inclusion(space)
+    assert found.method == "exact"
+    prior = np.exp(space.log_size)
+    whole = main = 0.0
+    for k in range(11):
+        mass = sum(comb(comb(k, 2), i) * prior[k + i] for i in range(comb(k, 2) + 1))
+        whole += comb(10, k) * mass
+        main += comb(9, k - 1) * mass if k else 0.0
+    # Sums of 300 products that are good to 1e-13.
+    np.testing.assert_allclose(found.probability[:10], main / whole, rtol=1e-11)
+    np.testing.assert_allclose(found.probability[10:], found.probability[10], rtol=1e-11)
+    assert found.probability[10] < found.probability[0]
+    # Takes well under half a second; sampling it would take longer and be inexact.
+    assert time.perf_counter() - start < 3.0
+
+
+def test_weak_heredity_with_three_factors(kit):
+    terms = factorial_terms(kit, "abcd", 3)
+    space = ModelSpace.build(terms, prior=Uniform(), heredity="weak", n_observations=9)
+    gamma = ((np.arange(2**14)[:, None] >> np.arange(14)) & 1).astype(np.uint8)
+    good = gamma[space.feasible(gamma)]
+    found = _exact(space)
+    assert found.n_models == len(good)
+    np.testing.assert_allclose(found.probability, good.mean(axis=0), rtol=1e-12)
