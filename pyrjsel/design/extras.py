@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.design.frame import Column, Table, read_array, read_column
 
 
@@ -47,7 +47,7 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
     """
     if isinstance(value, str):
         if value not in table:
-            table.column(value, needed_by=key)
+            raise unknown_name(value, f"as {key!r} the column", owner, table.names)
         column = table.column(value)
     elif isinstance(value, pd.Series):
         column = read_column(_aligned(key, value, table, owner), key, owner)

@@ -1,5 +1,6 @@
 """The layout of a design: all that is needed to compute its columns for any rows, as plain data."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -170,7 +171,7 @@ def assemble(
 def _multiply(blocks: Sequence[np.ndarray], X: FloatArray, start: int) -> int:
     """Write all products of one column from each block, the first's fastest; return the next position."""
     widths = [block.shape[1] for block in blocks]
-    total = int(np.prod(widths))
+    total = math.prod(widths)
     for offset in range(total):
         rest = offset
         target = X[:, start + offset]
@@ -190,4 +191,4 @@ def width(subterm: Subterm, factors: Sequence[Factor]) -> int:
         factors[factor].n_columns if contrast is None else contrast.shape[1]
         for factor, contrast in zip(subterm.factors, subterm.contrasts, strict=True)
     ]
-    return int(np.prod(counts))
+    return math.prod(counts)

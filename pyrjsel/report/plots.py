@@ -65,7 +65,7 @@ def plot_inclusion(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length, or `top` or `sort` is not valid.
+        If an array has the wrong length, or `ax`, `top` or `sort` is not valid.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def plot_inclusion(
         best = by_posterior[: check_int(top, "top", owner, low=1)]
         order = order[np.isin(order, best)]
     shown = order.size
-    ax = _axes(ax, width=6.4, rows=shown)
+    ax = _axes(ax, owner, width=6.4, rows=shown)
     y = np.arange(shown)
     ax.hlines(y, 0, after[order], color=FAINT, linewidth=3, zorder=1)
     ax.axvline(0.5, color=GREY, linewidth=0.8, linestyle="--", zorder=1.5)
@@ -136,7 +136,7 @@ def plot_models(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong shape, or no model has any probability.
+        If an array has the wrong shape, no model has any probability, or `ax` is not valid.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def plot_models(
     if not (np.all(mass >= 0) and mass.sum() > 0):
         raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
     edges = np.concatenate([[0.0], np.cumsum(mass)])
-    ax = _axes(ax, width=7.5, rows=count)
+    ax = _axes(ax, owner, width=7.5, rows=count)
     from matplotlib.colors import ListedColormap
 
     ax.pcolormesh(
@@ -186,15 +186,18 @@ def _models(count: int) -> str:
     return "1 model" if count == 1 else f"{count} models"
 
 
-def _axes(ax: Axes | None, *, width: float, rows: int) -> Axes:
+def _axes(ax: Axes | None, owner: str, *, width: float, rows: int) -> Axes:
     """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
     try:
         import matplotlib.pyplot as plt
+        from matplotlib.axes import Axes as AnyAxes
     except ImportError as error:
         raise NotAvailableError(
             "Plots need matplotlib, which is not installed. Install it with: pip install 'pyrjsel[plots]'"
         ) from error
     if ax is not None:
+        if not isinstance(ax, AnyAxes):
+            raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
         return ax
     row = ROW if rows <= MANY else TIGHT_ROW
     _, new = plt.subplots(figsize=(width, max(2.4, FRAME + row * rows)), layout="constrained")

@@ -1,16 +1,62 @@
 """What data can do to a logistic model: linear dependence and separation, found and named."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
+from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import ByteArray
+from pyrjsel.design import Design, DesignData
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
 
 # At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one; a
 # model that gets there is looked at by linear programming.
 LARGE_PREDICTOR = 14.0
+# Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
+SMALLEST, LARGEST = 1e-145, 1e145
+INTERCEPT = "Intercept"
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return names for a message, the first `most` of many."""
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+
+
+def check_right_side(design: Design, owner: str) -> None:
+    """Raise :class:`FormulaError` if a term uses the response.
+
+    A variable that a computed response uses, as in ``I(after > before) ~ before``, may be a term.
+    """
+    response = design.response
+    column = response in design.left.variables
+    for term in design.terms:
+        if response in term.factors or (column and response in term.variables):
+            raise FormulaError(
+                f"The formula {design.formula!r} of {owner} has its response {response!r} on the right side, "
+                f"in the term {term.name!r}. Leave that term out."
+            )
+
+
+def check_columns(design: Design, data: DesignData, owner: str) -> None:
+    """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared."""
+    if INTERCEPT in design.column_names:
+        raise DataError(
+            f"The data of {owner} have a column {INTERCEPT!r}, which is the name of the constant that is always "
+            "included. Leave it out, or give it another name."
+        )
+    largest = np.max(np.abs(data.X), axis=0, initial=0.0)
+    odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
+    names = [name for name, bad in zip(design.column_names, odd, strict=True) if bad]
+    names += [key for key, values in data.extras.items() if np.max(np.abs(values)) > LARGEST]
+    if names:
+        raise DataError(
+            f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
+            f"whose squares are numbers; rescale {listed(names)}."
+        )
 
 
 def dependent_terms(regression: Regression) -> list[int]:
@@ -54,7 +100,8 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     # The solver's feasibility tolerance is 1e-7 a row.
     if not found.success or -found.fun <= 1e-6 * len(y):
         return []
-    column_terms = np.concatenate([[-1], np.repeat(np.arange(regression.n_terms), np.diff(regression.term_start))])
+    sizes = np.diff(regression.term_start)
+    column_terms = np.concatenate([[-1], np.repeat(np.arange(regression.n_terms), sizes)])
     return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
 
 

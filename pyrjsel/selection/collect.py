@@ -10,6 +10,7 @@ import pandas as pd
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
+from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
@@ -130,7 +131,7 @@ def summarise(
         coefficients_every,
     )
     stuck = terms.stuck & space.free.astype(bool)
-    notes.extend(_warn(terms, stuck, space))
+    notes.extend(_warn(terms, space))
     return Posterior(
         sampler=sampler,
         gamma=gamma,
@@ -174,27 +175,19 @@ def _moments(chains: list[ChainDraws], regression: Regression) -> Moments:
     return Moments.of(sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total)
 
 
-def _warn(terms: object, stuck: np.ndarray, space: ModelSpace) -> list[str]:
+def _warn(terms: object, space: ModelSpace) -> list[str]:
     notes = []
-    if stuck.any():
-        names = [space.names[j] for j in np.flatnonzero(stuck)]
-        notes.append(f"Never moved in any chain, so that their errors are unknown: {_listed(names)}.")
     bad = np.flatnonzero(terms.disagree)  # type: ignore[attr-defined]
     if bad.size:
         names = [space.names[j] for j in bad]
         text = (
             f"Chains disagree on {bad.size} of {len(space.names)} inclusion probabilities by more than "
-            f"their Monte Carlo errors: {_listed(names)}. Their errors are taken from the spread of the "
+            f"their Monte Carlo errors: {listed(names)}. Their errors are taken from the spread of the "
             "chains; run longer."
         )
         warnings.warn(text, ConvergenceWarning, stacklevel=5)
         notes.append(text)
     return notes
-
-
-def _listed(names: list[str], most: int = 8) -> str:
-    text = ", ".join(names[:most])
-    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def _diagnostics(

@@ -4,24 +4,18 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import RNGLike, SeedLike
-from pyrjsel._validate import (
-    bad_value,
-    check_bool,
-    check_int,
-    check_rng,
-    unknown_name,
-)
+from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Binomial
-from pyrjsel.selection.checks import dependent_terms
+from pyrjsel.selection.checks import check_columns, check_right_side, dependent_terms, listed
 from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
 from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.priors import GPrior, Normal
@@ -43,6 +37,8 @@ SAMPLERS: dict[str, tuple[type, Callable[..., Any]]] = {
     "enumerate": (EnumerateOptions, enumerate_posterior),
     "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
 }
+# Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
+MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 
 
 class LogitSelection:
@@ -93,7 +89,8 @@ class LogitSelection:
     ------
     DataError
         If the response is not 0, 1 or proportions with weights, has one class only, or the data
-        cannot be used (empty, all rows missing, infinite values, negative weights).
+        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
+        or small that their squares are not numbers).
     ParameterError
         If a prior, cost, budget or constraint is out of range.
     UnknownNameError
@@ -145,7 +142,7 @@ class LogitSelection:
         )
         known = exog.columns if isinstance(exog, pd.DataFrame) else [term.name for term in design.terms]
         self._build(
-            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size
+            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, 4
         )
 
     @classmethod
@@ -202,8 +199,9 @@ class LogitSelection:
             stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
+        known = list(data)
         model._build(
-            design, rows, list(data), coef_prior, model_prior, costs, budget, always, heredity, max_size
+            design, rows, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, stacklevel + 2
         )
         return model
 
@@ -219,15 +217,16 @@ class LogitSelection:
         always: str | Iterable[str],
         heredity: str | None,
         max_size: int | None,
+        stacklevel: int,
     ) -> None:
         family = Binomial()
         self.design, self.data = design, data
+        check_right_side(design, self._owner)
+        check_columns(design, data, self._owner)
         coef_prior = GPrior("4n") if coef_prior is None else coef_prior
         if not isinstance(coef_prior, (GPrior, Normal)):
-            raise bad_value("coef_prior", self._owner, "a GPrior or Normal", coef_prior)
+            raise bad_value("coef_prior", self._owner, "a GPrior or a Normal, such as GPrior('4n')", coef_prior)
         model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
-        if not isinstance(model_prior, ModelPrior):
-            raise bad_value("model_prior", self._owner, "a prior over models", model_prior)
         self.coef_prior, self.model_prior = coef_prior, model_prior
         weights = data.extras.get("weights")
         family.check(data.y, weights, design.response)
@@ -236,11 +235,11 @@ class LogitSelection:
             design.terms,
             prior=model_prior,
             always=always,
-            costs=costs,
+            costs=_named(costs, known),
             budget=budget,
             heredity=heredity,
             max_size=max_size,
-            data_columns=known,
+            data_columns=[str(name) for name in known],
             n_observations=total,
             owner=self._owner,
         )
@@ -254,20 +253,14 @@ class LogitSelection:
             offset=data.extras.get("offset"),
             family=family,
         )
-        self._warn_of_rank()
-
-    def _warn_of_rank(self) -> None:
-        names = self.space.names
-        dependent = [names[j] for j in dependent_terms(self.regression)]
-        self.dependent = tuple(dependent)
-        if dependent and self.regression.prior.rank_tol > 0:
-            listed = ", ".join(dependent[:8]) + (", ..." if len(dependent) > 8 else "")
+        self.dependent = tuple(self.space.names[j] for j in dependent_terms(self.regression))
+        if self.dependent and self.regression.prior.rank_tol > 0:
             warnings.warn(
-                f"The columns of {len(dependent)} terms are linearly dependent ({listed}). Models that hold "
-                "all terms of a dependence have no g-prior and get posterior probability 0; a Normal prior "
-                "keeps them.",
+                f"{len(self.dependent)} of {self.space.n_terms} terms take part in linear dependences of "
+                f"columns, the intercept's included: {listed(self.dependent)}. Models that hold all terms of "
+                "a dependence have no g-prior and get posterior probability 0; a Normal prior keeps them.",
                 RankWarning,
-                stacklevel=5,
+                stacklevel=stacklevel,
             )
 
     @property
@@ -303,8 +296,8 @@ class LogitSelection:
         return count
 
     def __repr__(self) -> str:
-        formula = self.design.formula or f"{self.design.response} from arrays"
-        return f"<{type(self).__name__} {formula!r}: {self.nobs} rows, {len(self.term_names)} terms>"
+        formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
+        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.term_names)} terms>"
 
     def fit(
         self,
@@ -371,16 +364,18 @@ class LogitSelection:
         owner = f"{self._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *SAMPLERS):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *SAMPLERS))
-        draws = check_int(draws, "draws", owner, low=1)
+        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         if burn_in is not None:
-            burn_in = check_int(burn_in, "burn_in", owner, low=0)
+            burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
         if progress is not None:
             progress = check_bool(progress, "progress", owner)
+        if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+            raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
         settings = FitSettings(
             draws=draws,
             burn_in=draws // 5 if burn_in is None else burn_in,
-            thin=check_int(thin, "thin", owner, low=1),
-            chains=check_int(chains, "chains", owner, low=1),
+            thin=check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
+            chains=check_int(chains, "chains", owner, low=1, high=MOST_CHAINS),
             rng=check_rng(rng, owner),
             n_jobs=n_jobs,
             progress=progress,
@@ -394,6 +389,16 @@ class LogitSelection:
 
     def _enumerable(self) -> bool:
         return count_dfs(self.space, MOST_MODELS)[1]
+
+
+def _named(costs: Any, known: Iterable[Hashable]) -> Any:
+    """Return costs whose keys that are columns with other than text for a name have that name's text."""
+    other = {name: str(name) for name in known if not isinstance(name, str)}
+    if isinstance(costs, pd.Series):
+        return costs.rename(index=other) if other else costs
+    if isinstance(costs, Mapping):
+        return {other.get(key, key): value for key, value in costs.items()}
+    return costs
 
 
 def _known_options(

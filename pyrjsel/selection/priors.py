@@ -15,6 +15,10 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real
 
 
+# Scales and means of normal priors are squared, which must leave numbers.
+FARTHEST = 1e100
+
+
 @dataclass(frozen=True)
 class Columns:
     """What a prior may know of the design: moments of its columns, never the response.
@@ -103,8 +107,12 @@ class Normal:
     intercept: "str | Normal | None" = None
 
     def __post_init__(self) -> None:
-        check_real(self.scale, "scale", "Normal", low=0, open_low=True)
-        check_real(self.mean, "mean", "Normal")
+        scale = check_real(self.scale, "scale", "Normal", low=0, open_low=True)
+        mean = check_real(self.mean, "mean", "Normal")
+        if not 1 / FARTHEST <= scale <= FARTHEST:
+            raise bad_value("scale", "Normal", "between 1e-100 and 1e100, since it is squared", self.scale)
+        if abs(mean) > FARTHEST:
+            raise bad_value("mean", "Normal", "between -1e100 and 1e100, since it is squared", self.mean)
         check_bool(self.standardize, "standardize", "Normal")
         if self.scaled is not None:
             check_bool(self.scaled, "scaled", "Normal")

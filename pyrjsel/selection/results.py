@@ -22,7 +22,7 @@ from pyrjsel.report import (
     plot_inclusion,
     plot_models,
 )
-from pyrjsel.selection.checks import separated_models
+from pyrjsel.selection.checks import listed, separated_models
 from pyrjsel.selection.describe import describe
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.marginal import MarginalLikelihood
@@ -77,7 +77,7 @@ class SelectionResults:
         )
 
     def _stream(self, label: bytes) -> np.random.Generator:
-        """A random stream of its own for what is drawn after the fit; the same on every call."""
+        """Return the random stream for one kind of draws after the fit; the same on every call."""
         key = int.from_bytes(self.posterior.entropy, "little") ^ int.from_bytes(label, "little")
         return np.random.Generator(np.random.Philox(key=key % 2**128))
 
@@ -86,21 +86,20 @@ class SelectionResults:
 
     def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         posterior = self.posterior
-        some = int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS))
-        found = separated_models(
-            self.model.regression, self._marginal.finder, posterior.gamma[: max(some, 1)]
-        )
+        some = max(int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS)), 1)
+        found = separated_models(self.model.regression, self._marginal.finder, posterior.gamma[:some])
         names = self.model.term_names
         result = {
             self._terms(posterior.gamma[row]): tuple(names[j] for j in terms)
             for row, terms in found.items()
         }
         if result:
-            culprits = dict.fromkeys(name for terms in result.values() for name in terms)
+            culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
+            best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
             warnings.warn(
-                f"{len(result)} of the best {max(some, 1)} models separate the classes, through "
-                f"{', '.join(culprits)}: their maximum likelihood estimates are infinite, and their "
-                "posterior depends strongly on the coefficient prior.",
+                f"The terms {listed(culprits)} separate the classes in {best}, wholly or in part: maximum "
+                "likelihood estimates are infinite there, and the posterior depends strongly on the "
+                "coefficient prior.",
                 SeparationWarning,
                 stacklevel=4,
             )
@@ -229,8 +228,13 @@ class SelectionResults:
 
     @property
     def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did, by chain and over all: acceptance by move, R-hat, ESS, seconds."""
-        return self.posterior.diagnostics
+        """How the sampler did, by chain and over all.
+
+        After sampling: acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of
+        size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
+        integrated by importance sampling, seconds.
+        """
+        return self.posterior.diagnostics.copy()
 
     @property
     def draws(self) -> Draws:
@@ -249,28 +253,33 @@ class SelectionResults:
 
     # ------------------------------------------------------------------ single models and predictions
 
-    def _model(self, which: str) -> ByteArray:
-        if which == "hpm":
-            return self.posterior.gamma[0]
+    @cached_property
+    def _median(self) -> tuple[ByteArray, str | None]:
+        """Median probability model and None, or the model closest to it and why that stands in for it."""
         posterior, space = self.posterior, self.model.space
         median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
         reason = space.why_infeasible(median)
         if reason is None:
             self._marginal.mode(median)
             if self._marginal.finder.status == 0:
-                return median
-            reason = "Its columns are linearly dependent."
-        # Closest to the median model in the sense in which that one is optimal: the sum of squared
-        # differences from the inclusion probabilities.
-        score = posterior.gamma @ (2 * posterior.inclusion - 1)
-        nearest = posterior.gamma[int(np.argmax(score))]
-        warnings.warn(
-            f"The median probability model is not feasible. {reason} "
-            f"The closest feasible one stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}.",
-            PyrjselWarning,
-            stacklevel=4,
+                return median, None
+            reason = "its columns are linearly dependent."
+        # Closest in the sense in which the median model is optimal: the sum of squared differences from
+        # the inclusion probabilities.
+        found = posterior.gamma[posterior.probability > 0]
+        nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
+        return nearest, (
+            f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
+            f"The closest model that is stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}."
         )
-        return nearest
+
+    def _model(self, which: str, stacklevel: int) -> ByteArray:
+        if which == "hpm":
+            return self.posterior.gamma[0]
+        median, problem = self._median
+        if problem is not None:
+            warnings.warn(problem, PyrjselWarning, stacklevel=stacklevel)
+        return median
 
     def best(self, which: str = "hpm") -> tuple[str, ...]:
         """Return the terms of the best model.
@@ -279,24 +288,35 @@ class SelectionResults:
         ----------
         which : {"hpm", "mpm"}
             The model of highest posterior probability, or the median probability model: all terms with
-            inclusion probability 1/2 and more. Where the latter breaks a constraint, the feasible
-            model closest to it is returned with a warning.
+            inclusion probability 1/2 and more.
 
         Returns
         -------
         tuple of str
+            In the order of the formula.
+
+        Raises
+        ------
+        ParameterError
+            If `which` is something else.
+
+        Warns
+        -----
+        PyrjselWarning
+            If the median probability model breaks a constraint or has linearly dependent columns; the
+            model that is allowed and closest to its inclusion probabilities is returned then.
         """
         check_choice(which, "which", "best", WHICH[1:])
-        return self._terms(self._model(which))
+        return self._terms(self._model(which, 3))
 
     @cached_property
     def _averaged(self) -> FloatArray:
         return averaged_coefficients(self.posterior, self._marginal, self._stream(b"averaged"))
 
-    def _coefficient_draws(self, which: str) -> FloatArray:
+    def _coefficient_draws(self, which: str, stacklevel: int) -> FloatArray:
         if which == "bma":
             return self._averaged
-        gamma = self._model(which)
+        gamma = self._model(which, stacklevel + 1)
         draws = self._marginal.sample(gamma, PREDICTION_DRAWS, self._stream(b"single"))
         return self.model.regression.to_raw(draws)
 
@@ -326,32 +346,36 @@ class SelectionResults:
         DataError
             If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
         """
-        check_choice(which, "which", "get_prediction", WHICH)
+        return self._prediction(new, which, offset, "get_prediction", 3)
+
+    def _prediction(
+        self, new: Any, which: str, offset: ArrayLike | None, owner: str, stacklevel: int
+    ) -> Prediction:
+        check_choice(which, "which", owner, WHICH)
         model = self.model
         if new is None:
             if offset is not None:
-                raise DataError("The 'offset' of get_prediction goes with new rows; none are given.")
+                raise DataError(
+                    f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of "
+                    "the fit have their own."
+                )
             x, index = model.data.X, model.data.index
             shift = model.regression.offset
         else:
             given = {"offset": offset} if offset is not None else {}
-            rows = model.design.transform(
-                new, extras={"weights": None, **given}, owner="get_prediction"
-            )
+            rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
             x, index = rows.X, rows.index
             shift = np.zeros(len(index))
             if "offset" in model.data.extras or offset is not None:
                 found = rows.extras.get("offset")
                 if found is None:
-                    raise DataError(
-                        "The fit had an offset that was an array: get_prediction needs offset= for new rows."
-                    )
+                    raise DataError(f"The fit had an array as offset: {owner} needs 'offset' for new rows.")
                 shift = found
         return Prediction(
             x,
             shift,
             index,
-            self._coefficient_draws(which),
+            self._coefficient_draws(which, stacklevel + 1),
             model.regression.family,
             model.design.response,
         )
@@ -371,7 +395,7 @@ class SelectionResults:
         Series
             In the order and with the index of `new`; NaN for rows with missing inputs.
         """
-        return self.get_prediction(new, which, offset=offset).mean()
+        return self._prediction(new, which, offset, "predict", 3).mean()
 
     # ------------------------------------------------------------------ what people look at
 
@@ -411,12 +435,33 @@ class SelectionResults:
 
     def __repr__(self) -> str:
         return (
-            f"<SelectionResults of {self.sampler}: best model {', '.join(self.best()) or '(intercept only)'}, "
+            f"<SelectionResults of {self.sampler}: best model {' + '.join(self.best()) or '(no terms)'}, "
             f"posterior {self.posterior.probability[0]:.3f}>"
         )
 
     def plot_inclusion(self, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:
-        """Plot prior and posterior inclusion probabilities; see :func:`pyrjsel.report.plot_inclusion`."""
+        """Plot prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure that is high enough for all terms by default.
+        top : int, optional
+            Show only the `top` terms of highest posterior probability.
+        sort : bool, default True
+            Whether terms are sorted by posterior probability rather than kept in order.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `ax`, `top` or `sort` is not valid.
+        """
         table = self.inclusion
         return plot_inclusion(
             list(table.index), table["prior"], table["posterior"], table["mcse"], ax=ax, top=top, sort=sort
@@ -428,12 +473,20 @@ class SelectionResults:
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Where to draw; a new figure that is high enough for all terms by default.
         top : int, default 20
             Models to show.
 
         Returns
         -------
         matplotlib Axes
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `ax` or `top` is not valid.
         """
         top = check_int(top, "top", "plot_models", low=1)
         return plot_models(

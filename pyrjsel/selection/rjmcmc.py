@@ -1,6 +1,6 @@
 """Reversible-jump MCMC: options, state, chains. The loop itself is in ``_rjmcmc.pyx``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +51,8 @@ class RJMCMCOptions:
         check_choice(self.proposal, "proposal", OWNER, ("conditional", "full"))
         if self.swaps is not None:
             check_int(self.swaps, "swaps", OWNER, low=0)
-        if isinstance(self.start, str) and self.start != "empty":
+        word = self.start is None or (isinstance(self.start, str) and self.start == "empty")
+        if not word and (isinstance(self.start, str) or not isinstance(self.start, Iterable)):
             raise bad_value("start", OWNER, "None, 'empty' or a sequence of terms", self.start)
 
 
@@ -254,12 +255,12 @@ def _start(
         return None
     gamma = space.empty_model()
     for name in () if isinstance(options.start, str) else options.start:
-        if name not in space.names:
+        if not isinstance(name, str) or name not in space.names:
             raise unknown_name(name, "in 'start' the term", OWNER, space.names)
         gamma[space.names.index(name)] = 1
     reason = space.why_infeasible(gamma)
     if reason is not None:
-        raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model. {reason}")
+        raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model: {reason}")
     marginal = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
     marginal.mode(gamma)
     if marginal.finder.status:

@@ -25,9 +25,8 @@ def test_bench_newton_step(size, cohort, table, take_turns):
     marginal = MarginalLikelihood(regression, b"", 64, size + 1)
     mode = marginal.mode(gamma)
     finder = marginal.finder
-    mu = regression.family.mean(mode @ regression.columns) if hasattr(regression.family, "mean") else None
-    weight = mu * (1 - mu) if mu is not None else np.full(regression.y.size, 0.1)
-    z = np.asfortranarray((regression.columns * np.sqrt(weight)).T)
+    mu = regression.family.mean(mode @ regression.columns)
+    z = np.asfortranarray((regression.columns * np.sqrt(mu * (1 - mu))).T)
     repeats = 100
 
     def many(call):

@@ -116,7 +116,7 @@ def test_missing_columns_come_with_the_term_that_needs_them(frame):
     with pytest.raises(DataError, match="more than one column named 'x'"):
         design.transform(pd.concat([frame, frame[["x"]]], axis=1))
     for new in ([[1.0, 2.0]], np.ones((3, 3)), frame["x"], None):
-        with pytest.raises(DataError, match="'new' of Design.transform must be a pandas DataFrame"):
+        with pytest.raises(DataError, match=r"'new' of Design.transform must be a pandas DataFrame"):
             design.transform(new)
 
 
@@ -148,7 +148,7 @@ def test_extras_of_new_rows(frame):
     np.testing.assert_array_equal(given.extras["offset"], [1, 2, 3])
     assert given.extras["weights"] is None
     np.testing.assert_array_equal(design.transform(new, extras={"offset": "x"}).extras["offset"], new["x"])
-    with pytest.raises(UnknownNameError, match="column 'z'.*weights"):
+    with pytest.raises(UnknownNameError, match=r"'weights' the column 'z'"):
         design.transform(new[["x"]])
     with pytest.raises(DataError, match="each of the 3 rows"):
         design.transform(new, extras={"offset": [1.0]})

@@ -116,7 +116,7 @@ def test_users_functions_are_asked_for():
     frame = make_frame()
     design, data = Design.from_formula("y ~ halved(x)*g", frame, functions={"halved": halved, "idle": abs})
     assert design.to_dict()["functions"] == ["halved"]
-    with pytest.raises(ParameterError, match="'functions' parameter of Design.from_dict must be .*'halved'"):
+    with pytest.raises(ParameterError, match=r"'functions' parameter of Design.from_dict must be .*'halved'"):
         Design.from_dict(design.to_dict())
     other = Design.from_dict(design.to_dict(), {"halved": halved})
     np.testing.assert_array_equal(other.transform(frame).X, data.X)

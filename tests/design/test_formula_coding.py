@@ -5,7 +5,7 @@ import pandas as pd
 import patsy
 import pytest
 
-from pyrjsel import DataError, FormulaError, ParameterError, UnknownNameError
+from pyrjsel import DataError, FormulaError, MissingDataWarning, ParameterError, UnknownNameError
 from pyrjsel.design import Design
 
 
@@ -355,6 +355,11 @@ def test_users_functions():
     with pytest.raises(ValueError, match="read-only"):
         Design.from_formula("y ~ spoil(x)", frame, functions={"spoil": spoil})
     pd.testing.assert_frame_equal(frame, before)
+    # Where rows are dropped the columns are copies, and other terms use them still.
+    frame.loc[3, "z"] = np.nan
+    with pytest.warns(MissingDataWarning), pytest.raises(ValueError, match="read-only"):
+        Design.from_formula("y ~ spoil(x) + z", frame, functions={"spoil": spoil})
+    frame = make_frame()
     for made, words in [
         (lambda v: 3.0, "shape"),
         (lambda v: v[:-1], "shape"),

@@ -123,6 +123,12 @@ def test_nothing_else_is_reached(attack, side, frame, tmp_path):
     assert not target.exists()
 
 
+def compute_everything(state, frame):
+    design = Design.from_dict(state)
+    design.transform(frame)
+    design.response_of(frame)
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_saved_design_passes_the_same_list(attack, frame, tmp_path):
     target = tmp_path / "made"
@@ -132,8 +138,7 @@ def test_a_saved_design_passes_the_same_list(attack, frame, tmp_path):
         item = state["factors"][0] if place == "factors" else state["response"]
         item["code"] = spelled(attack, target)
         with pytest.raises(PyrjselError):
-            Design.from_dict(state).transform(frame)
-            Design.from_dict(state).response_of(frame)
+            compute_everything(state, frame)
     assert not target.exists()
 
 
@@ -195,3 +200,11 @@ def test_labels_lose_only_their_quotes():
         isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Q"
         for node in ast.walk(expression.tree)
     )
+
+
+@pytest.mark.parametrize(
+    "piece", ["np.log(x, x)", "np.clip(x, 0, 1, x)", "np.where(x > 2)", "np.round(x, 1, x)"]
+)
+def test_counts_of_arguments_are_checked_before_the_call(piece, frame):
+    with pytest.raises(FormulaError, match=r"takes .* argument\(s\) here"):
+        Design.from_formula(f"y ~ {piece}", frame)

@@ -1,0 +1,399 @@
+"""Laplace values and importance-sampled integrals of single models against optimisers and quadrature."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+from scipy.special import expit, log_expit
+
+from pyrjsel._errors import DataError
+from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.marginal import MarginalLikelihood, resample
+from pyrjsel.selection.priors import GPrior, Normal
+
+# Names of terms with one to three coefficients in all, rows, and what else.
+PROBLEMS = {
+    "intercept": ([], {"n": 30}),
+    "one column": (["a"], {"n": 30, "weighted": True, "with_offset": True}),
+    "two columns": (["a", "b"], {"n": 40, "with_offset": True}),
+    "factor": (["f3"], {"n": 30, "weighted": True}),
+    "few rows": (["a"], {"n": 6}),
+}
+
+
+class Joint:
+    """Log of likelihood times prior of the model with all terms, in raw coefficients."""
+
+    def __init__(self, case):
+        x, prior = case.x, case.prior
+        n = len(case.y)
+        self.y = case.y
+        self.w = np.ones(n) if case.weights is None else case.weights
+        self.offset = np.zeros(n) if case.offset is None else case.offset
+        self.x = np.column_stack([np.ones(n), x])
+        self.d = self.x.shape[1]
+        mean = self.w @ x / self.w.sum()
+        sd = np.sqrt(self.w @ (x - mean) ** 2 / self.w.sum())
+        # The prior is normal in R beta: rows R, mean, covariance, log |dR beta / dbeta| of slopes.
+        self.rows, self.jacobian = np.eye(self.d), 0.0
+        self.mean, covariance = np.zeros(self.d), np.eye(self.d)
+        flat = prior.intercept == "flat"
+        if isinstance(prior, GPrior):
+            g = {"n": self.w.sum(), "4n": 4 * self.w.sum()}.get(prior.g, prior.g)
+            if prior.intercept in (None, "joint"):
+                covariance = g * np.linalg.inv((self.x.T * self.w) @ self.x)
+            else:
+                self.rows[0, 1:] = mean
+                covariance[1:, 1:] = g * np.linalg.inv(((x - mean).T * self.w) @ (x - mean))
+        else:
+            covariance *= prior.scale**2
+            self.mean[:] = prior.mean
+            covariance[0, 0], self.mean[0] = 100.0, 0.0
+            if prior.standardize:
+                self.rows = np.diag(np.concatenate([[1.0], sd]))
+                self.rows[0, 1:] = mean
+                self.jacobian = np.log(sd).sum()
+        if isinstance(prior.intercept, Normal):
+            covariance[0, 0], self.mean[0] = prior.intercept.scale**2, prior.intercept.mean
+        if flat:
+            self.rows, self.mean, covariance = self.rows[1:], self.mean[1:], covariance[1:, 1:]
+        self.precision = np.linalg.inv(covariance)
+        self.normal = stats.multivariate_normal(self.mean, covariance) if len(self.rows) else None
+
+    def log(self, beta):
+        """At points (..., d)."""
+        eta = self.offset + beta @ self.x.T
+        value = (self.y * log_expit(eta) + (1 - self.y) * log_expit(-eta)) @ self.w
+        if self.normal is None:
+            return value
+        # pdf's own output has no axis for a single point.
+        return value + self.normal.logpdf(beta @ self.rows.T).reshape(value.shape) + self.jacobian
+
+    def gradient(self, beta):
+        p = expit(self.offset + self.x @ beta)
+        out = self.x.T @ (self.w * (self.y - p))
+        return out - self.rows.T @ self.precision @ (self.rows @ beta - self.mean)
+
+    def hessian(self, beta):
+        p = expit(self.offset + self.x @ beta)
+        return (self.x.T * (self.w * p * (1 - p))) @ self.x + self.rows.T @ self.precision @ self.rows
+
+    def mode(self):
+        found = optimize.root(
+            self.gradient, np.zeros(self.d), jac=lambda beta: -self.hessian(beta), tol=1e-14
+        )
+        assert np.abs(self.gradient(found.x)).max() < 1e-9
+        return found.x
+
+    def laplace(self):
+        mode = self.mode()
+        log_det = np.linalg.slogdet(self.hessian(mode))[1]
+        return self.log(mode) + 0.5 * self.d * np.log(2 * np.pi) - 0.5 * log_det
+
+    def integrals(self, step=0.5, reach=18.0):
+        """Log integral and raw moments (mean, mean square, P(positive)) by the trapezoidal rule.
+
+        In coordinates in which the posterior has about unit variance. The rule converges like
+        exp(-2 pi^2 / step^2) for such smooth functions that vanish at the ends.
+        """
+        mode = self.mode()
+        scale = np.linalg.cholesky(np.linalg.inv(self.hessian(mode)))
+        axis = np.arange(-reach, reach + step / 2, step)
+        grid = np.stack(np.meshgrid(*[axis] * self.d, indexing="ij"), axis=-1).reshape(-1, self.d)
+        beta = mode + grid @ scale.T
+        value = np.concatenate([self.log(part) for part in np.array_split(beta, 20)])
+        top = value.max()
+        mass = np.exp(value - top)
+        total = mass.sum()
+        log_integral = top + np.log(total * step**self.d) + np.linalg.slogdet(scale)[1]
+        mass /= total
+        # Half of the grid's column at 0 would be no integral: the distribution function comes from below.
+        return log_integral, np.stack([mass @ beta, mass @ beta**2]), beta, mass
+
+
+def problem(kit, name, prior, seed=3):
+    names, options = PROBLEMS[name]
+    return kit.case(names, seed=seed, coef_prior=prior, signal=0.6, **options)
+
+
+def marginal_of(case, pairs=64, entropy=b"0123456789abcdef"):
+    return MarginalLikelihood(case.regression, entropy, pairs, case.regression.n_columns)
+
+
+def full_model(case):
+    return np.ones(case.space.n_terms, dtype=np.uint8)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_modes_and_laplace_values(kit, coef_prior, name):
+    case = problem(kit, name, coef_prior)
+    joint, marginal, gamma = Joint(case), marginal_of(case), full_model(case)
+    b = marginal.mode(gamma)
+    finder = marginal.finder
+    assert finder.status == 0
+    # One step beyond a decrement of 1e-10 leaves coefficients at an error of about 1e-10.
+    np.testing.assert_allclose(case.regression.to_raw(b), joint.mode(), rtol=1e-8, atol=1e-8)
+    # The determinant is taken one step before the mode, within sqrt(1e-10) standard deviations of it.
+    assert finder.log_marginal == pytest.approx(joint.laplace(), abs=2e-5)
+    assert finder.log_likelihood == pytest.approx(case.regression.loglik(b), abs=1e-4)
+    values, status = finder.laplace_values(gamma[None, :])
+    assert values[0] == pytest.approx(finder.log_marginal, abs=1e-12)
+    assert status[0] == 0
+    found = marginal.approximate(gamma)
+    assert found.variance == 0
+    np.testing.assert_array_equal(found.columns, np.arange(joint.d))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_laplace_moments_are_normal(kit, coef_prior, name):
+    case = problem(kit, name, coef_prior)
+    joint = Joint(case)
+    mean, square, positive = marginal_of(case).approximate(full_model(case)).moments
+    scale = np.concatenate([[1.0], case.regression.scale])
+    sd = np.sqrt(np.diag(np.linalg.inv(joint.hessian(joint.mode()))))
+    np.testing.assert_allclose(mean / scale, joint.mode(), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(np.sqrt(square - mean**2) / scale, sd, rtol=1e-4)
+    np.testing.assert_allclose(positive, stats.norm.cdf(joint.mode() / sd), rtol=1e-3, atol=1e-7)
+
+
+def test_the_quadrature_is_as_good_as_it_says(kit, coef_prior):
+    for name in ("one column", "few rows"):
+        joint = Joint(problem(kit, name, coef_prior))
+        coarse, fine, wide = joint.integrals(), joint.integrals(step=0.3), joint.integrals(reach=25.0)
+        # The tests below need 1e-6.
+        assert coarse[0] == pytest.approx(fine[0], abs=1e-7)
+        assert coarse[0] == pytest.approx(wide[0], abs=1e-7)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_integrals(kit, coef_prior, name):
+    """Within 6 stated errors of the truth, with 64 pairs and with 20,000.
+
+    The errors are estimated from 32 differences: a t distribution with 32 degrees of freedom at least, so
+    that 6 is passed with probability 1e-6 a test; 80 tests: 8e-5 (the seeds are fixed).
+    """
+    case = problem(kit, name, coef_prior)
+    joint, gamma = Joint(case), full_model(case)
+    exact, moments, beta, mass = joint.integrals()
+    for pairs in (64, 20_000):
+        found = marginal_of(case).integrate(gamma, pairs=pairs)
+        error = np.sqrt(found.variance)
+        assert abs(found.log_marginal - exact) < 6 * error + 1e-6
+        # Efficient: no more than a few percent a pair, 1/100 of that for many.
+        assert error < 0.5 / np.sqrt(pairs)
+    scale = np.concatenate([[1.0], case.regression.scale])
+    sd = np.sqrt(moments[1] - moments[0] ** 2)
+    # 40,000 draws, antithetic and stratified: 6 / sqrt(40,000 * efficiency of 1/2) of a standard deviation.
+    np.testing.assert_allclose((found.moments[0] / scale - moments[0]) / sd, 0, atol=0.045)
+    np.testing.assert_allclose(
+        (found.moments[1] / scale**2 - found.moments[0] ** 2 / scale**2) / sd**2, 1, atol=0.09
+    )
+    # The grid has steps of half a standard deviation: no better than the mass of one step.
+    positive = mass @ (beta > 0)
+    np.testing.assert_allclose(found.moments[2], positive, atol=0.11)
+    np.testing.assert_array_equal(found.columns, np.arange(joint.d))
+
+
+def replicated(case, exact, replications, pairs):
+    """Estimates relative to the truth, and their reported relative variances."""
+    gamma, ratio, variance = full_model(case), np.empty(replications), np.empty(replications)
+    for r in range(replications):
+        found = marginal_of(case, pairs, r.to_bytes(16, "little")).integrate(gamma)
+        ratio[r], variance[r] = np.exp(found.log_marginal - exact), found.variance
+    return ratio, variance
+
+
+@pytest.mark.parametrize("name", ["one column", "two columns", "few rows"])
+@pytest.mark.parametrize("pairs", [4, 16, 64])
+def test_integrals_are_unbiased_and_their_errors_honest(kit, name, pairs):
+    """False alarms: z-tests at 5.3 standard errors, 1e-7 each; the variances' ratio has a margin of 6 sd."""
+    case = problem(kit, name, GPrior("n") if name != "few rows" else Normal(2.0))
+    exact = Joint(case).integrals()[0]
+    ratio, variance = replicated(case, exact, 800, pairs)
+    z = (ratio.mean() - 1) / (ratio.std(ddof=1) / np.sqrt(ratio.size))
+    assert abs(z) < 5.3
+    # A variance of 800 values has a relative error of 5 % (and more with heavy tails).
+    assert 0.75 < variance.mean() / ratio.var(ddof=1) < 2.0
+
+
+def test_the_logarithm_alone_would_be_biased_by_less_than_the_error(kit):
+    # With 64 pairs, what log adds to an unbiased mean is half the relative variance.
+    case = problem(kit, "two columns", GPrior("n"))
+    assert marginal_of(case).integrate(full_model(case)).variance < 1e-4
+
+
+class TestStream:
+    def gammas(self):
+        return [np.array(g, dtype=np.uint8) for g in product((0, 1), repeat=5)]
+
+    def case(self, kit):
+        return kit.case(["a", "f3", "b", "c", "d"], coef_prior=GPrior("n"))
+
+    def test_it_is_a_function_of_entropy_and_model(self, kit):
+        case = self.case(kit)
+        one, other = marginal_of(case), marginal_of(case, pairs=2)
+        seen = {}
+        for gamma in self.gammas():
+            draws = one.stream(gamma).random(4)
+            one.integrate(gamma)  # whatever is done in between
+            np.testing.assert_array_equal(one.stream(gamma).random(4), draws)
+            np.testing.assert_array_equal(other.stream(gamma.astype(np.int64)).random(4), draws)
+            seen[gamma.tobytes()] = draws[0]
+        assert len(set(seen.values())) == 32
+        moved = marginal_of(case, entropy=b"0123456789abcdeg")
+        assert not {moved.stream(gamma).random() for gamma in self.gammas()} & set(seen.values())
+
+    def test_streams_have_no_common_part(self, kit):
+        marginal = marginal_of(self.case(kit))
+        draws = np.array([marginal.stream(gamma).random(200) for gamma in self.gammas()])
+        assert np.unique(draws).size == draws.size
+        # 32 * 31 / 2 correlations of 200 values: 5.5 standard errors are passed with 2e-5 in all.
+        correlation = np.corrcoef(draws) - np.eye(32)
+        assert np.abs(correlation).max() < 5.5 / np.sqrt(200)
+
+    def test_integrals_do_not_depend_on_what_was_done_before(self, kit):
+        case = self.case(kit)
+        gammas = self.gammas()
+        forward = marginal_of(case)
+        values = [forward.integrate(gamma) for gamma in gammas]
+        backward = marginal_of(case)
+        for gamma, value in reversed(list(zip(gammas, values, strict=True))):
+            again = backward.integrate(gamma)
+            assert again.log_marginal == value.log_marginal
+            assert again.variance == value.variance
+            np.testing.assert_array_equal(again.moments, value.moments)
+
+
+class TestLaplaceValues:
+    def test_the_order_of_models_does_not_matter(self, kit, coef_prior):
+        case = kit.case(["a", "f3", "b", "c"], coef_prior=coef_prior, weighted=True)
+        gammas = np.array(list(product((0, 1), repeat=4)), dtype=np.uint8)
+        values, status = marginal_of(case).finder.laplace_values(gammas)
+        assert np.all(status == 0)
+        single = marginal_of(case)
+        for gamma, value in zip(gammas, values, strict=True):
+            single.mode(gamma)
+            # Other starts end at other points within the tolerance of the search.
+            assert single.finder.log_marginal == pytest.approx(value, abs=2e-5)
+        order = np.random.default_rng(1).permutation(16)
+        mixed, _ = marginal_of(case).finder.laplace_values(np.ascontiguousarray(gammas[order]))
+        np.testing.assert_allclose(mixed, values[order], atol=2e-5, rtol=0)
+
+    def test_no_model_and_no_term(self, kit):
+        case = kit.case([], coef_prior=GPrior("n"))
+        finder = marginal_of(case).finder
+        values, status = finder.laplace_values(np.empty((1, 0), dtype=np.uint8))
+        assert values.shape == status.shape == (1,)
+        assert np.isfinite(values[0])
+        assert finder.laplace_values(np.empty((0, 0), dtype=np.uint8))[0].shape == (0,)
+
+    def test_dependent_columns(self, kit):
+        names = ["a", "a+b", "b"]
+        gammas = np.array(list(product((0, 1), repeat=3)), dtype=np.uint8)
+        dependent = gammas.sum(axis=1) == 3
+        case = kit.case(names, coef_prior=GPrior("n"))
+        marginal = marginal_of(case)
+        values, status = marginal.finder.laplace_values(gammas)
+        np.testing.assert_array_equal(status, np.where(dependent, 1, 0))
+        np.testing.assert_array_equal(np.isneginf(values), dependent)
+        for find in (marginal.integrate, marginal.approximate):
+            with pytest.raises(DataError, match="linearly dependent"):
+                find(gammas[-1])
+        values, status = marginal_of(kit.case(names, coef_prior=Normal(1.0))).finder.laplace_values(gammas)
+        assert np.all(status == 0)
+        assert np.all(np.isfinite(values))
+
+    def test_a_constant_column(self, kit):
+        case = kit.case(["a", "b"], coef_prior=GPrior("n"))
+        x = case.x.copy()
+        x[:, 1] = 3.0
+        regression = type(case.regression).build(x, case.y, [1, 1], GPrior("n"))
+        finder = MarginalLikelihood(regression, b"", 2, 3).finder
+        gammas = np.array(list(product((0, 1), repeat=2)), dtype=np.uint8)
+        assert finder.laplace_values(gammas)[1].tolist() == [0, 1, 0, 1]
+
+    def test_models_beyond_the_capacity_have_no_value(self, kit):
+        case = kit.case(["a", "f3", "b"], coef_prior=Normal(1.0))
+        finder = ModeFinder(case.regression.compiled, 3, case.regression.raw_shift)
+        values, status = finder.laplace_values(np.array([[1, 0, 1], [1, 1, 0]], dtype=np.uint8))
+        assert np.isfinite(values[0])
+        assert values[1] == -np.inf
+        assert status.tolist() == [0, 1]
+
+
+class TestMaximumLikelihood:
+    def test_a_maximum(self, kit):
+        case = kit.case(["a", "f3"], n=60, coef_prior=GPrior("n"), weighted=True, with_offset=True, signal=0.4)
+        joint = Joint(case)
+        joint.rows = joint.rows[:0]
+        joint.precision, joint.mean, joint.normal = np.empty((0, 0)), joint.mean[:0], None
+        value, largest = marginal_of(case).finder.maximum_likelihood(full_model(case))
+        mode = joint.mode()
+        # The search stops when a step gains less than 1e-9.
+        assert value == pytest.approx(joint.log(mode), abs=1e-8)
+        assert largest == pytest.approx(np.abs(joint.offset + joint.x @ mode).max(), rel=1e-3)
+
+    def test_a_separated_model(self, kit):
+        case = kit.case(["a"], n=20, coef_prior=Normal(1.0))
+        y = (case.x[:, 0] > np.median(case.x)).astype(float)
+        regression = type(case.regression).build(case.x, y, [1], Normal(1.0))
+        finder = MarginalLikelihood(regression, b"", 2, 2).finder
+        value, largest = finder.maximum_likelihood(np.ones(1, dtype=np.uint8))
+        assert -1e-6 < value <= 0
+        assert largest > 14
+
+
+class TestSamples:
+    def test_they_follow_the_posterior(self, kit, coef_prior):
+        """z-tests of 2 moments of 2 coefficients under 8 priors at 6 standard errors: 6e-8 in all."""
+        case = problem(kit, "one column", coef_prior)
+        _, moments, _, _ = Joint(case).integrals()
+        size = 4000
+        b = marginal_of(case).sample(full_model(case), size, np.random.default_rng(4))
+        raw = case.regression.to_raw(b)
+        sd = np.sqrt(moments[1] - moments[0] ** 2)
+        z = (raw.mean(axis=0) - moments[0]) / sd * np.sqrt(size)
+        assert np.abs(z).max() < 6
+        # A variance of draws that are resampled from 16,000 weighted ones: sqrt(2 / size), somewhat more.
+        assert np.abs(raw.var(axis=0) / sd**2 - 1).max() < 6 * np.sqrt(3 / size)
+        # In random order: no trend along the draws.
+        assert abs(np.corrcoef(raw[:, 1], np.arange(size))[0, 1]) < 6 / np.sqrt(size)
+
+    def test_columns_outside_the_model_are_zero(self, kit):
+        case = kit.case(["a", "f3", "b"], coef_prior=GPrior("n"))
+        b = marginal_of(case).sample(np.array([0, 1, 0], dtype=np.uint8), 7, np.random.default_rng(1))
+        assert b.shape == (7, 5)
+        assert np.all(b[:, [1, 4]] == 0)
+        assert np.all(b[:, [0, 2, 3]] != 0)
+
+    def test_resampling_is_systematic(self):
+        rng = np.random.default_rng(2)
+        weights = rng.random(50) ** 3
+        picked = resample(weights, 1000, rng)
+        want = 1000 * weights / weights.sum()
+        counts = np.bincount(picked, minlength=50)
+        assert counts.sum() == 1000
+        assert np.all(np.abs(counts - want) < 1)
+        assert np.all(resample(np.array([0.0, 2.0, 0.0]), 20, rng) == 1)
+
+
+def test_arguments_that_do_not_fit_are_refused(kit):
+    case = kit.case(["a", "f3"], coef_prior=GPrior("n"))
+    finder, gamma = marginal_of(case).finder, full_model(case)
+    with pytest.raises(ValueError, match="one entry a term"):
+        finder.mode(gamma[:1])
+    with pytest.raises(ValueError, match="one column a term"):
+        finder.laplace_values(np.ones((2, 3), dtype=np.uint8))
+    with pytest.raises(ValueError, match="raw_shift"):
+        ModeFinder(case.regression.compiled, 3, np.zeros(2))
+    for radius, direction in (
+        (np.ones(3), np.ones((3, 4))),  # odd
+        (np.ones(4), np.ones((4, 3))),
+        (np.ones(2), np.ones((4, 4))),
+    ):
+        with pytest.raises(ValueError, match="one row a pair"):
+            finder.integrate(gamma, radius, direction, 8.0)
+    with pytest.raises(ValueError, match="more columns"):
+        small = ModeFinder(case.regression.compiled, 2, case.regression.raw_shift)
+        small.integrate(gamma, np.ones(2), np.ones((2, 4)), 8.0)

@@ -1,0 +1,98 @@
+"""Every vignette runs from top to bottom, without an error or a warning, in a kernel of this environment."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "vignettes"
+PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
+# No notebook: the list of the others.
+NOTEBOOKS = [name for name in PAGES if name != "index.md"]
+
+# Texts that must be among the outputs, because the prose of the page relies on them, and the number of
+# figures.
+PROMISED = {
+    "first-steps.md": (
+        [
+            "Feasible models:  256 ",
+            "hold 0.227 of the posterior mass",
+            "('age', 'ftv', 'age:ftv', 'lwt', 'smoke', 'ht', 'ui')",
+            "143 models cost at most 15 minutes",
+            "('age', 'lwt', 'smoke')",
+            "unseen levels of the column 'race' in the term 'race': 'unknown'",
+        ],
+        2,
+    ),
+}
+
+# Run apart from the tests: notebook machinery draws random numbers and warns on its own account.
+EXECUTE = """
+import sys
+import jupytext, nbclient, nbformat
+source, made, folder = sys.argv[1:]
+notebook = jupytext.read(source)
+nbclient.NotebookClient(
+    notebook, timeout=300, kernel_name="tested", resources={"metadata": {"path": folder}}
+).execute()
+nbformat.write(notebook, made)
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Environment variables under which the kernel "tested" is this interpreter, wherever it is."""
+    home = tmp_path_factory.mktemp("jupyter")
+    kernel = home / "kernels" / "tested" / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    argv = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    kernel.write_text(json.dumps({"argv": argv, "display_name": "tested", "language": "python"}))
+    folders = ("JUPYTER_PATH", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR")
+    # Without a backend of its own the kernel shows figures in the notebook.
+    others = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    # Progress bars would go where warnings go.
+    return {**others, **dict.fromkeys(folders, str(home)), "TQDM_DISABLE": "1"}
+
+
+def outputs(notebook, kind):
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [item for cell in cells for item in cell["outputs"] if item["output_type"] == kind]
+
+
+def plain_text(notebook):
+    """Return what was printed, and the plain form of what was shown."""
+    printed = [item["text"] for item in outputs(notebook, "stream")]
+    shown = [item["data"].get("text/plain", "") for item in outputs(notebook, "execute_result")]
+    return "\n".join("".join(part) for part in printed + shown)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_vignette_runs(name, environment, tmp_path):
+    made = tmp_path / "made.ipynb"
+    command = [sys.executable, "-P", "-c", EXECUTE, str(FOLDER / name), str(made), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-6000:]
+    notebook = json.loads(made.read_text())
+    assert outputs(notebook, "error") == []
+    # Warnings of a cell arrive here.
+    assert ["".join(item["text"]) for item in outputs(notebook, "stream") if item["name"] == "stderr"] == []
+    texts, figures = PROMISED[name]
+    found = plain_text(notebook)
+    assert [text for text in texts if text not in found] == []
+    assert sum("image/png" in item["data"] for item in outputs(notebook, "display_data")) == figures
+
+
+def test_every_page_is_known():
+    assert "index.md" in PAGES
+    assert set(PROMISED) == set(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_vignette_is_a_notebook_with_cells(name):
+    notebook = jupytext.read(FOLDER / name)
+    assert notebook.metadata["kernelspec"]["name"] == "python3"
+    assert sum(cell.cell_type == "code" for cell in notebook.cells) >= 5
