@@ -124,7 +124,10 @@ def _response(
         length = len(endog)
     else:
         name = "y"
-        array = np.asarray(endog)
+        try:
+            array = np.asarray(endog)
+        except ValueError as error:
+            raise DataError(f"The 'endog' of {owner} must be one column: {error}.") from error
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:

@@ -302,7 +302,10 @@ class Evaluator:
             raise self._refusal(f"combines arrays of shapes {' and '.join(map(str, sorted(shapes)))}")
 
     def _shaped(self, value: object, where: str) -> np.ndarray:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise self._refusal(f"gives {where} a shape that is no matrix: {error}") from error
         if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:
             raise self._refusal(f"gives {where} shape {array.shape} where {self._n_rows} rows are needed")
         return array

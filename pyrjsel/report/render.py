@@ -224,14 +224,21 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
     posterior = models["posterior"]
     total = len(posterior)
     listed = min(listed, total)
-    mass = prior(min(float(posterior.iloc[:listed].sum()), 1.0))
+    mass = _mass(posterior.iloc[:listed])
+    if total == 1:
+        return f"Models: the only one {how}, which holds {mass} of the posterior mass"
     if listed == total:
-        return f"Models: all {total} {how}, which hold {mass} of the posterior mass"
-    whole = prior(min(float(posterior.sum()), 1.0))
+        return f"Models: all {total:,} {how}, which hold {mass} of the posterior mass"
+    whole = _mass(posterior)
     return (
-        f"Models: the best {listed} of {total} {how}, which hold {mass} of the posterior mass "
-        f"(all {total}: {whole})"
+        f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass "
+        f"(all {total:,}: {whole})"
     )
+
+
+def _mass(posterior: pd.Series) -> str:
+    # Probabilities of very many models do not sum to one to the last digit.
+    return prior(min(round(float(posterior.sum()), 9), 1.0))
 
 
 def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None = None) -> _Grid:

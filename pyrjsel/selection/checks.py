@@ -45,8 +45,8 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
     """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared."""
     if INTERCEPT in design.column_names:
         raise DataError(
-            f"The data of {owner} have a column {INTERCEPT!r}, which is the name of the constant that is always "
-            "included. Leave it out, or give it another name."
+            f"The data of {owner} have a column {INTERCEPT!r}, which is the name of the constant that is "
+            "always included. Leave it out, or give it another name."
         )
     largest = np.max(np.abs(data.X), axis=0, initial=0.0)
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
@@ -105,9 +105,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
 
 
-def separated_models(
-    regression: Regression, finder: ModeFinder, gammas: ByteArray
-) -> dict[int, list[int]]:
+def separated_models(regression: Regression, finder: ModeFinder, gammas: ByteArray) -> dict[int, list[int]]:
     """Return, for the models (rows of `gammas`) that separate the classes, the terms that do it."""
     found = {}
     for row, gamma in enumerate(gammas):

@@ -5,42 +5,96 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from pyrjsel.report import covered_caption
+from pyrjsel.selection.checks import listed
 from pyrjsel.space import count_models
 
 if TYPE_CHECKING:
+    from pyrjsel.selection.model import LogitSelection
     from pyrjsel.selection.results import SelectionResults
+
+# More terms than this are listed by posterior probability instead of in the order of the formula.
+LONG_TABLE = 20
+# Separated models that get a note of their own.
+SEPARATED_NOTES = 3
 
 
 def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
-    data, space = model.data, model.space
-    count = count_models(space)
-    info = [
-        ("Response", model.design.response),
-        ("Observations", f"{model.nobs:,}"),
-        ("Terms", f"{space.n_terms} ({space.n_free} free)"),
-        ("Feasible models", "not counted" if count is None else f"{count:,}"),
+    info = [*_data_facts(model), *_space_facts(model)]
+    info += [
         ("Coefficient prior", repr_short(model.coef_prior)),
         ("Model prior", repr_short(model.model_prior)),
         ("Sampler", posterior.sampler),
-        ("Expected size", f"{posterior.inclusion.sum():.2f} terms"),
     ]
-    if np.isfinite(space.budget):
-        info.insert(4, ("Budget", f"{space.budget:g}"))
-    if space.heredity:
-        info.insert(4, ("Heredity", space.heredity))
-    if space.max_size < space.n_terms:
-        info.insert(4, ("Largest size", str(space.max_size)))
     if posterior.draws is not None:
         chains, draws = posterior.draws.model.shape
         info += [
             ("Chains x draws", f"{chains} x {draws:,}"),
             ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
         ]
-    info.append(("Seconds", f"{posterior.diagnostics.loc['all', 'seconds']:.1f}"))
+    info += [
+        ("Expected size", f"{posterior.inclusion.sum():.2f} terms"),
+        ("Seconds", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
+    ]
     return info, _notes(results)
+
+
+def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the tables of a summary, with `rows` of the table of models, under their captions."""
+    posterior, inclusion = results.posterior, results.inclusion
+    caption = "Inclusion"
+    if len(inclusion) > LONG_TABLE:
+        caption = "Inclusion, highest first"
+        inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
+    how = "enumerated" if posterior.draws is None else "visited"
+    whole = pd.DataFrame({"posterior": posterior.probability})
+    return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
+
+
+def _data_facts(model: LogitSelection) -> list[tuple[str, str]]:
+    data, regression = model.data, model.regression
+    rows = f"{model.nobs:,}"
+    if data.n_dropped:
+        rows += f" ({data.n_dropped:,} dropped)"
+    facts = [("Response", model.design.response), ("Observations", rows)]
+    weights = data.extras.get("weights")
+    if weights is None:
+        facts.append(("Events", _share(float(regression.y.sum()), float(model.nobs))))
+    else:
+        total = float(weights.sum())
+        facts += [("Trials", f"{total:,.6g}"), ("Successes", _share(float(weights @ regression.y), total))]
+    for extra in ("weights", "offset"):
+        if extra in data.extras:
+            facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
+    return facts
+
+
+def _share(count: float, total: float) -> str:
+    return f"{count:,.6g} ({100 * count / total:.1f} %)"
+
+
+def _space_facts(model: LogitSelection) -> list[tuple[str, str]]:
+    space = model.space
+    count = count_models(space)
+    facts = [("Terms", str(space.n_terms))]
+    if space.n_free < space.n_terms:
+        always = [name for name, free in zip(space.names, space.free, strict=True) if not free]
+        facts.append(("Always in", listed(always)))
+    if np.isfinite(space.budget):
+        facts.append(("Budget", f"{space.budget:g}"))
+    if space.heredity:
+        facts.append(("Heredity", space.heredity))
+    if space.max_size < space.n_terms:
+        facts.append(("Largest size", str(space.max_size)))
+    return [*facts, ("Feasible models", "not counted" if count is None else _whole(count))]
+
+
+def _whole(count: int) -> str:
+    return f"{count:,}" if count < 10**12 else f"{float(count):.3g}"
 
 
 def repr_short(prior: object) -> str:
@@ -55,20 +109,31 @@ def _notes(results: SelectionResults) -> list[str]:
     if posterior.draws is None and np.any(posterior.mcse > 0):
         notes.append("MCSE is the error of the importance-sampling integrals.")
     if data.n_dropped:
-        where = ", ".join(f"{name} {count}" for name, count in data.missing.items())
+        counts = data.missing.sort_values(ascending=False, kind="stable")
+        where = listed([f"{name} {count}" for name, count in counts.items()])
         notes.append(
-            f"{data.n_dropped} of {data.n_rows} rows were dropped for missing values (by column: {where})."
+            f"{data.n_dropped:,} of {data.n_rows:,} rows were dropped for missing values (by column: "
+            f"{where})."
         )
     if prior.method != "exact":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if model.dependent:
         kind = "get posterior probability 0" if model.regression.prior.rank_tol else "rest on the prior"
-        notes.append(
-            f"Models with linearly dependent columns {kind} (terms: {', '.join(model.dependent)})."
-        )
-    for terms, culprits in results.separated.items():
+        notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
+    # A term that no feasible model holds has an inclusion probability of 0, and that is known.
+    stuck = posterior.stuck & (prior.probability > 0)
+    for where, moved in (("every draw", posterior.inclusion < 0.5), ("no draw", posterior.inclusion > 0.5)):
+        names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
+        if names:
+            notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
         notes.append(
             f"The model {' + '.join(terms) or '1'} separates the classes (through {', '.join(culprits)}): "
             "its posterior depends strongly on the coefficient prior."
         )
+    more = len(results.separated) - SEPARATED_NOTES
+    if more > 0:
+        notes.append(f"So do {more} more of the best models.")
+    if results.median_problem is not None:
+        notes.append(results.median_problem)
     return notes + posterior.notes

@@ -171,10 +171,11 @@ def enumerate_posterior(
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
+    which = f"all {count:,} feasible models" if count > 1 else "the one feasible model"
     words = (
-        f"marginal likelihoods of all {count:,} feasible models by importance sampling at each mode"
+        f"marginal likelihoods of {which} by importance sampling at each mode"
         if exact
-        else f"Laplace approximations of the marginal likelihoods of all {count:,} feasible models"
+        else f"Laplace approximations of the marginal likelihoods of {which}"
     )
     return Posterior(
         sampler="enumerate",

@@ -74,6 +74,11 @@ class MarginalLikelihood:
         """The compiled search for modes; it owns scratch space and must not be shared by threads."""
         return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
 
+    def __getstate__(self) -> dict[str, object]:
+        state = self.__dict__.copy()
+        state.pop("finder", None)  # raw pointers; made again where it is needed
+        return state
+
     def stream(self, gamma: np.ndarray) -> np.random.Generator:
         """Return the random stream of model `gamma` (J,)."""
         digest = blake2b(self.entropy + pack(gamma).tobytes(), digest_size=16).digest()
@@ -102,6 +107,7 @@ class MarginalLikelihood:
             gamma, radius, direction, PROPOSAL_DF, draws=draws
         )
         self._check()
+        assert moments is not None
         points, weights = samples if samples is not None else (None, None)
         return Integral(finder.log_marginal + log_ratio, variance, finder.columns, moments, points, weights)
 

@@ -142,7 +142,7 @@ class LogitSelection:
         )
         known = exog.columns if isinstance(exog, pd.DataFrame) else [term.name for term in design.terms]
         self._build(
-            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, 4
+            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, 3
         )
 
     @classmethod
@@ -201,7 +201,17 @@ class LogitSelection:
         model = cls.__new__(cls)
         known = list(data)
         model._build(
-            design, rows, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, stacklevel + 2
+            design,
+            rows,
+            known,
+            coef_prior,
+            model_prior,
+            costs,
+            budget,
+            always,
+            heredity,
+            max_size,
+            stacklevel + 1,
         )
         return model
 
@@ -225,7 +235,9 @@ class LogitSelection:
         check_columns(design, data, self._owner)
         coef_prior = GPrior("4n") if coef_prior is None else coef_prior
         if not isinstance(coef_prior, (GPrior, Normal)):
-            raise bad_value("coef_prior", self._owner, "a GPrior or a Normal, such as GPrior('4n')", coef_prior)
+            raise bad_value(
+                "coef_prior", self._owner, "a GPrior or a Normal, such as GPrior('4n')", coef_prior
+            )
         model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
         self.coef_prior, self.model_prior = coef_prior, model_prior
         weights = data.extras.get("weights")
@@ -256,9 +268,10 @@ class LogitSelection:
         self.dependent = tuple(self.space.names[j] for j in dependent_terms(self.regression))
         if self.dependent and self.regression.prior.rank_tol > 0:
             warnings.warn(
-                f"{len(self.dependent)} of {self.space.n_terms} terms take part in linear dependences of "
-                f"columns, the intercept's included: {listed(self.dependent)}. Models that hold all terms of "
-                "a dependence have no g-prior and get posterior probability 0; a Normal prior keeps them.",
+                "Columns are linearly dependent, on one another or on the intercept, in "
+                f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
+                "hold all terms of a dependence have no g-prior and get posterior probability 0; a Normal "
+                "prior keeps them.",
                 RankWarning,
                 stacklevel=stacklevel,
             )
@@ -369,7 +382,9 @@ class LogitSelection:
             burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
         if progress is not None:
             progress = check_bool(progress, "progress", owner)
-        if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        if n_jobs is not None and (
+            not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
+        ):
             raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
         settings = FitSettings(
             draws=draws,

@@ -1,15 +1,24 @@
 """Posterior draws of coefficients for prediction, and predictions with their intervals."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families import Binomial
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import LogitSelection
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
@@ -25,14 +34,39 @@ def averaged_coefficients(
         flat = posterior.draws.coefficients.reshape(-1, posterior.draws.coefficients.shape[2])
         step = max(1, len(flat) // PREDICTION_DRAWS)
         return flat[::step]
-    models, counts = np.unique(
-        resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True
-    )
+    models, counts = np.unique(resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True)
     parts = [
         marginal.sample(posterior.gamma[model], int(count), rng)
         for model, count in zip(models, counts, strict=True)
     ]
     return marginal.regression.to_raw(np.concatenate(parts))
+
+
+def prediction_rows(
+    model: LogitSelection, new: Any, offset: ArrayLike | None, owner: str
+) -> tuple[FloatArray, FloatArray, pd.Index]:
+    """Return columns (rows, D), offset (rows,) and labels of new rows, or of those of the fit.
+
+    Raises
+    ------
+    UnknownNameError, DataError
+        If the rows cannot be used, or their offset is missing.
+    """
+    if new is None:
+        if offset is not None:
+            raise DataError(
+                f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of the "
+                "fit have their own."
+            )
+        return model.data.X, model.regression.offset, model.data.index
+    given = {"offset": offset} if offset is not None else {}
+    rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
+    if "offset" not in model.data.extras and offset is None:
+        return rows.X, np.zeros(len(rows.index)), rows.index
+    found = rows.extras.get("offset")
+    if found is None:
+        raise DataError(f"The fit had an array as offset: {owner} needs 'offset' for new rows.")
+    return rows.X, found, rows.index
 
 
 @dataclass(frozen=True)
@@ -63,7 +97,7 @@ class Prediction:
     def _complete(self) -> np.ndarray:
         return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
 
-    def _blocks(self, rows: np.ndarray):  # type: ignore[no-untyped-def]
+    def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
         """Yield positions of rows and their means, (rows, m), a block at a time."""
         step = max(1, BLOCK // len(self.coefficients))
         for begin in range(0, rows.size, step):

@@ -14,7 +14,6 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real
 
-
 # Scales and means of normal priors are squared, which must leave numbers.
 FARTHEST = 1e100
 

@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import FloatArray
 from pyrjsel.families import Binomial
 from pyrjsel.selection._problem import Problem
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
@@ -36,7 +37,7 @@ class Regression:
     y: FloatArray
     offset: FloatArray
     weights: FloatArray | None
-    term_start: IntArray
+    term_start: NDArray[np.intc]
     prior: CompiledPrior
     family: Binomial = field(default_factory=Binomial)
 

@@ -199,9 +199,7 @@ def coefficients_log_ratio(transition: Transition, state: State, values: FloatAr
     return transition.log_target(new) + log_q_back - transition.log_target(state) - log_q
 
 
-def flip(
-    transition: Transition, state: State, j: int, rng: np.random.Generator
-) -> tuple[State, Move]:
+def flip(transition: Transition, state: State, j: int, rng: np.random.Generator) -> tuple[State, Move]:
     """Propose that term `j` leaves or enters."""
     if state.gamma[j]:
         new = remove(transition, state, j)
@@ -228,9 +226,7 @@ def swap(
     return _decide("swap", state, new, swap_log_ratio(transition, state, j, k, values), rng)
 
 
-def update_coefficients(
-    transition: Transition, state: State, rng: np.random.Generator
-) -> tuple[State, Move]:
+def update_coefficients(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, Move]:
     """Propose new coefficients of all columns of the model."""
     columns = transition.regression.model_columns(state.gamma)
     values = transition.newton(state.b, columns).sample(rng)
@@ -239,9 +235,7 @@ def update_coefficients(
     return _decide("coefficients", state, new, coefficients_log_ratio(transition, state, values), rng)
 
 
-def step(
-    transition: Transition, state: State, rng: np.random.Generator
-) -> tuple[State, list[Move]]:
+def step(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, list[Move]]:
     """Return the state after one iteration, and its moves in order."""
     free: BoolArray = transition.space.free == 1
     terms = np.flatnonzero(free)

@@ -10,24 +10,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import DataError, NotAvailableError, PyrjselWarning, SeparationWarning
+from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_int, check_real
 from pyrjsel.report import (
     Report,
     coefficient_table,
-    covered_caption,
     inclusion_table,
     model_table,
     plot_inclusion,
     plot_models,
 )
-from pyrjsel.selection.checks import listed, separated_models
-from pyrjsel.selection.describe import describe
+from pyrjsel.selection.checks import INTERCEPT, listed, separated_models
+from pyrjsel.selection.describe import describe, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
-from pyrjsel.selection.predict import PREDICTION_DRAWS, Prediction, averaged_coefficients
+from pyrjsel.selection.predict import (
+    PREDICTION_DRAWS,
+    Prediction,
+    averaged_coefficients,
+    prediction_rows,
+)
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import LogitSelection
@@ -72,9 +76,7 @@ class SelectionResults:
     @cached_property
     def _marginal(self) -> MarginalLikelihood:
         regression, posterior = self.model.regression, self.posterior
-        return MarginalLikelihood(
-            regression, posterior.entropy, posterior.pairs, regression.n_columns
-        )
+        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
     def _stream(self, label: bytes) -> np.random.Generator:
         """Return the random stream for one kind of draws after the fit; the same on every call."""
@@ -90,14 +92,13 @@ class SelectionResults:
         found = separated_models(self.model.regression, self._marginal.finder, posterior.gamma[:some])
         names = self.model.term_names
         result = {
-            self._terms(posterior.gamma[row]): tuple(names[j] for j in terms)
-            for row, terms in found.items()
+            self._terms(posterior.gamma[row]): tuple(names[j] for j in terms) for row, terms in found.items()
         }
         if result:
             culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
             best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
             warnings.warn(
-                f"The terms {listed(culprits)} separate the classes in {best}, wholly or in part: maximum "
+                f"The classes are separated, wholly or in part, by {listed(culprits)} in {best}: maximum "
                 "likelihood estimates are infinite there, and the posterior depends strongly on the "
                 "coefficient prior.",
                 SeparationWarning,
@@ -180,7 +181,7 @@ class SelectionResults:
         moments = self.posterior.moments
         interval = self.conf_int()
         return coefficient_table(
-            self._column_names,
+            list(self._column_names),
             moments.mean,
             moments.sd,
             interval["lower"].to_numpy(),
@@ -191,8 +192,8 @@ class SelectionResults:
         )
 
     @property
-    def _column_names(self) -> list[str]:
-        return ["Intercept", *self.model.design.column_names]
+    def _column_names(self) -> pd.Index:
+        return pd.Index([INTERCEPT, *self.model.design.column_names], name="column", dtype=object)
 
     @property
     def params(self) -> pd.Series:
@@ -234,7 +235,7 @@ class SelectionResults:
         size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
         integrated by importance sampling, seconds.
         """
-        return self.posterior.diagnostics.copy()
+        return self.posterior.diagnostics
 
     @property
     def draws(self) -> Draws:
@@ -272,6 +273,11 @@ class SelectionResults:
             f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
             f"The closest model that is stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}."
         )
+
+    @property
+    def median_problem(self) -> str | None:
+        """Why the median probability model cannot be used, in words, or None if it can."""
+        return self._median[1]
 
     def _model(self, which: str, stacklevel: int) -> ByteArray:
         if which == "hpm":
@@ -352,37 +358,13 @@ class SelectionResults:
         self, new: Any, which: str, offset: ArrayLike | None, owner: str, stacklevel: int
     ) -> Prediction:
         check_choice(which, "which", owner, WHICH)
-        model = self.model
-        if new is None:
-            if offset is not None:
-                raise DataError(
-                    f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of "
-                    "the fit have their own."
-                )
-            x, index = model.data.X, model.data.index
-            shift = model.regression.offset
-        else:
-            given = {"offset": offset} if offset is not None else {}
-            rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
-            x, index = rows.X, rows.index
-            shift = np.zeros(len(index))
-            if "offset" in model.data.extras or offset is not None:
-                found = rows.extras.get("offset")
-                if found is None:
-                    raise DataError(f"The fit had an array as offset: {owner} needs 'offset' for new rows.")
-                shift = found
+        x, shift, index = prediction_rows(self.model, new, offset, owner)
+        coefficients = self._coefficient_draws(which, stacklevel + 1)
         return Prediction(
-            x,
-            shift,
-            index,
-            self._coefficient_draws(which, stacklevel + 1),
-            model.regression.family,
-            model.design.response,
+            x, shift, index, coefficients, self.model.regression.family, self.model.design.response
         )
 
-    def predict(
-        self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None
-    ) -> pd.Series:
+    def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:
         """Predict success probabilities.
 
         Parameters
@@ -418,20 +400,9 @@ class SelectionResults:
             If `top` is not an int of at least 1.
         """
         top = check_int(top, "top", "summary", low=1)
-        posterior = self.posterior
-        rows = self._model_rows(min(top, posterior.odds.size))
-        how = "enumerated" if posterior.draws is None else "visited"
-        whole = pd.DataFrame({"posterior": posterior.probability})
+        rows = self._model_rows(min(top, self.posterior.odds.size))
         info, notes = describe(self)
-        return Report(
-            self.model.title,
-            info,
-            [
-                ("Inclusion", self.inclusion),
-                (covered_caption(whole, top, how), rows),
-            ],
-            notes,
-        )
+        return Report(self.model.title, info, tables(self, rows), notes)
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,6 @@
 """Reversible-jump MCMC: options, state, chains. The loop itself is in ``_rjmcmc.pyx``."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,9 +51,15 @@ class RJMCMCOptions:
         check_choice(self.proposal, "proposal", OWNER, ("conditional", "full"))
         if self.swaps is not None:
             check_int(self.swaps, "swaps", OWNER, low=0)
-        word = self.start is None or (isinstance(self.start, str) and self.start == "empty")
-        if not word and (isinstance(self.start, str) or not isinstance(self.start, Iterable)):
+        if self.start is None or (isinstance(self.start, str) and self.start == "empty"):
+            return
+        try:
+            terms = None if isinstance(self.start, str) else tuple(self.start)
+        except TypeError:
+            terms = None
+        if terms is None:
             raise bad_value("start", OWNER, "None, 'empty' or a sequence of terms", self.start)
+        object.__setattr__(self, "start", terms)
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Which terms are always in, and which come before which."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value, unknown_name
@@ -10,9 +10,10 @@ def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]
     """Return the names of the terms that are in every model, given as one name or several."""
     if isinstance(always, str):
         always = (always,)
-    if not isinstance(always, Iterable):
-        raise bad_value("always", owner, "a name or names of terms", always)
-    kept = list(always)
+    try:
+        kept = list(always)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise bad_value("always", owner, "a name or names of terms", always) from error
     for name in kept:
         if not isinstance(name, str):
             raise bad_value("always", owner, "a name or names of terms", always)

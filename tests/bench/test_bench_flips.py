@@ -88,7 +88,7 @@ def test_floor_is_right(floor):
     np.testing.assert_allclose(floor.value("floor_dots", 7, 0.0)[0], both, rtol=1e-11)
 
 
-def test_bench_passes(floor, table, take_turns):
+def test_bench_passes(floor, table):
     order = np.random.default_rng(1).integers(1, floor.columns.shape[0], 400)
     found = {which: [] for which in ("floor", "scalar", "shift", "working", "dot", "dot3", "floor_dots")}
     for _ in range(ROUNDS):
@@ -112,9 +112,7 @@ def test_bench_flips(prior, cohort, floor, table, take_turns):
     coef_prior = PRIORS[prior]
     y, x = cohort.data["mortality"], cohort.data.drop(columns="mortality")
     full = rj.LogitSelection(y, x, coef_prior=coef_prior)
-    outside = rj.LogitSelection(
-        y, x, coef_prior=coef_prior, always=INSIDE, model_prior=rj.Bernoulli(SURE)
-    )
+    outside = rj.LogitSelection(y, x, coef_prior=coef_prior, always=INSIDE, model_prior=rj.Bernoulli(SURE))
     inside = rj.LogitSelection(y, x[INSIDE], coef_prior=coef_prior, model_prior=rj.Bernoulli(1 - SURE))
     fixed = rj.LogitSelection(y, x[INSIDE], coef_prior=coef_prior, always=INSIDE)
     more = list(x.columns[:15])

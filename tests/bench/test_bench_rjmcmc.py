@@ -27,7 +27,9 @@ def test_bench_rates(space, cohort, reduced, table):
     choice = SPACES[space]
     x = cohort.data.drop(columns="mortality")
     x = x[reduced] if choice["terms"] == "reduced" else x
-    constraint = {} if choice["budget"] is None else {"budget": choice["budget"], "costs": cohort.costs[x.columns]}
+    constraint = (
+        {} if choice["budget"] is None else {"budget": choice["budget"], "costs": cohort.costs[x.columns]}
+    )
     model = rj.LogitSelection(cohort.data["mortality"], x, model_prior=rj.Uniform(), **constraint)
     iterations, rates = choice["draws"] + choice["draws"] // 5, []
     for seed in (1, 2):

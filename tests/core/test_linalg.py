@@ -23,14 +23,16 @@ def test_factor_and_solutions(d, condition):
     a, b = matrix(d, condition, d)
     half, full, log_det = factor_and_solve(a, b)
     factor = scipy.linalg.cholesky(a, lower=True)
-    # Forward errors of Cholesky: a small multiple of d eps times the condition number (its root for half of it).
+    # Forward errors of Cholesky: a small multiple of d eps times the condition number.
     slack = 8 * d * EPS
     want = scipy.linalg.solve_triangular(factor, b, lower=True)
     np.testing.assert_allclose(half, want, rtol=0, atol=slack * condition * np.linalg.norm(want))
     want = scipy.linalg.solve(a, b, assume_a="pos")
     np.testing.assert_allclose(full, want, rtol=0, atol=slack * condition * np.linalg.norm(want))
     # Backward errors do not depend on the condition.
-    assert np.linalg.norm(a @ full - b) <= slack * (np.linalg.norm(a) * np.linalg.norm(full) + np.linalg.norm(b))
+    assert np.linalg.norm(a @ full - b) <= slack * (
+        np.linalg.norm(a) * np.linalg.norm(full) + np.linalg.norm(b)
+    )
     np.testing.assert_allclose(half @ half, b @ full, rtol=slack * condition)
     sign, want_det = np.linalg.slogdet(a)
     assert sign == 1

@@ -292,12 +292,12 @@ class TestSums:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda a, b: logit_loglik(a, b),
+        logit_loglik,
         lambda a, b: logit_loglik(a, a, b),
         lambda a, b: logit_loglik(a, a, x=b),
-        lambda a, b: logit_score(a, b),
+        logit_score,
         lambda a, b: logit_score(a, a, b),
-        lambda a, b: weighted_dot(a, b),
+        weighted_dot,
         lambda a, b: weighted_dot(a, a, b),
     ],
 )

@@ -19,6 +19,13 @@ CHAINS, BATCHES = 4, 30
 FREEDOM = CHAINS * (BATCHES - 1)
 
 
+# Under these priors the coefficient of a stage of which next to all patients are of one class, or of a
+# variable that separates the classes, has a long tail, which chains visit seldom and leave late: the mean
+# square of their z-scores is up to 2.1 over forty runs (elsewhere 1.3 at most), so that batch means are too
+# small by up to 1.5.
+STICKY, STICKY_FACTOR = {"4n joint", "wide"}, 1.5
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A problem under a prior over coefficients, a prior over models, and constraints."""
@@ -31,6 +38,11 @@ class Scenario:
     def __str__(self) -> str:
         rules = "+".join(self.constraints) or "free"
         return f"{self.problem}|{self.coefficients}|{self.models[0]}|{rules}"
+
+    @property
+    def factor(self) -> float:
+        """What the errors of its draws have to be multiplied with."""
+        return STICKY_FACTOR if self.coefficients in STICKY else 1.0
 
     def prior(self) -> np.ndarray:
         """Return the prior probabilities of all models."""
@@ -175,5 +187,5 @@ def sampler_faults(
     names = [term.name for term, use in zip(problem.terms, free, strict=True) if use]
     names += [model for model, use in zip(problem.models, seen, strict=True) if use]
     # The oracle's own relative errors are below 1e-3 (tests/selection/test_oracle.py).
-    errors = np.hypot(errors, 1e-3 * estimates)
+    errors = np.hypot(scenario.factor * errors, 1e-3 * estimates)
     return far_away(estimates, np.concatenate([truth[free], posterior[seen]]), errors, names)

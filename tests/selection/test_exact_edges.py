@@ -110,7 +110,7 @@ def test_no_term_at_all(sampler, prior):
     model = rj.logit("y ~ 1", WARD, coef_prior=coefficient_prior(prior))
     results = fit(model, sampler=sampler, draws=2000, rng=2)
     text = look_at_everything(results)
-    assert "0 (0 free)" in text
+    assert sampler in text
     assert results.models["terms"].tolist() == [()]
     assert results.best() == ()
     assert len(results.inclusion) == 0
@@ -127,8 +127,8 @@ def test_no_term_at_all(sampler, prior):
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_terms_that_no_model_can_hold(sampler):
-    """A price beyond the budget: prior and posterior 0, and no talk of chains that do not move."""
-    costs = {"age": 1.0, "bp": 50.0}
+    """A price beyond the budget: prior and posterior 0."""
+    costs = {"age": 1.0, "bp": 50.0, "smoke": 1.0}
     model = rj.logit("y ~ age + bp + smoke", WARD, costs=costs, budget=1.0)
     results = fit(model, sampler=sampler, draws=500, rng=3)
     look_at_everything(results)

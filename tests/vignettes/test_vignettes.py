@@ -19,7 +19,7 @@ NOTEBOOKS = [name for name in PAGES if name != "index.md"]
 PROMISED = {
     "first-steps.md": (
         [
-            "Feasible models:  256 ",
+            "Feasible models: 256",
             "hold 0.227 of the posterior mass",
             "('age', 'ftv', 'age:ftv', 'lwt', 'smoke', 'ht', 'ui')",
             "143 models cost at most 15 minutes",
@@ -64,10 +64,10 @@ def outputs(notebook, kind):
 
 
 def plain_text(notebook):
-    """Return what was printed, and the plain form of what was shown."""
+    """Return what was printed, and the plain form of what was shown, with single spaces."""
     printed = [item["text"] for item in outputs(notebook, "stream")]
     shown = [item["data"].get("text/plain", "") for item in outputs(notebook, "execute_result")]
-    return "\n".join("".join(part) for part in printed + shown)
+    return " ".join(" ".join("".join(part) for part in printed + shown).split())
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

@@ -41,7 +41,9 @@ def columns_of(names, n, rng):
         elif name.startswith("f"):
             made[name] = np.eye(int(name[1:]))[rng.permutation(n) % int(name[1:])][:, 1:]
         else:
-            made[name] = (rng.uniform(-2, 2) + rng.uniform(0.4, 3) * (rng.normal(size=n) + 0.7 * common))[:, None]
+            made[name] = (rng.uniform(-2, 2) + rng.uniform(0.4, 3) * (rng.normal(size=n) + 0.7 * common))[
+                :, None
+            ]
     return made
 
 
@@ -65,7 +67,16 @@ def terms_of(names, sizes):
 
 
 def make_case(
-    names, *, coef_prior, model_prior=None, n=40, seed=0, weighted=False, with_offset=False, signal=1.0, **space
+    names,
+    *,
+    coef_prior,
+    model_prior=None,
+    n=40,
+    seed=0,
+    weighted=False,
+    with_offset=False,
+    signal=1.0,
+    **space,
 ):
     """A problem with a response that depends on every second column."""
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.interpolate import CubicSpline
 from scipy.special import expit, log_expit
 
 from pyrjsel._errors import DataError
@@ -91,25 +92,40 @@ class Joint:
         log_det = np.linalg.slogdet(self.hessian(mode))[1]
         return self.log(mode) + 0.5 * self.d * np.log(2 * np.pi) - 0.5 * log_det
 
-    def integrals(self, step=0.5, reach=18.0):
-        """Log integral and raw moments (mean, mean square, P(positive)) by the trapezoidal rule.
+    def integrals(self, step=0.7, reach=11.0, first=0):
+        """Log integral and raw moments (mean, mean square) by the trapezoidal rule.
 
-        In coordinates in which the posterior has about unit variance. The rule converges like
-        exp(-2 pi^2 / step^2) for such smooth functions that vanish at the ends.
+        In coordinates in which the posterior has about unit variance, coefficient `first` along the first
+        axis. The rule converges like exp(-2 pi^2 / step^2) for such smooth functions that vanish at the
+        ends. Also the density of coefficient `first` at points, from steps half as long.
         """
         mode = self.mode()
-        scale = np.linalg.cholesky(np.linalg.inv(self.hessian(mode)))
-        axis = np.arange(-reach, reach + step / 2, step)
-        grid = np.stack(np.meshgrid(*[axis] * self.d, indexing="ij"), axis=-1).reshape(-1, self.d)
+        order = [first, *(k for k in range(self.d) if k != first)]
+        inverse = np.linalg.inv(self.hessian(mode))[np.ix_(order, order)]
+        scale = np.zeros((self.d, self.d))
+        scale[order] = np.linalg.cholesky(inverse)
+        half = np.arange(-reach, reach + step / 4, step / 2)
+        axes = [half, *[np.arange(-reach, reach + step / 2, step)] * (self.d - 1)]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.d)
         beta = mode + grid @ scale.T
         value = np.concatenate([self.log(part) for part in np.array_split(beta, 20)])
         top = value.max()
         mass = np.exp(value - top)
         total = mass.sum()
-        log_integral = top + np.log(total * step**self.d) + np.linalg.slogdet(scale)[1]
+        log_integral = top + np.log(total * step**self.d / 2) + np.linalg.slogdet(inverse)[1] / 2
         mass /= total
-        # Half of the grid's column at 0 would be no integral: the distribution function comes from below.
-        return log_integral, np.stack([mass @ beta, mass @ beta**2]), beta, mass
+        points = mode[first] + scale[first, 0] * half
+        density = mass.reshape(half.size, -1).sum(axis=1) / (points[1] - points[0])
+        return log_integral, np.stack([mass @ beta, mass @ beta**2]), (points, density)
+
+    def positive(self):
+        """Posterior probability that each coefficient is positive."""
+        out = np.empty(self.d)
+        for k in range(self.d):
+            points, density = self.integrals(first=k)[2]
+            below = CubicSpline(points, density).antiderivative()
+            out[k] = below(points[-1]) - below(np.clip(0.0, points[0], points[-1]))
+        return out
 
 
 def problem(kit, name, prior, seed=3):
@@ -160,10 +176,13 @@ def test_laplace_moments_are_normal(kit, coef_prior, name):
 def test_the_quadrature_is_as_good_as_it_says(kit, coef_prior):
     for name in ("one column", "few rows"):
         joint = Joint(problem(kit, name, coef_prior))
-        coarse, fine, wide = joint.integrals(), joint.integrals(step=0.3), joint.integrals(reach=25.0)
+        coarse, fine, wide = joint.integrals(), joint.integrals(step=0.35), joint.integrals(reach=18.0)
         # The tests below need 1e-6.
         assert coarse[0] == pytest.approx(fine[0], abs=1e-7)
         assert coarse[0] == pytest.approx(wide[0], abs=1e-7)
+        # The density is interpolated by cubic splines over steps of 0.35 standard deviations.
+        points, density = coarse[2]
+        assert CubicSpline(points, density).integrate(points[0], points[-1]) == pytest.approx(1, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -175,7 +194,7 @@ def test_integrals(kit, coef_prior, name):
     """
     case = problem(kit, name, coef_prior)
     joint, gamma = Joint(case), full_model(case)
-    exact, moments, beta, mass = joint.integrals()
+    exact, moments, _ = joint.integrals()
     for pairs in (64, 20_000):
         found = marginal_of(case).integrate(gamma, pairs=pairs)
         error = np.sqrt(found.variance)
@@ -189,9 +208,8 @@ def test_integrals(kit, coef_prior, name):
     np.testing.assert_allclose(
         (found.moments[1] / scale**2 - found.moments[0] ** 2 / scale**2) / sd**2, 1, atol=0.09
     )
-    # The grid has steps of half a standard deviation: no better than the mass of one step.
-    positive = mass @ (beta > 0)
-    np.testing.assert_allclose(found.moments[2], positive, atol=0.11)
+    # An indicator has a standard deviation of at most 1/2.
+    np.testing.assert_allclose(found.moments[2], joint.positive(), atol=0.0225)
     np.testing.assert_array_equal(found.columns, np.arange(joint.d))
 
 
@@ -206,21 +224,28 @@ def replicated(case, exact, replications, pairs):
 
 @pytest.mark.parametrize("name", ["one column", "two columns", "few rows"])
 @pytest.mark.parametrize("pairs", [4, 16, 64])
-def test_integrals_are_unbiased_and_their_errors_honest(kit, name, pairs):
-    """False alarms: z-tests at 5.3 standard errors, 1e-7 each; the variances' ratio has a margin of 6 sd."""
+def test_integrals_are_unbiased_and_their_errors_safe(kit, name, pairs):
+    """Nine z-tests at 5.3 standard errors: false alarms 1e-6 in all.
+
+    Differences of neighbouring strata hold what changes from one to the next beside what varies within
+    them: with few columns, where radii are all that matters, the reported error is up to 2.7 times too
+    large, and never too small. (With the variances of 500 values known to 6 %, the margin below is 5 sd.)
+    """
     case = problem(kit, name, GPrior("n") if name != "few rows" else Normal(2.0))
-    exact = Joint(case).integrals()[0]
-    ratio, variance = replicated(case, exact, 800, pairs)
+    ratio, variance = replicated(case, Joint(case).integrals()[0], 500, pairs)
     z = (ratio.mean() - 1) / (ratio.std(ddof=1) / np.sqrt(ratio.size))
     assert abs(z) < 5.3
-    # A variance of 800 values has a relative error of 5 % (and more with heavy tails).
-    assert 0.75 < variance.mean() / ratio.var(ddof=1) < 2.0
+    assert 0.7 < variance.mean() / ratio.var(ddof=1) < 8.0
 
 
-def test_the_logarithm_alone_would_be_biased_by_less_than_the_error(kit):
-    # With 64 pairs, what log adds to an unbiased mean is half the relative variance.
-    case = problem(kit, "two columns", GPrior("n"))
-    assert marginal_of(case).integrate(full_model(case)).variance < 1e-4
+def test_errors_are_honest_where_directions_matter(kit):
+    """Seven columns and 64 pairs, as in a fit: a margin of 5 standard deviations of a variance's estimate."""
+    case = kit.case([*"abcd", "f3"], n=60, seed=3, coef_prior=GPrior("4n"), signal=0.6)
+    # Only the spread of the values is looked at: any constant serves for the truth.
+    near = marginal_of(case).integrate(full_model(case)).log_marginal
+    ratio, variance = replicated(case, near, 500, 64)
+    relative = ratio.var(ddof=1) / ratio.mean() ** 2
+    assert 0.7 < variance.mean() / relative < 1.6
 
 
 class TestStream:
@@ -324,7 +349,9 @@ class TestLaplaceValues:
 
 class TestMaximumLikelihood:
     def test_a_maximum(self, kit):
-        case = kit.case(["a", "f3"], n=60, coef_prior=GPrior("n"), weighted=True, with_offset=True, signal=0.4)
+        case = kit.case(
+            ["a", "f3"], n=60, coef_prior=GPrior("n"), weighted=True, with_offset=True, signal=0.4
+        )
         joint = Joint(case)
         joint.rows = joint.rows[:0]
         joint.precision, joint.mean, joint.normal = np.empty((0, 0)), joint.mean[:0], None
@@ -348,7 +375,7 @@ class TestSamples:
     def test_they_follow_the_posterior(self, kit, coef_prior):
         """z-tests of 2 moments of 2 coefficients under 8 priors at 6 standard errors: 6e-8 in all."""
         case = problem(kit, "one column", coef_prior)
-        _, moments, _, _ = Joint(case).integrals()
+        _, moments, _ = Joint(case).integrals()
         size = 4000
         b = marginal_of(case).sample(full_model(case), size, np.random.default_rng(4))
         raw = case.regression.to_raw(b)
@@ -394,6 +421,6 @@ def test_arguments_that_do_not_fit_are_refused(kit):
     ):
         with pytest.raises(ValueError, match="one row a pair"):
             finder.integrate(gamma, radius, direction, 8.0)
+    small = ModeFinder(case.regression.compiled, 2, case.regression.raw_shift)
     with pytest.raises(ValueError, match="more columns"):
-        small = ModeFinder(case.regression.compiled, 2, case.regression.raw_shift)
         small.integrate(gamma, np.ones(2), np.ones((2, 4)), 8.0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from pyrjsel.selection import reference
 from pyrjsel.selection._moves import MOVES
@@ -13,12 +14,15 @@ from pyrjsel.space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Unif
 
 NAMES = ["a", "f3", "b", "f4", "c"]
 TREE = ["a:b", "a", "b", "c", "b:c", "f3", "a:f3", "a:b:c"]
-EQUAL = Uniform()
 PRICES = {"a": 1.0, "b": 0.5, "c": 1.0, "f3": 2.0, "f4": 0.5}
 
 # Names of terms, what the problem is, and what the loop is told.
 CASES = {
-    "budget": (NAMES, {"coef_prior": GPrior("n"), "costs": PRICES, "budget": 2.5}, {"n_swaps": 3}),
+    "budget": (
+        NAMES,
+        {"coef_prior": GPrior("n"), "model_prior": Uniform(), "costs": PRICES, "budget": 2.5},
+        {"n_swaps": 3},
+    ),
     "budget, shared variables": (
         TREE,
         {"coef_prior": Normal(0.8), "costs": {"a": 1, "b": 1, "c": 0.5, "f3": 1}, "budget": 2.5},
@@ -66,11 +70,23 @@ CASES = {
     ),
     "Bernoulli by term": (
         NAMES,
-        {"coef_prior": GPrior("n"), "model_prior": Bernoulli({"a": 0.1, "f3": 0.9, "c": 0.4}), "always": ["b", "f4"]},
+        {
+            "coef_prior": GPrior("n"),
+            "model_prior": Bernoulli({"a": 0.1, "f3": 0.9, "c": 0.4}),
+            "always": ["b", "f4"],
+        },
         {"n_swaps": 2},
     ),
-    "truncated Poisson": (NAMES, {"coef_prior": GPrior("n"), "model_prior": TruncatedPoisson(1.5)}, {"n_swaps": 2}),
-    "cost adjusted": (NAMES, {"coef_prior": GPrior("n"), "model_prior": CostAdjusted(PRICES)}, {"n_swaps": 2}),
+    "truncated Poisson": (
+        NAMES,
+        {"coef_prior": GPrior("n"), "model_prior": TruncatedPoisson(1.5)},
+        {"n_swaps": 2},
+    ),
+    "cost adjusted": (
+        NAMES,
+        {"coef_prior": GPrior("n"), "model_prior": CostAdjusted(PRICES)},
+        {"n_swaps": 2},
+    ),
 }
 
 
@@ -179,3 +195,18 @@ def test_more_columns_than_rows_can_hold_twice(kit):
     compiled, twin = run_both(case, 2, 20, n_swaps=10)
     check_same(compiled, twin)
     assert compiled["gamma"].sum(axis=1).max() > 15
+
+
+def test_the_twins_normal_distribution_is_scipys():
+    rng = np.random.default_rng(6)
+    root = rng.normal(size=(4, 4))
+    normal = reference.Gaussian(rng.normal(size=4), root @ root.T + np.eye(4))
+    covariance = np.linalg.inv(normal.precision)
+    x = rng.normal(size=4)
+    want = stats.multivariate_normal(normal.mean, covariance).logpdf(x)
+    assert normal.logpdf(x) == pytest.approx(want, rel=1e-12)
+    draws = np.array([normal.sample(rng) for _ in range(4000)])
+    # Whitened draws: means and squared lengths at 5.5 standard errors, five tests of 4e-8 each.
+    white = (draws - normal.mean) @ np.linalg.cholesky(normal.precision)
+    assert np.abs(white.mean(axis=0)).max() < 5.5 / np.sqrt(4000)
+    assert abs((white**2).sum(axis=1).mean() - 4) < 5.5 * np.sqrt(8 / 4000)

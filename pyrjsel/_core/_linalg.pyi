@@ -1,0 +1,3 @@
+from pyrjsel._typing import FloatArray
+
+def factor_and_solve(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray, float]: ...

@@ -1,0 +1,16 @@
+from pyrjsel._typing import FloatArray
+
+def exp_neg(x: FloatArray) -> FloatArray: ...
+def log1p_unit(z: FloatArray) -> FloatArray: ...
+def logit_loglik(
+    eta: FloatArray,
+    wy: FloatArray,
+    w: FloatArray | None = None,
+    *,
+    x: FloatArray | None = None,
+    delta: float = 0.0,
+) -> tuple[float, FloatArray]: ...
+def logit_score(
+    eta: FloatArray, wy: FloatArray, w: FloatArray | None = None
+) -> tuple[float, FloatArray, FloatArray]: ...
+def weighted_dot(x: FloatArray, z: FloatArray, weight: FloatArray | None = None) -> float: ...

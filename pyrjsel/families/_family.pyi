@@ -1,0 +1,1 @@
+# Functions for compiled code alone; see _family.pxd.

@@ -1,0 +1,22 @@
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection._problem import Problem
+from pyrjsel.space import Space
+
+MOVES: tuple[str, ...]
+
+class Moves:
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        max_columns: int,
+        raw_shift: FloatArray,
+        n_swaps: int,
+        fixed_mean: FloatArray | None = None,
+        fixed_factor: FloatArray | None = None,
+    ) -> None: ...
+    def log_density(self) -> tuple[float, float, float]: ...
+    def log_ratio(self, move: str, j: int, k: int = -1, block: FloatArray | None = None) -> float: ...

@@ -1,0 +1,25 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray
+
+@final
+class Problem:
+    def __init__(
+        self,
+        *,
+        columns: FloatArray,
+        wy: FloatArray,
+        w: FloatArray | None,
+        offset: FloatArray,
+        term_start: NDArray[np.int32],
+        precision: FloatArray,
+        shift: FloatArray,
+        penalty: FloatArray,
+        family: int,
+        flat: bool,
+        diagonal: bool,
+        rank_tol: float,
+    ) -> None: ...

@@ -1,0 +1,108 @@
+"""Joint draws of model, coefficients and response, and chains of the package that start from them."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit
+from selection_cases import COEFFICIENT_PRIORS, load
+from selection_checks import build
+from selection_oracle import coordinates, log_joint
+
+from pyrjsel.selection._rjmcmc import ReversibleJump
+from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.space import Space
+
+
+class World:
+    """Draws from the joint law, by the oracle, and runs chains of the package from them."""
+
+    def __init__(self, scenario, proposal="conditional", fault=None):
+        self.problem = load(scenario.problem)[0]
+        self.probability = scenario.prior()
+        prior = COEFFICIENT_PRIORS[scenario.coefficients]
+        feasible = np.flatnonzero(self.probability)
+        self.at = {row: coordinates(self.problem, self.problem.models[row], prior) for row in feasible}
+        self.root = {row: np.linalg.cholesky(np.linalg.inv(at.P)) for row, at in self.at.items()}
+        model = build(scenario)
+        self.space, self.regression = model.space, model.regression
+        if fault == "prior":
+            broken = self.regression.prior
+            broken = replace(broken, precision=1.5 * broken.precision)
+            self.regression = replace(self.regression, prior=broken)
+        elif fault == "sizes":
+            sizes = self.space.log_size
+            self.space = replace(self.space, log_size=sizes + 0.5 * np.arange(sizes.size))
+        elif fault == "offset":
+            self.regression = replace(self.regression, offset=self.regression.offset + 0.3)
+        fixed = full_model_proposal(self.regression) if proposal == "full" else (None, None)
+        self.options = {
+            "max_columns": self.regression.n_columns,
+            "raw_shift": self.regression.raw_shift,
+            "n_swaps": 2,
+            "fixed_mean": fixed[0],
+            "fixed_factor": fixed[1],
+        }
+        columns = [np.ones((self.problem.y.size, 1)), *(term.columns for term in self.problem.terms)]
+        self.columns = np.column_stack(columns)
+
+    def simulate(self, rng):
+        """Return the row of a model, its coefficients (D + 1,) and a response."""
+        row = rng.choice(self.probability.size, p=self.probability)
+        at = self.at[row]
+        c = at.mu + self.root[row] @ rng.standard_normal(at.mu.size)
+        w = self.problem.w
+        y = rng.binomial(w.astype(int), expit(self.problem.o + at.Z @ c)) / w
+        beta = np.zeros(self.columns.shape[1])
+        beta[self.problem.places(self.problem.models[row])] = at.A @ c
+        return row, beta, y
+
+    def given(self, y):
+        """Return the package's regression with another response."""
+        return replace(self.regression, y=y)
+
+    def chain(self, row, beta, y):
+        """Return the compiled loop in the state of a model and its coefficients."""
+        regression = self.given(y)
+        b = beta.copy()
+        b[1:] *= regression.scale
+        b[0] += beta[1:] @ regression.mean
+        gamma = np.array([int(digit) for digit in self.problem.models[row]], dtype=np.uint8)
+        return ReversibleJump(regression.compiled, Space(self.space), gamma, b, **self.options)
+
+    def state(self, loop):
+        """Return row and coefficients (D + 1,) of a loop."""
+        gamma, b = loop.state()
+        return int("".join(str(digit) for digit in gamma), 2), self.regression.to_raw(b)
+
+    def walk(self, row, beta, y, rng, iterations):
+        """Return row and coefficients after some iterations given the response."""
+        loop = self.chain(row, beta, y)
+        loop.run(rng, iterations)
+        return self.state(loop)
+
+    def statistics(self, row, beta, y):
+        """Return functions of state and response, of every kind that a wrong transition may move."""
+        name = self.problem.models[row]
+        gamma = np.array([int(digit) for digit in name], dtype=float)
+        at = self.at[row]
+        c = np.linalg.solve(at.A, beta[self.problem.places(name)])
+        density = log_joint(replace(self.problem, y=y), at, c[None])[0] - np.linalg.slogdet(at.A)[1]
+        away = c - at.mu
+        exponent = -0.5 * away @ at.P @ away
+        p = expit(self.problem.o + self.columns @ beta)
+        score = self.columns.T @ (self.problem.w * (y - p))
+        return np.concatenate(
+            [gamma, [gamma.sum(), density, exponent], gamma * density, beta, beta * score, score]
+        )
+
+    def white(self, row, beta):
+        """Return the coefficients' squared distance from the prior mean as a uniform variate."""
+        at = self.at[row]
+        c = np.linalg.solve(at.A, beta[self.problem.places(self.problem.models[row])])
+        return stats.chi2.cdf((c - at.mu) @ at.P @ (c - at.mu), c.size)
+
+    def summary(self, row, beta):
+        """Return size, expected successes and coefficients, for ranks."""
+        p = expit(self.problem.o + self.columns @ beta)
+        return np.concatenate([[self.problem.models[row].count("1"), self.problem.w @ p], beta])

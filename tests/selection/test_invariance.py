@@ -1,0 +1,83 @@
+"""One exact test of the whole transition: it must leave the joint law of parameters and data alone.
+
+Draw a model, coefficients and a response from the prior, start the chain there, let it run for a few
+iterations given that response. If the transition leaves every posterior invariant, the state afterwards is
+distributed with the response as the one before, whatever the number of iterations: there is no burn-in, no
+convergence and no autocorrelation. Every function of state and response has the same mean before and after;
+the state alone follows the prior. Levels are 1e-6 a test.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from selection_checks import LEVEL, Scenario, holm
+from selection_world import World
+
+COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
+SCENARIOS = [
+    Scenario("ward", "g joint", ("betabinomial", 1.0, 1.0), {"costs": COSTS, "budget": 3.0}),
+    Scenario("ward", "n normal", ("poisson", 1.5), {"heredity": "weak"}),
+    Scenario("ward", "raw", ("uniform",), {"heredity": "strong", "max_size": 4}),
+    Scenario("ward offset", "standard shifted", ("bernoulli", 0.4), {"always": ("bp",)}),
+    Scenario("cells", "n joint", ("uniform",)),
+    Scenario("short", "standard", ("betabinomial", 2.0, 3.0)),
+]
+FAST, LONG, ITERATIONS = 800, 12_000, 6
+
+
+def faults(world, count, seed, iterations=ITERATIONS):
+    """Return what the transition moves: differences in mean, frequencies of models, radii."""
+    rng = np.random.default_rng(seed)
+    differences, after, radius = [], [], []
+    for _ in range(count):
+        row, beta, y = world.simulate(rng)
+        new_row, new_beta = world.walk(row, beta, y, rng, iterations)
+        differences.append(world.statistics(new_row, new_beta, y) - world.statistics(row, beta, y))
+        after.append(new_row)
+        radius.append(world.white(new_row, new_beta))
+    differences = np.array(differences)
+    moved = differences.std(axis=0, ddof=1) > 0
+    z = differences.mean(axis=0)[moved] / (differences.std(axis=0, ddof=1)[moved] / np.sqrt(count))
+    p = list(2 * stats.norm.sf(np.abs(z)))
+    names = [f"mean {k}" for k in np.flatnonzero(moved)]
+    # Models of less than ten expected draws are put together.
+    visits = np.bincount(after, minlength=world.probability.size).astype(float)
+    expected = count * world.probability
+    common = expected >= 10
+    cells = np.column_stack([visits[common], expected[common]])
+    rest = [visits[~common].sum(), expected[~common].sum()]
+    if rest[1] >= 10:
+        cells = np.vstack([cells, rest])
+    p.append(stats.chi2.sf(((cells[:, 0] - cells[:, 1]) ** 2 / cells[:, 1]).sum(), len(cells) - 1))
+    p.append(stats.kstest(radius, "uniform").pvalue)
+    return holm(np.array(p), [*names, "models", "radius"], LEVEL)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_the_transition_leaves_the_joint_law_alone(scenario):
+    assert faults(World(scenario), FAST, seed=51) == {}
+
+
+@pytest.mark.parametrize("scenario", [SCENARIOS[0], SCENARIOS[3]], ids=str)
+def test_so_it_does_with_fixed_proposals(scenario):
+    assert faults(World(scenario, proposal="full"), FAST, seed=52) == {}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("proposal", ["conditional", "full"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_the_transition_leaves_the_joint_law_alone_at_length(scenario, proposal):
+    """Fifteen times the draws; level 1e-6 each."""
+    assert faults(World(scenario, proposal), LONG, seed=53) == {}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scenario", SCENARIOS[:2], ids=str)
+def test_many_iterations_change_nothing_either(scenario):
+    assert faults(World(scenario), 2000, seed=54, iterations=150) == {}
+
+
+@pytest.mark.parametrize("fault", ["prior", "sizes", "offset"])
+def test_a_wrong_transition_is_caught(fault):
+    """A prior variance off by a third, odds of one more term by a factor 1.65, a shifted predictor."""
+    assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
