@@ -8,7 +8,7 @@ import pandas as pd
 
 
 def _resource(path: str) -> Any:
-    return files("pyrjsel.datasets").joinpath(*path.split("/"))
+    return files("pyrjsel.datasets").joinpath("data", *path.split("/"))
 
 
 def read_bytes(path: str) -> bytes:

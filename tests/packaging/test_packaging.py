@@ -17,13 +17,13 @@ pytestmark = pytest.mark.packaging
 # In every source archive and wheel, whatever the tree holds.
 DATA = {
     "pyrjsel/py.typed",
-    "pyrjsel/datasets/pneumonia/README.md",
-    "pyrjsel/datasets/pneumonia/cohort.csv.gz",
-    "pyrjsel/datasets/pneumonia/costs.csv",
-    "pyrjsel/datasets/pneumonia/published.csv",
-    "pyrjsel/datasets/classic/birthwt.csv",
-    "pyrjsel/datasets/classic/hald.csv",
-    "pyrjsel/datasets/classic/uscrime.csv",
+    "pyrjsel/datasets/data/pneumonia/README.md",
+    "pyrjsel/datasets/data/pneumonia/cohort.csv.gz",
+    "pyrjsel/datasets/data/pneumonia/costs.csv",
+    "pyrjsel/datasets/data/pneumonia/published.csv",
+    "pyrjsel/datasets/data/classic/birthwt.csv",
+    "pyrjsel/datasets/data/classic/hald.csv",
+    "pyrjsel/datasets/data/classic/uscrime.csv",
 }
 TOP_LEVEL = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"}
 TOP_LEVEL |= {"pyproject.toml", "setup.py"}

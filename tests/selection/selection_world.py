@@ -15,7 +15,11 @@ from pyrjsel.space import Space
 
 
 class World:
-    """Draws from the joint law, by the oracle, and runs chains of the package from them."""
+    """Draws from the joint law, by the oracle, and runs chains of the package from them.
+
+    A `fault` makes the package's side wrong: ("precision", factor) of the coefficient prior, ("sizes", log
+    odds of one more term), ("offset", shift of every linear predictor).
+    """
 
     def __init__(self, scenario, proposal="conditional", fault=None):
         self.problem = load(scenario.problem)[0]
@@ -26,15 +30,16 @@ class World:
         self.root = {row: np.linalg.cholesky(np.linalg.inv(at.P)) for row, at in self.at.items()}
         model = build(scenario)
         self.space, self.regression = model.space, model.regression
-        if fault == "prior":
+        kind, size = fault or (None, 0.0)
+        if kind == "precision":
             broken = self.regression.prior
-            broken = replace(broken, precision=1.5 * broken.precision)
+            broken = replace(broken, precision=size * broken.precision)
             self.regression = replace(self.regression, prior=broken)
-        elif fault == "sizes":
+        elif kind == "sizes":
             sizes = self.space.log_size
-            self.space = replace(self.space, log_size=sizes + 0.5 * np.arange(sizes.size))
-        elif fault == "offset":
-            self.regression = replace(self.regression, offset=self.regression.offset + 0.3)
+            self.space = replace(self.space, log_size=sizes + size * np.arange(sizes.size))
+        elif kind == "offset":
+            self.regression = replace(self.regression, offset=self.regression.offset + size)
         fixed = full_model_proposal(self.regression) if proposal == "full" else (None, None)
         self.options = {
             "max_columns": self.regression.n_columns,

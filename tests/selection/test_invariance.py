@@ -77,7 +77,7 @@ def test_many_iterations_change_nothing_either(scenario):
     assert faults(World(scenario), 2000, seed=54, iterations=150) == {}
 
 
-@pytest.mark.parametrize("fault", ["prior", "sizes", "offset"])
+@pytest.mark.parametrize("fault", [("precision", 1.5), ("sizes", 0.5), ("offset", 0.3)], ids=lambda f: f[0])
 def test_a_wrong_transition_is_caught(fault):
-    """A prior variance off by a third, odds of one more term by a factor 1.65, a shifted predictor."""
+    """A prior variance off by a third, odds of one more term by a factor of 1.65, a shifted predictor."""
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
