@@ -6,7 +6,7 @@ Every matrix is column-major, a symmetric one is held in its lower triangle, and
 from libc.math cimport log
 
 import numpy as np
-from scipy.linalg.cython_blas cimport dgemm, dgemv, dsyrk, dtrsv
+from scipy.linalg.cython_blas cimport dgemm, dtrsv
 from scipy.linalg.cython_lapack cimport dpotrf
 
 
@@ -39,20 +39,6 @@ cdef double log_det_factor(int d, const double* factor, int lda) noexcept nogil:
     for k in range(d):
         total += log(factor[k + <Py_ssize_t> k * lda])
     return 2.0 * total
-
-
-cdef void gram(int d, int n, const double* z, double* out, int ldo) noexcept nogil:
-    """out := z'z (lower triangle) for z of shape (n, d), column-major."""
-    cdef double one = 1.0, zero = 0.0
-    if d > 0:
-        dsyrk(b"L", b"T", &d, &n, &one, <double*> z, &n, &zero, out, &ldo)
-
-
-cdef void matvec_n(int n, int d, const double* z, const double* b, double* out) noexcept nogil:
-    """out := z b for z of shape (n, d), column-major."""
-    cdef double one = 1.0, zero = 0.0
-    cdef int inc = 1
-    dgemv(b"N", &n, &d, &one, <double*> z, &n, <double*> b, &inc, &zero, out, &inc)
 
 
 cdef void matmat_n(int n, int d, int m, const double* z, const double* b, double* out) noexcept nogil:

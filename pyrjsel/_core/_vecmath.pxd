@@ -7,5 +7,10 @@ cdef double logit_working(Py_ssize_t n, const double* eta, const double* wy, con
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil
 cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* weight) noexcept nogil
-cdef void mul(Py_ssize_t n, const double* x, const double* y, double* out) noexcept nogil
-cdef void sqrt_all(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef double dots(Py_ssize_t n, const double* x, const double* r, const double* weight,
+                 double* square) noexcept nogil
+cdef void weighted_gram(Py_ssize_t n, int d, const double* columns, const int* cols,
+                        const double* weight, double* scratch, double* out, int ld) noexcept nogil
+
+cdef enum:
+    GRAM_ROWS = 256             # weighted_gram needs 2 * d * GRAM_ROWS numbers of scratch

@@ -16,8 +16,11 @@ cdef extern from "vecmath.h" nogil:
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
-    void vm_mul(Py_ssize_t n, const double* x, const double* y, double* out)
-    void vm_sqrt(Py_ssize_t n, const double* x, double* out)
+    double vm_dots(Py_ssize_t n, const double* x, const double* r, const double* weight,
+                   double* square)
+    void vm_gram(Py_ssize_t n, int d, const double* columns, const int* cols, const double* weight,
+                 double* scratch, double* out, int ld)
+    int VM_GRAM_ROWS
 
 
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
@@ -42,12 +45,14 @@ cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* w
     return vm_dot3(n, x, z, weight)
 
 
-cdef void mul(Py_ssize_t n, const double* x, const double* y, double* out) noexcept nogil:
-    vm_mul(n, x, y, out)
+cdef double dots(Py_ssize_t n, const double* x, const double* r, const double* weight,
+                 double* square) noexcept nogil:
+    return vm_dots(n, x, r, weight, square)
 
 
-cdef void sqrt_all(Py_ssize_t n, const double* x, double* out) noexcept nogil:
-    vm_sqrt(n, x, out)
+cdef void weighted_gram(Py_ssize_t n, int d, const double* columns, const int* cols,
+                        const double* weight, double* scratch, double* out, int ld) noexcept nogil:
+    vm_gram(n, d, columns, cols, weight, scratch, out, ld)
 
 
 def exp_neg(const double[::1] x):
@@ -125,3 +130,31 @@ def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] wei
     if weight is None:
         return vm_dot(x.shape[0], &x[0], &z[0])
     return vm_dot3(x.shape[0], &x[0], &z[0], &weight[0])
+
+
+def weighted_dots(const double[::1] x, const double[::1] r, const double[::1] weight):
+    """Return ``sum(x * r)`` and ``sum(x**2 * weight)``, from one reading of x."""
+    cdef double square = 0.0, first = 0.0
+    if r.shape[0] != x.shape[0] or weight.shape[0] != x.shape[0]:
+        raise ValueError("x, r and weight must have the same length")
+    if x.shape[0]:
+        first = vm_dots(x.shape[0], &x[0], &r[0], &weight[0], &square)
+    return first, square
+
+
+def gram_matrix(const double[:, ::1] columns, const double[::1] weight, const int[::1] cols):
+    """Return ``X' diag(weight) X``, (d, d), lower triangle, for rows `cols` of `columns` (k, n)."""
+    cdef int d = cols.shape[0], k
+    if weight.shape[0] != columns.shape[1]:
+        raise ValueError("weight must have one entry a row of the design")
+    for k in range(d):
+        if not 0 <= cols[k] < columns.shape[0]:
+            raise ValueError("cols must be rows of columns")
+    out = np.zeros((d, d))
+    if d == 0 or columns.shape[1] == 0:
+        return out
+    cdef double[:, ::1] view = out
+    cdef double[::1] scratch = np.empty(2 * d * VM_GRAM_ROWS)
+    with nogil:
+        vm_gram(columns.shape[1], d, &columns[0, 0], &cols[0], &weight[0], &scratch[0], &view[0, 0], d)
+    return np.ascontiguousarray(out.T)

@@ -26,10 +26,13 @@ void vm_axpy(ptrdiff_t n, double a, const double *x, double *y);
 double vm_dot(ptrdiff_t n, const double *x, const double *r);
 double vm_dot3(ptrdiff_t n, const double *x, const double *z, const double *weight);
 
-/* out = x * sqrt_weight, elementwise. */
-void vm_mul(ptrdiff_t n, const double *x, const double *y, double *out);
+/* Both at once: sum x[i] * r[i], and *square = sum x[i]**2 * weight[i]. */
+double vm_dots(ptrdiff_t n, const double *x, const double *r, const double *weight, double *square);
 
-/* out[i] = sqrt(x[i]). */
-void vm_sqrt(ptrdiff_t n, const double *x, double *out);
+/* out (d, d), column-major with leading dimension ld, := X' diag(weight) X, lower triangle, for the columns
+   cols[0..d) of a table (., n); scratch holds 2 * d * VM_GRAM_ROWS numbers. */
+#define VM_GRAM_ROWS 256
+void vm_gram(ptrdiff_t n, int d, const double *columns, const int *cols, const double *weight,
+             double *scratch, double *out, int ld);
 
 #endif

@@ -11,11 +11,11 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, matmat_n, solve_lower, solve_lower_t
-from pyrjsel._core._vecmath cimport dot
+from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
 from pyrjsel.families._family cimport family_shift, family_working
 from pyrjsel.selection._problem cimport (
-    Problem, add_precision, linear_predictor, model_columns, prior_dimension, prior_exponent,
-    prior_factor, prior_log_det, problem_t, score, weighted_gram,
+    Problem, add_precision, information, linear_predictor, model_columns, prior_dimension, prior_exponent,
+    prior_factor, prior_log_det, problem_t, score,
 )
 
 cdef double LOG_2PI = 1.8378770664093454836
@@ -64,7 +64,7 @@ cdef class ModeFinder:
     cdef double* eta_new
     cdef double* residual
     cdef double* weight
-    cdef double* root
+    cdef double* scratch
     cdef double* z
     cdef readonly double log_likelihood, log_posterior, log_marginal
     cdef readonly int status
@@ -73,7 +73,8 @@ cdef class ModeFinder:
                  const double[::1] raw_shift not None):
         cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
         cdef double[::1] small = np.zeros(4 * k + k * k)
-        cdef double[::1] rows = np.zeros(5 * n)
+        cdef double[::1] rows = np.zeros(4 * n)
+        cdef double[::1] chunk = np.zeros(2 * GRAM_ROWS * k)
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)
         if raw_shift.shape[0] != problem.c.n_columns:
@@ -82,7 +83,7 @@ cdef class ModeFinder:
         self.p = &problem.c
         self.raw_shift = raw_shift
         self.capacity = k
-        self.buffers = (small, rows, table, cols)
+        self.buffers = (small, rows, chunk, table, cols)
         self.cols = &cols[0]
         self.b = &small[0]
         self.trial = self.b + k
@@ -93,7 +94,7 @@ cdef class ModeFinder:
         self.eta_new = self.eta + n
         self.residual = self.eta_new + n
         self.weight = self.residual + n
-        self.root = self.weight + n
+        self.scratch = &chunk[0]
         self.z = &table[0]
 
     cdef int newton(self, bint use_prior) noexcept nogil:
@@ -126,7 +127,7 @@ cdef class ModeFinder:
                 else:
                     return NOT_CONVERGED
             self.log_posterior = value
-            weighted_gram(p, d, self.cols, self.weight, self.root, self.z, self.h)
+            information(p, d, self.cols, self.weight, self.scratch, self.h)
             if use_prior:
                 add_precision(p, d, self.cols, self.h)
                 score(p, d, self.cols, self.b, self.residual, self.gradient)

@@ -46,8 +46,7 @@ cdef class Moves:
     cdef double* residual_new
     cdef double* weight
     cdef double* weight_new
-    cdef double* root
-    cdef double* z
+    cdef double* scratch
     cdef const double* fixed_mean
     cdef const double* fixed_factor
     cdef const double* raw_shift

@@ -17,12 +17,12 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
-from pyrjsel._core._vecmath cimport axpy, dot, dot3
+from pyrjsel._core._vecmath cimport GRAM_ROWS, axpy, dot3, dots
 from pyrjsel._core.random cimport bitgen_t, random_standard_normal, random_standard_uniform
 from pyrjsel.families._family cimport family_shift, family_working
 from pyrjsel.selection._problem cimport (
-    Problem, add_precision, linear_predictor, model_columns, prior_dimension, prior_exponent,
-    prior_factor, prior_log_det, problem_t, score, weighted_gram,
+    Problem, add_precision, information, linear_predictor, model_columns, prior_dimension, prior_exponent,
+    prior_factor, prior_log_det, problem_t, score,
 )
 from pyrjsel.space._space cimport (
     Space, model_feasible_at, model_flip, model_log_prior, model_refresh,
@@ -77,8 +77,8 @@ cdef class Moves:
         cdef int[::1] index = np.zeros(n_index, dtype=np.intc)
         cdef double[::1] square = np.zeros(3 * k * k + 3 * k + 3)
         cdef double[::1] blocks = np.zeros(3 * wide + 2 * wide * wide + wide * k)
-        cdef double[::1] rows = np.zeros(7 * n)
-        cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
+        cdef double[::1] rows = np.zeros(6 * n)
+        cdef double[::1] table = np.zeros(2 * GRAM_ROWS * k)
         if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns \
                 or raw_shift.shape[0] != self.p.n_columns:
             raise ValueError("gamma and b must fit the problem")
@@ -103,8 +103,7 @@ cdef class Moves:
         self.residual_new = self.residual + n
         self.weight = self.residual_new + n
         self.weight_new = self.weight + n
-        self.root = self.weight_new + n
-        self.z = &table[0]
+        self.scratch = &table[0]
         self.raw_shift = &raw_shift[0]
         self.fixed = fixed_mean is not None
         if self.fixed:
@@ -186,12 +185,14 @@ cdef class Moves:
             return 0
         for a in range(size):
             x = p.columns + (first + a) * <Py_ssize_t> p.n
-            mean[a] = dot(p.n, x, base.residual) + p.shift[first + a] - cross[a]
+            mean[a] = (dots(p.n, x, base.residual, base.weight, &factor[a + a * size])
+                       + p.shift[first + a] - cross[a])
+            for c in range(a + 1, size):
+                factor[c + a * size] = dot3(p.n, x, p.columns + (first + c) * <Py_ssize_t> p.n,
+                                            base.weight)
             for c in range(a, size):
-                factor[c + a * size] = (
-                    dot3(p.n, x, p.columns + (first + c) * <Py_ssize_t> p.n, base.weight)
-                    + p.precision[(first + a) * <Py_ssize_t> p.n_columns + first + c]
-                )
+                factor[c + a * size] += p.precision[
+                    (first + a) * <Py_ssize_t> p.n_columns + first + c]
         if cholesky(size, factor, size) != 0:
             return 1
         solve_lower(size, factor, size, mean)
@@ -481,7 +482,7 @@ cdef class Moves:
                            double* mean) noexcept nogil:
         """mean := b + H^-1 score and self.h := the Cholesky factor of H, both at b."""
         cdef int k
-        weighted_gram(self.p, self.d, self.cols, weight, self.root, self.z, self.h)
+        information(self.p, self.d, self.cols, weight, self.scratch, self.h)
         add_precision(self.p, self.d, self.cols, self.h)
         if cholesky(self.d, self.h, self.d) != 0:
             return 1

@@ -29,8 +29,8 @@ cdef class Problem:
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil
 cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,
                            double* eta) noexcept nogil
-cdef void weighted_gram(const problem_t* p, int d, const int* cols, const double* weight,
-                        double* root, double* z, double* out) noexcept nogil
+cdef void information(const problem_t* p, int d, const int* cols, const double* weight,
+                      double* scratch, double* out) noexcept nogil
 cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil
 cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
                 double* out) noexcept nogil

@@ -3,8 +3,8 @@
 from libc.math cimport log, sqrt
 from libc.string cimport memcpy
 
-from pyrjsel._core._linalg cimport cholesky, gram
-from pyrjsel._core._vecmath cimport axpy, dot, mul, sqrt_all
+from pyrjsel._core._linalg cimport cholesky
+from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
 
 
 cdef class Problem:
@@ -75,14 +75,10 @@ cdef void linear_predictor(const problem_t* p, int d, const int* cols, const dou
         axpy(p.n, b[k], p.columns + <Py_ssize_t> cols[k] * p.n, eta)
 
 
-cdef void weighted_gram(const problem_t* p, int d, const int* cols, const double* weight,
-                        double* root, double* z, double* out) noexcept nogil:
-    """out := X' diag(weight) X, (d, d), lower triangle; root (n,) and z (d, n) are scratch."""
-    cdef int k
-    sqrt_all(p.n, weight, root)
-    for k in range(d):
-        mul(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, root, z + <Py_ssize_t> k * p.n)
-    gram(d, p.n, z, out, d)
+cdef void information(const problem_t* p, int d, const int* cols, const double* weight,
+                      double* scratch, double* out) noexcept nogil:
+    """out := X' diag(weight) X, (d, d), lower triangle; scratch holds 2 d GRAM_ROWS numbers."""
+    weighted_gram(p.n, d, p.columns, cols, weight, scratch, out, d)
 
 
 cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil:

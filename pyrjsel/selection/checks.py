@@ -105,13 +105,34 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
 
 
-def separated_models(regression: Regression, finder: ModeFinder, gammas: ByteArray) -> dict[int, list[int]]:
-    """Return, for the models (rows of `gammas`) that separate the classes, the terms that do it."""
-    found = {}
-    for row, gamma in enumerate(gammas):
-        _, largest = finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))
-        if largest > LARGE_PREDICTOR:
-            terms = separated(regression, gamma)
-            if terms:
-                found[row] = terms
-    return found
+def separated_models(
+    regression: Regression, finder: ModeFinder, gammas: ByteArray
+) -> dict[int, tuple[int, ...]]:
+    """Return, for the models (rows of `gammas`) that separate the classes, terms that do it by themselves.
+
+    A model that holds a set of terms that separates is separated too: smaller models are looked at first,
+    and linear programs are solved only where no such set is known yet.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    known: list[tuple[int, ...]] = []
+    for row in np.argsort(gammas.sum(axis=1), kind="stable").tolist():
+        gamma = np.ascontiguousarray(gammas[row], dtype=np.uint8)
+        terms = next((each for each in known if gamma[list(each)].all()), None)
+        if terms is None:
+            _, largest = finder.maximum_likelihood(gamma)
+            terms = _fewest(regression, separated(regression, gamma)) if largest > LARGE_PREDICTOR else ()
+            if not terms:
+                continue
+            known.append(terms)
+        found[row] = terms
+    return dict(sorted(found.items()))
+
+
+def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
+    """Leave out, one by one, the terms without which the others separate the classes still."""
+    for term in list(terms):
+        gamma = np.zeros(regression.n_terms, dtype=np.uint8)
+        gamma[[other for other in terms if other != term]] = 1
+        if term in terms and gamma.any():
+            terms = separated(regression, gamma) or terms
+    return tuple(terms)

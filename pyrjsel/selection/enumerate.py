@@ -41,7 +41,7 @@ class EnumerateOptions:
     """
 
     integration: str = "importance"
-    pairs: int = 64
+    pairs: int = 256
 
     def __post_init__(self) -> None:
         check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
@@ -283,7 +283,9 @@ def _odds(log_mass: FloatArray) -> FloatArray:
 
 
 def _odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
-    error = _odds(log_mass) * np.sqrt(variance[0] + variance)
+    odds = _odds(log_mass)
+    odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
+    error = odds * np.sqrt(variance[0] + variance)
     error[0] = 0.0
     return error
 

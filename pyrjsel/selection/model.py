@@ -349,7 +349,7 @@ class LogitSelection:
             Whether to show progress; None shows it on terminals and in notebooks after a second.
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
-            importance draws a model, 64). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
+            importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `start` ("empty" or terms).
 
         Returns
