@@ -27,7 +27,7 @@ def check_int(value: object, name: str, owner: str, *, low: int, high: int | Non
     good = isinstance(value, Integral) and not isinstance(value, bool)
     if not good or not low <= int(value) or (high is not None and int(value) > high):  # type: ignore[call-overload]
         raise bad_value(name, owner, f"an int in [{low}, {upper}", value)
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    return int(value)  # type: ignore[call-overload]
 
 
 def check_real(
@@ -88,7 +88,7 @@ def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -
 def check_rng(rng: RNGLike | SeedLike | None, owner: str) -> np.random.Generator:
     """Return a Generator made of `rng` (None, an int, a SeedSequence or a Generator; SPEC 7)."""
     try:
-        return np.random.default_rng(rng)  # type: ignore[arg-type]
+        return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         must = "None, a non-negative int, a SeedSequence or a numpy Generator"
         raise bad_value("rng", owner, must, rng) from error

@@ -157,4 +157,4 @@ def gram_matrix(const double[:, ::1] columns, const double[::1] weight, const in
     cdef double[::1] scratch = np.empty(2 * d * VM_GRAM_ROWS)
     with nogil:
         vm_gram(columns.shape[1], d, &columns[0, 0], &cols[0], &weight[0], &scratch[0], &view[0, 0], d)
-    return np.ascontiguousarray(out.T)
+    return np.tril(out.T)

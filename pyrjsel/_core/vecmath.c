@@ -116,8 +116,9 @@ CLONES void vm_log1p_unit(ptrdiff_t n, const double *restrict z, double *restric
         out[i] = log1p_unit(z[i]);
 }
 
-CLONES static double shift_plain(ptrdiff_t n, const double *restrict eta, const double *restrict x,
-                                 double delta, const double *restrict wy, double *restrict out)
+/* out may be eta itself: neither is restrict. */
+CLONES static double shift_plain(ptrdiff_t n, const double *eta, const double *restrict x,
+                                 double delta, const double *restrict wy, double *out)
 {
     double linear[LANES], product[LANES], total = 0.0;
     int used = 0;
@@ -152,9 +153,9 @@ CLONES static double shift_plain(ptrdiff_t n, const double *restrict eta, const 
     return sum_lanes(linear) - total;
 }
 
-CLONES static double shift_weighted(ptrdiff_t n, const double *restrict eta, const double *restrict x,
+CLONES static double shift_weighted(ptrdiff_t n, const double *eta, const double *restrict x,
                                     double delta, const double *restrict wy,
-                                    const double *restrict w, double *restrict out)
+                                    const double *restrict w, double *out)
 {
     double linear[LANES];
     for (int j = 0; j < LANES; j++)

@@ -208,7 +208,7 @@ def _term_axis(ax: Any, names: Sequence[str]) -> None:
     """Put the terms on the vertical axis, the first on top, and take the frame away."""
     size = 9.0 if len(names) <= MANY else 7.5
     ax.set_yticks(np.arange(len(names)), [_short(name) for name in names], fontsize=size)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)

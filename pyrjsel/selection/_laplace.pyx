@@ -168,8 +168,8 @@ cdef class ModeFinder:
         """Mode and Laplace value of the model in self.cols from the start in self.b."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, info
-        cdef double log_det
-        if d > self.capacity or prior_factor(p, d, self.cols, self.h, d) != 0:
+        cdef double log_det, slack
+        if d > self.capacity or prior_factor(p, d, self.cols, self.h, d, &slack) != 0:
             self.log_marginal = -INFINITY
             return RANK_DEFICIENT
         log_det = prior_log_det(p, d, self.h, d)

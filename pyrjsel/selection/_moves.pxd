@@ -51,6 +51,7 @@ cdef class Moves:
     cdef const double* fixed_factor
     cdef const double* raw_shift
     cdef double loglik, log_prior, log_model
+    cdef double slack, slack_reduced, entering  # shares of precision that dependence would leave 0
     cdef int64_t proposed[N_MOVES]
     cdef int64_t accepted[N_MOVES]
 
@@ -64,6 +65,7 @@ cdef class Moves:
                                 const double* factor) noexcept nogil
     cdef double exponent_gain(self, int j, const double* delta, const double* cross) noexcept nogil
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil
+    cdef bint dependent(self, double slack) noexcept nogil
     cdef void move_block(self, const double* source, int j, double sign, const double* delta,
                          double* target) noexcept nogil
     cdef double shift_block(self, const double* source, int j, const double* delta,

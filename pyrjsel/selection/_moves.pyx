@@ -229,8 +229,7 @@ cdef class Moves:
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil:
         """What term j adds to log det K of the columns `cols`; -inf if it depends on them.
 
-        Leaves the rows that extend the Cholesky factor in self.image and the block's own factor
-        at the end of self.block.
+        Leaves in self.entering the product of the shares of their precision that its columns keep.
         """
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first
@@ -239,6 +238,7 @@ cdef class Moves:
         cdef double* v
         cdef double* schur = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value, total = 0.0
+        self.entering = 1.0
         if p.diagonal:
             for a in range(size):
                 total += log(p.precision[(first + a) * <Py_ssize_t> (p.n_columns + 1)])
@@ -258,10 +258,22 @@ cdef class Moves:
             return -INFINITY
         for a in range(size):
             value = schur[a + a * size]
-            if value * value <= p.rank_tol * p.precision[(first + a) * <Py_ssize_t> (p.n_columns + 1)]:
-                return -INFINITY
+            self.entering *= value * value / p.precision[
+                (first + a) * <Py_ssize_t> (p.n_columns + 1)]
             total += 2.0 * log(value)
         return total
+
+    cdef bint dependent(self, double slack) noexcept nogil:
+        """Whether the toggled model has linearly dependent columns, by the rule of prior_factor.
+
+        `slack` is that of the model that a term has entered. An entering term divides the shares that
+        the columns keep by no more than 1 / entering in all, so that most models need no closer look.
+        """
+        cdef int d
+        if slack * self.entering > self.p.rank_tol:
+            return False
+        d = model_columns(self.p, self.m.gamma, self.others)
+        return prior_factor(self.p, d, self.others, self.h, self.capacity, &slack) != 0
 
     cdef void move_block(self, const double* source, int j, double sign, const double* delta,
                          double* target) noexcept nogil:
@@ -293,7 +305,7 @@ cdef class Moves:
             if k < at or k >= at + size:
                 cols[d] = self.cols[k]
                 d += 1
-        prior_factor(self.p, d, cols, self.reduced, self.capacity)
+        prior_factor(self.p, d, cols, self.reduced, self.capacity, &self.slack_reduced)
         return d
 
     cdef int rebuild(self) noexcept nogil:
@@ -307,7 +319,7 @@ cdef class Moves:
                 at += self.p.term_start[j + 1] - self.p.term_start[j]
         if self.d > self.capacity:
             return 1
-        return prior_factor(self.p, self.d, self.cols, self.factor, self.capacity)
+        return prior_factor(self.p, self.d, self.cols, self.factor, self.capacity, &self.slack)
 
     # ------------------------------------------------------------------ moves
 
@@ -327,7 +339,7 @@ cdef class Moves:
         if log_model == -INFINITY or self.d + size > self.capacity:
             return -INFINITY
         gain = self.log_det_gain(j, self.factor, self.d, self.cols)
-        if gain == -INFINITY:
+        if gain == -INFINITY or self.dependent(self.slack):
             return -INFINITY
         self.need_working()
         base.residual = self.residual
@@ -367,10 +379,7 @@ cdef class Moves:
         if self.proposal(j, &base, cross, mean, factor) != 0:
             return -INFINITY
         log_q = self.proposal_logpdf(size, self.b + first, mean, factor)
-        if self.p.diagonal:
-            gain = self.log_det_gain(j, self.factor, self.d, self.cols)
-        else:
-            gain = self.log_det_of(j)
+        gain = self.log_det_of(j)
         gain = self.exponent_gain(j, self.b + first, cross) + 0.5 * gain - 0.5 * size * LOG_2PI
         self.small[0] = loglik
         self.small[1] = self.log_prior - gain
@@ -384,6 +393,8 @@ cdef class Moves:
         cdef double* v
         cdef double* inverse = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value
+        if self.p.diagonal:
+            return self.log_det_gain(j, self.factor, self.d, self.cols)
         for a in range(size):
             v = self.image + a * <Py_ssize_t> self.capacity
             memset(v, 0, rest * sizeof(double))
@@ -408,7 +419,6 @@ cdef class Moves:
         cdef double* mean = self.block + self.wide
         cdef double* delta = self.block + 2 * self.wide
         cdef double* factor = self.block + 3 * self.wide
-        cdef int* cols = self.others
         cdef double loss, gain, log_model, log_q, loglik
         cdef base_t base
         model_flip(self.s, &self.m, j)
@@ -417,9 +427,9 @@ cdef class Moves:
             log_model = -INFINITY
         if log_model == -INFINITY or self.d - size_j + size > self.capacity:
             return -INFINITY
-        d = self.without(j, cols)
-        gain = self.log_det_gain(k, self.reduced, d, cols)
-        if gain == -INFINITY:
+        d = self.without(j, self.others)
+        gain = self.log_det_gain(k, self.reduced, d, self.others)
+        if gain == -INFINITY or self.dependent(self.slack_reduced):
             return -INFINITY
         self.move_block(self.eta, j, -1.0, self.b + first, self.eta_new)
         family_working(p.family, p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
@@ -432,10 +442,7 @@ cdef class Moves:
         if self.proposal(j, &base, cross, mean, factor) != 0:
             return -INFINITY
         log_q = self.proposal_logpdf(size_j, self.b + first, mean, factor)
-        if p.diagonal:
-            loss = self.log_det_gain(j, self.reduced, d, cols)
-        else:
-            loss = self.log_det_of(j)
+        loss = self.log_det_of(j)
         loss = self.exponent_gain(j, self.b + first, cross) + 0.5 * loss - 0.5 * size_j * LOG_2PI
         # The way forth: q_k.
         self.cross(k, &base, cross)

@@ -122,15 +122,17 @@ cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
     return d - 1 if p.flat else d
 
 
-cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor,
-                      int ld) noexcept nogil:
+cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld,
+                      double* slack) noexcept nogil:
     """Cholesky factor of the prior precision of the columns, a flat intercept left out.
 
-    Non-zero where the columns are linearly dependent under a g-prior: where a column keeps less than
-    rank_tol of its precision given those before it.
+    Non-zero where the columns are linearly dependent under a g-prior: where a column keeps no more than
+    rank_tol of its precision given those before it. `slack` is the least share that one keeps, 1 where
+    no model can be dependent. The rule is a function of the model as long as `cols` is in order.
     """
     cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
-    cdef double pivot
+    cdef double pivot, share
+    slack[0] = 1.0
     if p.diagonal:
         # Nobody reads what is off the diagonal then.
         for k in range(m):
@@ -146,12 +148,13 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
     info = cholesky(m, factor, ld)
     if info != 0:
         return info
+    if p.rank_tol <= 0.0:
+        return 0
     for k in range(m):
         pivot = factor[k + <Py_ssize_t> k * ld]
-        if pivot * pivot <= p.rank_tol * p.precision[
-                cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]:
-            return k + 1
-    return 0
+        share = pivot * pivot / p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
+        slack[0] = min(slack[0], share)
+    return 1 if slack[0] <= p.rank_tol else 0
 
 
 cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil:

@@ -1,8 +1,10 @@
 """What data can do to a logistic model: linear dependence and separation, found and named."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
@@ -24,6 +26,16 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Return names for a message, the first `most` of many."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+
+
+def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
+    """Return costs whose keys that are columns with other than text for a name have that name's text."""
+    other = {name: str(name) for name in known if not isinstance(name, str)}
+    if isinstance(costs, pd.Series):
+        return costs.rename(index=other) if other else costs
+    if isinstance(costs, Mapping):
+        return {other.get(key, key): value for key, value in costs.items()}
+    return costs
 
 
 def check_right_side(design: Design, owner: str) -> None:

@@ -15,7 +15,13 @@ from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Binomial
-from pyrjsel.selection.checks import check_columns, check_right_side, dependent_terms, listed
+from pyrjsel.selection.checks import (
+    check_columns,
+    check_right_side,
+    dependent_terms,
+    listed,
+    named_costs,
+)
 from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
 from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.priors import GPrior, Normal
@@ -109,8 +115,8 @@ class LogitSelection:
     >>> model = rj.LogitSelection(births["low"], births[["age", "lwt", "smoke"]])
     >>> model.count_models()
     8
-    >>> model.fit(rng=1).best()
-    ('lwt', 'smoke')
+    >>> model.fit(rng=1).inclusion["posterior"].round(2).to_dict()
+    {'age': 0.19, 'lwt': 0.48, 'smoke': 0.36}
     """
 
     title = "Logistic model selection"
@@ -171,16 +177,20 @@ class LogitSelection:
         formula : str
             Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
         data : DataFrame or mapping of columns
-        coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing
+            The rows.
+        coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
+            As for the class.
+        weights, offset, missing : optional
             As for the class.
         functions : mapping of str to callable, optional
             Functions that the formula may call, by name, beside the documented ones.
-        stacklevel : int
-            Of the warning about missing values: 2 is the caller of this method.
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
         LogitSelection
+            Ready to fit.
 
         Raises
         ------
@@ -247,7 +257,7 @@ class LogitSelection:
             design.terms,
             prior=model_prior,
             always=always,
-            costs=_named(costs, known),
+            costs=named_costs(costs, known),
             budget=budget,
             heredity=heredity,
             max_size=max_size,
@@ -293,6 +303,11 @@ class LogitSelection:
 
     def count_models(self) -> int:
         """Return the number of models that satisfy the constraints.
+
+        Returns
+        -------
+        int
+            Exact, however large.
 
         Raises
         ------
@@ -340,6 +355,7 @@ class LogitSelection:
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
+            Independent chains, whose agreement is checked.
         rng : None, int, SeedSequence or Generator
             Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
         n_jobs : int, optional
@@ -355,7 +371,7 @@ class LogitSelection:
         Returns
         -------
         SelectionResults
-            After Ctrl-C, of the draws so far, with a ConvergenceWarning.
+            After Ctrl-C while sampling, of the draws so far, with a ConvergenceWarning.
 
         Raises
         ------
@@ -406,16 +422,6 @@ class LogitSelection:
         return count_dfs(self.space, MOST_MODELS)[1]
 
 
-def _named(costs: Any, known: Iterable[Hashable]) -> Any:
-    """Return costs whose keys that are columns with other than text for a name have that name's text."""
-    other = {name: str(name) for name in known if not isinstance(name, str)}
-    if isinstance(costs, pd.Series):
-        return costs.rename(index=other) if other else costs
-    if isinstance(costs, Mapping):
-        return {other.get(key, key): value for key, value in costs.items()}
-    return costs
-
-
 def _known_options(
     options: Mapping[str, Any], sampler: str, known: Sequence[str], owner: str
 ) -> Mapping[str, Any]:
@@ -448,7 +454,8 @@ def logit(
     formula : str
         Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
     data : DataFrame or mapping of columns
-    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing
+        The rows.
+    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
         As for :class:`LogitSelection`.
     functions : mapping of str to callable, optional
         Functions that the formula may call, by name, beside the documented ones.
@@ -456,6 +463,7 @@ def logit(
     Returns
     -------
     LogitSelection
+        Ready to fit.
 
     Raises
     ------
@@ -468,9 +476,9 @@ def logit(
     --------
     >>> import pyrjsel as rj
     >>> births = rj.datasets.birthwt().data
-    >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, heredity="strong")
+    >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, coef_prior=rj.GPrior("n"))
     >>> results = model.fit(rng=1)
-    >>> results.best()
+    >>> results.best("mpm")
     ('race', 'lwt', 'smoke', 'ht')
     """
     return LogitSelection.from_formula(

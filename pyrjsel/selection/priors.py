@@ -118,7 +118,23 @@ class Normal:
         _check_intercept(self.intercept, "Normal", ("flat",))
 
     def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale."""
+        """Return the prior on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            What the prior may know of the design.
+
+        Returns
+        -------
+        CompiledPrior
+            For columns that are centred and scaled.
+
+        Raises
+        ------
+        ParameterError
+            If `scaled` asks for an error variance that there is none of.
+        """
         if self.scaled:
             raise bad_value("scaled", "Normal", "None or False for a family without error variance", True)
         size = columns.mean.size
@@ -180,13 +196,35 @@ class GPrior:
         _check_intercept(self.intercept, "GPrior", ("joint", "flat"))
 
     def value(self, total_weight: float) -> float:
-        """Return g for a sum of weights."""
+        """Return g as a number.
+
+        Parameters
+        ----------
+        total_weight : float
+            Sum of the weights; the number of rows where there are none.
+
+        Returns
+        -------
+        float
+            The multiplier of the inverse information.
+        """
         if isinstance(self.g, str):
             return total_weight if self.g == "n" else 4.0 * total_weight
         return float(self.g)
 
     def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale."""
+        """Return the prior on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            What the prior may know of the design.
+
+        Returns
+        -------
+        CompiledPrior
+            For columns that are centred and scaled.
+        """
         size = columns.mean.size
         g = self.value(columns.total_weight)
         intercept = "joint" if self.intercept is None else self.intercept

@@ -46,22 +46,29 @@ WHICH = ("bma", "hpm", "mpm")
 class SelectionResults:
     """The posterior over models and coefficients; made by ``fit``.
 
-    Attributes
+    Parameters
     ----------
     model : LogitSelection
-    sampler : str
-        The sampler that was used.
-    settings : FitSettings
+        What was fitted.
     posterior : Posterior
         Full-precision arrays behind the tables.
+    settings : FitSettings
+        The parameters of ``fit``.
+
+    Attributes
+    ----------
+    sampler : str
+        The sampler that was used.
+    separated : dict of tuple of str to tuple of str
+        The best models that separate the classes, and the terms through which they do.
 
     Examples
     --------
     >>> import pyrjsel as rj
     >>> births = rj.datasets.birthwt().data
     >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
-    >>> results.inclusion["posterior"].round(2).to_dict()
-    {'lwt': 0.66, 'smoke': 0.6, 'ht': 0.66}
+    >>> results.inclusion["posterior"].round(1).to_dict()
+    {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
     """
 
     def __init__(self, model: LogitSelection, posterior: Posterior, settings: FitSettings) -> None:
@@ -369,13 +376,22 @@ class SelectionResults:
 
         Parameters
         ----------
-        new, which, offset
-            As for :meth:`get_prediction`.
+        new : DataFrame, optional
+            Rows with the variables of the formula; None is the rows of the fit.
+        which : {"bma", "hpm", "mpm"}
+            Average over all models, or the highest-probability or median probability model alone.
+        offset : array_like, optional
+            Offset of the new rows, where that of the fit was an array.
 
         Returns
         -------
         Series
             In the order and with the index of `new`; NaN for rows with missing inputs.
+
+        Raises
+        ------
+        UnknownNameError, DataError
+            As for :meth:`get_prediction`.
         """
         return self._prediction(new, which, offset, "predict", 3).mean()
 
@@ -425,6 +441,7 @@ class SelectionResults:
         Returns
         -------
         matplotlib Axes
+            The axes, one row a term.
 
         Raises
         ------
@@ -451,6 +468,7 @@ class SelectionResults:
         Returns
         -------
         matplotlib Axes
+            The axes, one row a term.
 
         Raises
         ------

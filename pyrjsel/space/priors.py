@@ -191,7 +191,8 @@ class Bernoulli(ModelPrior):
                 raise ParameterError("The 'p' parameter of Bernoulli must name each term once.")
             return pairs
         if isinstance(p, (Sequence, np.ndarray)) and not isinstance(p, (str, bytes)):
-            if isinstance(p, np.ndarray) and p.ndim != 1:
+            scalar = isinstance(p, np.ndarray) and p.ndim == 0
+            if scalar or any(isinstance(value, (list, tuple, np.ndarray)) for value in p):
                 raise bad_value("p", "Bernoulli", "a number, a mapping or a flat sequence of numbers", p)
             return tuple(probability(value, f"p[{j}]") for j, value in enumerate(p))
         return probability(p, "p")

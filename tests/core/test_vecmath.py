@@ -6,7 +6,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from pyrjsel._core._vecmath import exp_neg, log1p_unit, logit_loglik, logit_score, weighted_dot
+from pyrjsel._core._vecmath import (
+    exp_neg,
+    gram_matrix,
+    log1p_unit,
+    logit_loglik,
+    logit_score,
+    weighted_dot,
+    weighted_dots,
+)
 
 EPS = 2.0**-52
 LANES = 64  # partial sums
@@ -95,9 +103,9 @@ class TestLogarithm:
         assert np.isnan(log1p_unit(np.array([0.5, np.nan]))).tolist() == [False, True]
 
 
-def sums_bound(n, terms):
-    """Rounding of a sum in LANES parts: each term goes through at most n / 64 + 9 additions."""
-    return (n / LANES + 12) * EPS * np.abs(terms).sum()
+def sums_bound(n, terms, lanes=LANES):
+    """Rounding of a sum in parts: each term goes through at most n / 64 + 9 additions (with 64 lanes)."""
+    return (n / lanes + 12) * EPS * np.abs(terms).sum()
 
 
 def loglik_bound(n, eta, wy, w):
@@ -262,6 +270,16 @@ class TestSums:
             exact = mp.fsum(mp.mpf(a) * b * c for a, b, c in rows)
             assert abs(weighted_dot(x, z, weight) - exact) <= sums_bound(n, three)
 
+    def test_two_sums_at_once(self):
+        rng = np.random.default_rng(13)
+        for n in range(201):
+            x, r, weight = (rng.normal(size=n + 8)[n % 8 : n % 8 + n] for _ in range(3))
+            rows = list(zip(x.tolist(), r.tolist(), weight.tolist(), strict=True))
+            first, square = weighted_dots(x, r, weight)
+            assert abs(first - mp.fsum(mp.mpf(a) * b for a, b, _ in rows)) <= sums_bound(n, x * r, 32)
+            exact = mp.fsum(mp.mpf(a) ** 2 * c for a, _, c in rows)
+            assert abs(square - exact) <= sums_bound(n, x * x * weight, 32)
+
     def test_cancelling_terms(self):
         rng = np.random.default_rng(11)
         x = rng.normal(size=10_000) * 10.0 ** rng.integers(-8, 9, size=10_000)
@@ -289,6 +307,48 @@ class TestSums:
             assert weighted_dot(moved, z) == want
 
 
+class TestGram:
+    @pytest.mark.parametrize("d", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 17, 26])
+    def test_every_number_of_columns(self, d):
+        """Tiles of columns and their rests, over rows that end at any place of a chunk."""
+        rng = np.random.default_rng(d)
+        for n in (1, 2, 7, 8, 9, 63, 64, 65, 100, 127, 128, 129, 255, 256, 257, 300, 512, 1000, 2532):
+            columns, weight = rng.normal(size=(30, n)), rng.random(n)
+            cols = rng.permutation(30)[:d].astype(np.int32)
+            x = columns[cols].astype(np.longdouble)
+            want = (x * weight) @ x.T
+            slack = (n / 8 + 16) * EPS * ((np.abs(x) * weight) @ np.abs(x).T)
+            found = gram_matrix(columns, weight, cols)
+            assert found.shape == (d, d)
+            assert np.all(np.abs(np.tril(found - want)) <= slack)
+
+    def test_nan_shows_in_its_column_alone(self):
+        columns, weight = np.ones((6, 40)), np.ones(40)
+        columns[3, 17] = np.nan
+        found = gram_matrix(columns, weight, np.arange(6, dtype=np.int32))
+        touched = np.zeros((6, 6), dtype=bool)
+        touched[3, :4] = touched[3:, 3] = True
+        np.testing.assert_array_equal(np.isnan(np.tril(found)), touched)
+        np.testing.assert_array_equal(np.tril(found)[~touched], np.tril(np.full((6, 6), 40.0))[~touched])
+
+    def test_the_same_bits_whichever_columns_are_beside(self):
+        """A model's entry does not depend on where its columns stand."""
+        rng = np.random.default_rng(14)
+        columns, weight = rng.normal(size=(20, 333)), rng.random(333)
+        whole = gram_matrix(columns, weight, np.arange(20, dtype=np.int32))
+        part = gram_matrix(columns, weight, np.array([2, 7, 8, 11, 19], dtype=np.int32))
+        np.testing.assert_array_equal(
+            np.tril(part), np.tril(whole[np.ix_([2, 7, 8, 11, 19], [2, 7, 8, 11, 19])])
+        )
+
+    def test_arguments_that_do_not_fit_are_refused(self):
+        with pytest.raises(ValueError, match="one entry a row"):
+            gram_matrix(np.ones((2, 5)), np.ones(4), np.zeros(1, dtype=np.int32))
+        for bad in (-1, 2):
+            with pytest.raises(ValueError, match="rows of columns"):
+                gram_matrix(np.ones((2, 5)), np.ones(5), np.array([0, bad], dtype=np.int32))
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -299,6 +359,8 @@ class TestSums:
         lambda a, b: logit_score(a, a, b),
         weighted_dot,
         lambda a, b: weighted_dot(a, a, b),
+        lambda a, b: weighted_dots(a, b, a),
+        lambda a, b: weighted_dots(a, a, b),
     ],
 )
 def test_arrays_of_different_length_are_refused(call):

@@ -41,7 +41,8 @@ def make_rows() -> None:
     rng = np.random.default_rng(20)
     n = 48
     age = np.round(5 + rng.standard_normal(n), 1)
-    stage = np.array(list("abc"))[np.clip((age + 1.2 * rng.standard_normal(n) - 3.6) // 1.3, 0, 2).astype(int)]
+    worse = np.clip((age + 1.2 * rng.standard_normal(n) - 3.6) // 1.3, 0, 2).astype(int)
+    stage = np.array(list("abc"))[worse]
     bp = np.round(2.5 + 0.7 * (age - 5) + 0.7 * rng.standard_normal(n), 2)
     smoke = (rng.random(n) < 0.45).astype(int)
     shift = np.round(0.6 * rng.standard_normal(n), 1)
@@ -112,7 +113,7 @@ def make_table(problem_name: str, prior_name: str) -> None:
         found = sample_model(problem, model, prior, LOG2, SCRAMBLES, seed=number)
         entries[model] = entry(problem, model, found)
         ess = 1 / np.sum(found.weight**2) if found.weight.size else np.nan
-        print(problem_name, prior_name, model, f"{found.log_m:.8f} {found.error:.1e} ess {ess:.0f}", flush=True)
+        print(problem_name, prior_name, model, f"{found.log_m:.8f} {found.error:.1e} {ess:.0f}", flush=True)
     worst = max(e["integral"][1] or 0.0 for e in entries.values())
     write(
         table_path(problem_name, prior_name),
@@ -160,7 +161,11 @@ def make_averaged() -> None:
                 cumulative[key][place] += weights[row] * np.cumsum(mass)[:-1]
     lines = {
         key: [
-            {"start": float(grid[0]), "step": float(grid[1] - grid[0]), "below": [round(x, 6) for x in values]}
+            {
+                "start": float(grid[0]),
+                "step": float(grid[1] - grid[0]),
+                "below": [round(x, 6) for x in values],
+            }
             for grid, values in zip(grids[key], cumulative[key], strict=True)
         ]
         for key in cumulative

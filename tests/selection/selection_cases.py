@@ -21,7 +21,9 @@ COEFFICIENT_PRIORS: dict[str, dict] = {
     "raw": {"kind": "normal", "mean": 0.0, "sd": 1.0, "standardize": False, "intercept": INTERCEPT},
     "raw flat": {"kind": "normal", "mean": 0.2, "sd": 0.7, "standardize": False, "intercept": "flat"},
     "standard": {"kind": "normal", "mean": 0.0, "sd": 1.5, "standardize": True, "intercept": INTERCEPT},
-    "standard shifted": {"kind": "normal", "mean": 0.4, "sd": 1.0, "standardize": True, "intercept": [-1, 0.8]},
+    "standard shifted": {
+        "kind": "normal", "mean": 0.4, "sd": 1.0, "standardize": True, "intercept": [-1, 0.8],
+    },
     "wide": {"kind": "normal", "mean": 0.0, "sd": 10.0, "standardize": False, "intercept": INTERCEPT},
     "n joint": {"kind": "g", "g": "n", "intercept": "joint"},
 }  # fmt: skip

@@ -68,9 +68,7 @@ def coefficient_prior(name: str) -> Any:
         intercept = given if isinstance(given, str) else rj.Normal(given[1], mean=given[0])
     if prior["kind"] == "g":
         return rj.GPrior(prior["g"], intercept=intercept)
-    return rj.Normal(
-        prior["sd"], mean=prior["mean"], standardize=prior["standardize"], intercept=intercept
-    )
+    return rj.Normal(prior["sd"], mean=prior["mean"], standardize=prior["standardize"], intercept=intercept)
 
 
 def space_prior(models: tuple) -> Any:

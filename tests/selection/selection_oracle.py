@@ -57,7 +57,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A model where its prior is stated: eta = o + Z c, log f(c) = norm - (c - mu)'P(c - mu)/2, beta = A c."""
+    """A model in the coordinates c of its prior.
+
+    eta = o + Z c, log f(c) = norm - (c - mu)'P(c - mu)/2, and beta = A c on the columns as they are.
+    """
 
     Z: np.ndarray
     mu: np.ndarray
@@ -254,9 +257,7 @@ def lattice(problem: Problem, model: str, prior: dict, step: float = 0.5) -> flo
                     bound[k] += 4 * sign
                     grown = True
         if not grown:
-            return float(
-                top + np.log(np.exp(value).sum() * step**mode.size) - 0.5 * np.linalg.slogdet(H)[1]
-            )
+            return float(top + np.log(np.exp(value).sum() * step**mode.size) - 0.5 * np.linalg.slogdet(H)[1])
 
 
 # ---------------------------------------------------------------------- priors over models

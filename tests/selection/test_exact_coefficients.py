@@ -95,7 +95,9 @@ def sampled_faults(results, scenario):
         names += [f"{name} {k}" for k in range(right.size)]
     estimates, exact, errors = (np.concatenate(part) for part in (estimates, exact, errors))
     # A sign of which next to all draws agree has no normal error.
-    known = [not name.startswith("positive") or 0.005 < x < 0.995 for name, x in zip(names, exact, strict=True)]
+    known = [
+        not name.startswith("positive") or 0.005 < x < 0.995 for name, x in zip(names, exact, strict=True)
+    ]
     kept = [name for name, use in zip(names, known, strict=True) if use]
     return far_away(estimates[known], exact[known], errors[known], kept)
 

@@ -92,7 +92,8 @@ def test_stored_distribution_functions_end_at_the_inclusion_probabilities():
     problem = load("ward")[0]
     found = table("ward", "4n joint")
     weights = found.posterior(np.full(len(problem.models), 1 / len(problem.models)))
-    inside = np.array([[k in problem.places(m) for k in range(len(problem.column_names))] for m in problem.models])
+    columns = range(len(problem.column_names))
+    inside = np.array([[k in problem.places(m) for k in columns] for m in problem.models])
     # The grids end nine standard deviations of the full model away from its mean.
     ends = [line["below"][-1] for line in stored["coefficients"]]
     assert np.allclose(ends, weights @ inside, atol=1e-4)

@@ -72,9 +72,8 @@ def test_enumerated_odds_are_marginal_likelihoods_times_priors(fitted):
     for scenario in SCENARIOS:
         results, problem = fitted(scenario, "enumerate"), load(scenario.problem)[0]
         always = scenario.constraints.get("always", ())
-        log_prior = np.array(
-            [log_model_prior(problem, m, scenario.models, always) for m in model_names(results, scenario.problem)]
-        )
+        names = model_names(results, scenario.problem)
+        log_prior = np.array([log_model_prior(problem, m, scenario.models, always) for m in names])
         mass = results.models["log_marginal"].to_numpy() + log_prior
         assert np.allclose(np.exp(mass[0] - mass), results.models["odds"], rtol=1e-9)
 
@@ -95,7 +94,8 @@ def test_deviances_are_those_of_maximum_likelihood(fitted, scenario, sampler):
     results, problem = fitted(scenario, sampler), load(scenario.problem)[0]
     names = model_names(results, scenario.problem)[:12]
     for name, deviance in zip(names, results.models["deviance"], strict=False):
-        X = np.column_stack([np.ones(problem.y.size), *(problem.terms[j].columns for j in problem.inside(name))])
+        columns = [problem.terms[j].columns for j in problem.inside(name)]
+        X = np.column_stack([np.ones(problem.y.size), *columns])
         family = sm.families.Binomial()
         glm = sm.GLM(problem.y, X, family=family, offset=problem.o, freq_weights=problem.w).fit(tol=1e-12)
         # Maximum likelihood stops within 1e-9 of the largest log-likelihood.
@@ -173,8 +173,6 @@ def test_recorded_log_posteriors_are_the_density_at_the_draws(fitted, scenario):
     assert np.ptp(gaps) < 1e-8
 
 
-
-
 @pytest.mark.parametrize(("scenario", "sampler"), BOTH, ids=IDS)
 def test_predictions_are_averages_over_coefficients(fitted, scenario, sampler):
     results = fitted(scenario, sampler)
@@ -200,7 +198,9 @@ def test_predictions_of_single_models_are_those_of_a_space_of_that_model():
     case = load("ward")[1]
     results = fit(build(scenario), sampler="enumerate", rng=1)
     best = results.best()
-    alone = rj.logit(case.formula, case.frame, coef_prior=coefficient_prior("raw"), always=best, max_size=len(best))
+    alone = rj.logit(
+        case.formula, case.frame, coef_prior=coefficient_prior("raw"), always=best, max_size=len(best)
+    )
     only = fit(alone, sampler="enumerate", pairs=2000, rng=2)
     first, second = results.predict(case.new, which="hpm"), only.predict(case.new)
     sd = only.get_prediction(case.new).summary_frame()["mean_se"]

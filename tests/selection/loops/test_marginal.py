@@ -187,10 +187,10 @@ def test_the_quadrature_is_as_good_as_it_says(kit, coef_prior):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_integrals(kit, coef_prior, name):
-    """Within 6 stated errors of the truth, with 64 pairs and with 20,000.
+    """Within 8 stated errors of the truth, with 64 pairs and with 20,000.
 
-    The errors are estimated from 32 differences: a t distribution with 32 degrees of freedom at least, so
-    that 6 is passed with probability 1e-6 a test; 80 tests: 8e-5 (the seeds are fixed).
+    The errors are estimated from 32 differences at least: a t distribution with 32 degrees of freedom
+    passes 8 with probability 4e-9, in all 80 comparisons with less than 1e-6.
     """
     case = problem(kit, name, coef_prior)
     joint, gamma = Joint(case), full_model(case)
@@ -198,7 +198,7 @@ def test_integrals(kit, coef_prior, name):
     for pairs in (64, 20_000):
         found = marginal_of(case).integrate(gamma, pairs=pairs)
         error = np.sqrt(found.variance)
-        assert abs(found.log_marginal - exact) < 6 * error + 1e-6
+        assert abs(found.log_marginal - exact) < 8 * error + 1e-6
         # Efficient: no more than a few percent a pair, 1/100 of that for many.
         assert error < 0.5 / np.sqrt(pairs)
     scale = np.concatenate([[1.0], case.regression.scale])
@@ -273,9 +273,9 @@ class TestStream:
         marginal = marginal_of(self.case(kit))
         draws = np.array([marginal.stream(gamma).random(200) for gamma in self.gammas()])
         assert np.unique(draws).size == draws.size
-        # 32 * 31 / 2 correlations of 200 values: 5.5 standard errors are passed with 2e-5 in all.
+        # 32 * 31 / 2 correlations of 200 values: 6 standard errors are passed with 1e-6 in all.
         correlation = np.corrcoef(draws) - np.eye(32)
-        assert np.abs(correlation).max() < 5.5 / np.sqrt(200)
+        assert np.abs(correlation).max() < 6 / np.sqrt(200)
 
     def test_integrals_do_not_depend_on_what_was_done_before(self, kit):
         case = self.case(kit)

@@ -1,0 +1,63 @@
+"""Whether a model's columns count as dependent is a function of the model, not of how it was reached."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection._rjmcmc import ReversibleJump
+from pyrjsel.selection.priors import GPrior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.space import ModelSpace, Space, Uniform
+
+
+def almost_dependent(noise):
+    """Columns a, c, b with c = a + 1e-4 b + noise: c given (a, b) keeps noise**2, b given (a, c) much."""
+    rng = np.random.default_rng(1)
+    n = 60
+    made, _ = np.linalg.qr(rng.normal(size=(n, 4)) - rng.normal(size=(n, 4)).mean(axis=0))
+    made = (made - made.mean(axis=0)) / made.std(axis=0)
+    a, b, e = made[:, 0], made[:, 1], made[:, 2]
+    x = np.column_stack([a, a + 1e-4 * b + noise * e, b])
+    y = (rng.random(n) < 0.5).astype(float)
+    terms = [
+        SimpleNamespace(name=name, columns=(name,), variables=(name,), parents=(), near_parents=())
+        for name in "acb"
+    ]
+    space = ModelSpace.build(terms, prior=Uniform(), n_observations=n)
+    return Regression.build(x, y, [1, 1, 1], GPrior("n")), space
+
+
+def chain_at(regression, space, gamma):
+    finder = ModeFinder(regression.compiled, 4, regression.raw_shift)
+    b = finder.mode(np.array(gamma, dtype=np.uint8))
+    return ReversibleJump(
+        regression.compiled,
+        Space(space),
+        np.array(gamma, dtype=np.uint8),
+        b,
+        max_columns=4,
+        raw_shift=regression.raw_shift,
+        n_swaps=0,
+    )
+
+
+@pytest.mark.parametrize(("noise", "exists"), [(8e-6, True), (0.0, False)])
+def test_last_column_does_not_decide(noise, exists):
+    # In order, c keeps 1e-8 of its sum of squares given a, and b keeps noise^2/(1e-8 + noise^2) given both.
+    # The column that enters last, c given (a, b), keeps 6e-11, below the tolerance of 1e-10.
+    regression, space = almost_dependent(noise)
+    finder = ModeFinder(regression.compiled, 4, regression.raw_shift)
+    full = finder.mode(np.ones(3, dtype=np.uint8))
+    assert (finder.status == 0) == exists
+    block = np.array([0.1])
+    into = chain_at(regression, space, [1, 0, 1]).log_ratio("birth", 1, block=block)
+    assert np.isfinite(into) == exists
+    if exists:
+        leaving = chain_at(regression, space, [1, 1, 1])
+        back = leaving.log_ratio("death", 1)
+        gamma, b = leaving.state()
+        assert np.isfinite(back)
+        np.testing.assert_array_equal(b, full)
+        assert gamma.all()
