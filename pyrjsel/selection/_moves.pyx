@@ -229,7 +229,8 @@ cdef class Moves:
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil:
         """What term j adds to log det K of the columns `cols`; -inf if it depends on them.
 
-        Leaves in self.entering the product of the shares of their precision that its columns keep.
+        Leaves in self.entering the product of e / 2 over its columns, e the share of their precision
+        that they keep.
         """
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first
@@ -258,7 +259,7 @@ cdef class Moves:
             return -INFINITY
         for a in range(size):
             value = schur[a + a * size]
-            self.entering *= value * value / p.precision[
+            self.entering *= 0.5 * value * value / p.precision[
                 (first + a) * <Py_ssize_t> (p.n_columns + 1)]
             total += 2.0 * log(value)
         return total
@@ -266,8 +267,9 @@ cdef class Moves:
     cdef bint dependent(self, double slack) noexcept nogil:
         """Whether the toggled model has linearly dependent columns, by the rule of prior_factor.
 
-        `slack` is that of the model that a term has entered. An entering term divides the shares that
-        the columns keep by no more than 1 / entering in all, so that most models need no closer look.
+        `slack` is that of the model that a term has entered. A column that keeps a share e of its
+        precision leaves the others at least e / (1 + e) of theirs, so that few models need a closer
+        look: with v = K^-1 K_j, (K^-1)_kk grows by v_k^2 / (e K_jj) <= (K^-1)_kk / e.
         """
         cdef int d
         if slack * self.entering > self.p.rank_tol:

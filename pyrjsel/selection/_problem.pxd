@@ -12,7 +12,7 @@ cdef struct problem_t:
     int family
     bint flat                    # the intercept has a flat prior
     bint diagonal                # the precision is diagonal
-    double rank_tol              # least share of a column's precision that those before it may leave
+    double rank_tol              # least share of a column's precision that the others may leave
     const double* columns        # (n_columns, n), one column after the other
     const double* wy
     const double* w              # NULL where every weight is one
@@ -37,5 +37,7 @@ cdef void score(const problem_t* p, int d, const int* cols, const double* b, con
 cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil
 cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld,
                       double* slack) noexcept nogil
+cdef double least_share(const problem_t* p, int m, const int* cols, double* factor,
+                        int ld) noexcept nogil
 cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil
 cdef int prior_dimension(const problem_t* p, int d) noexcept nogil

@@ -3,7 +3,7 @@
 from libc.math cimport log, sqrt
 from libc.string cimport memcpy
 
-from pyrjsel._core._linalg cimport cholesky
+from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
 
 
@@ -126,12 +126,13 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
                       double* slack) noexcept nogil:
     """Cholesky factor of the prior precision of the columns, a flat intercept left out.
 
-    Non-zero where the columns are linearly dependent under a g-prior: where a column keeps no more than
-    rank_tol of its precision given those before it. `slack` is the least share that one keeps, 1 where
-    no model can be dependent. The rule is a function of the model as long as `cols` is in order.
+    Non-zero where the columns are linearly dependent under a g-prior: where one of them keeps no more
+    than rank_tol of its precision given all others. `slack` is a lower bound of the least share that a
+    column keeps, within 1e-6 of which it is exact; 1 where no model can be dependent. Overwrites the
+    upper triangle too.
     """
     cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
-    cdef double pivot, share
+    cdef double pivot
     slack[0] = 1.0
     if p.diagonal:
         # Nobody reads what is off the diagonal then.
@@ -150,11 +151,35 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
         return info
     if p.rank_tol <= 0.0:
         return 0
+    # The determinant of the columns' correlations is a share that every one of them keeps at least.
     for k in range(m):
         pivot = factor[k + <Py_ssize_t> k * ld]
-        share = pivot * pivot / p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
-        slack[0] = min(slack[0], share)
+        slack[0] *= pivot * pivot / p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
+    if slack[0] < 1e-6:
+        slack[0] = least_share(p, m, cols + first, factor, ld)
     return 1 if slack[0] <= p.rank_tol else 0
+
+
+cdef double least_share(const problem_t* p, int m, const int* cols, double* factor,
+                        int ld) noexcept nogil:
+    """The least share of its precision that a column keeps given all others: 1 / (K_kk (K^-1)_kk).
+
+    The columns of L^-1 are made one after the other in the last column of the upper triangle.
+    """
+    cdef int k, i, rest
+    cdef double inverse, total, least = 1.0
+    cdef double* v = factor + <Py_ssize_t> (m - 1) * ld
+    for k in range(m):
+        rest = m - k - 1
+        inverse = 1.0 / factor[k + <Py_ssize_t> k * ld]
+        total = inverse * inverse
+        for i in range(rest):
+            v[i] = -inverse * factor[k + 1 + i + <Py_ssize_t> k * ld]
+        solve_lower(rest, factor + (k + 1) * <Py_ssize_t> (ld + 1), ld, v)
+        for i in range(rest):
+            total += v[i] * v[i]
+        least = min(least, 1.0 / (total * p.precision[cols[k] * <Py_ssize_t> (p.n_columns + 1)]))
+    return least
 
 
 cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil:

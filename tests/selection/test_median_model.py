@@ -89,7 +89,7 @@ def test_median_model_with_dependent_columns():
 @pytest.mark.parametrize("sampler", ["enumerate", "rjmcmc"])
 def test_median_model_that_is_allowed(sampler):
     """All terms with inclusion probability one half and more; no warning (here warnings are errors)."""
-    data = symmetric(lambda x: x.sum(axis=1)).assign(d=np.tile([0.0, 1.0, 3.0], 240))
+    data = symmetric(lambda x: x.sum(axis=1)).assign(d=np.tile(np.repeat([0.0, 1.0], 60), 6))
     results = fit(rj.logit("y ~ a + b + c + d", data, model_prior=rj.Uniform()), sampler=sampler, draws=500)
     assert results.best("mpm") == ("a", "b", "c")
     share = results.inclusion["posterior"]

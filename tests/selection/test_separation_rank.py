@@ -233,6 +233,13 @@ def test_separated_classes(apart, prior, sampler):
     assert "The model gap separates the classes (through gap): its posterior depends strongly" in text
 
 
+def test_only_terms_that_separate_are_named(apart):
+    """Also where no smaller model is looked at."""
+    results, message = separated_fit(rj.logit("y ~ gap + z", apart, always=["gap", "z"]))
+    assert "by gap in the best model" in message
+    assert results.separated == {("gap", "z"): ("gap",)}
+
+
 def test_separation_warning_points_to_the_line_of_the_user(apart):
     model = rj.logit("y ~ gap + z", apart)
     with pytest.warns(rj.SeparationWarning) as caught:
@@ -273,10 +280,11 @@ def test_grouped_rows_that_overlap_are_not_separated():
     results, _ = separated_fit(rj.logit("y ~ x", pd.DataFrame({"x": x, "y": y}), weights=trials))
     assert results.separated == {("x",): ("x",)}
     y[4] = 0.4
-    fit(rj.logit("y ~ x + z", pd.DataFrame({"x": x, "y": y, "z": x**2}), weights=trials, max_size=0))
     mixed = y.copy()
     mixed[[0, 8]] = 0.2, 0.8
     assert fit(rj.logit("y ~ x", pd.DataFrame({"x": x, "y": mixed}), weights=trials)).separated == {}
+    nearly = np.where(x < 0, 1e-8, 1 - 1e-8)  # predictors of 18 fit this best, and no more
+    assert fit(rj.logit("y ~ x", pd.DataFrame({"x": x, "y": nearly}), weights=trials)).separated == {}
 
 
 def test_rows_without_weight_do_not_overlap(apart):
