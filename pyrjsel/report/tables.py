@@ -34,13 +34,18 @@ COEFFICIENT_COLUMNS = [
 ]
 
 
-def inclusion_bayes_factor(prior: ArrayLike, posterior: ArrayLike) -> FloatArray:
+def inclusion_bayes_factor(
+    prior: ArrayLike, posterior: ArrayLike, excluded: ArrayLike | None = None
+) -> FloatArray:
     """Return posterior odds over prior odds of inclusion.
 
     Parameters
     ----------
     prior, posterior : array_like of shape (J,)
         Probabilities of inclusion.
+    excluded : array_like of shape (J,), optional
+        Posterior probabilities of exclusion, where they are known better than one minus `posterior`,
+        which is made of rounding errors where `posterior` is next to one.
 
     Returns
     -------
@@ -62,10 +67,13 @@ def inclusion_bayes_factor(prior: ArrayLike, posterior: ArrayLike) -> FloatArray
     b = _probabilities(posterior, "posterior", "inclusion_bayes_factor")
     if a.shape != b.shape:
         raise bad_value("posterior", "inclusion_bayes_factor", f"of length {a.size}", posterior)
+    out_of = 1 - b if excluded is None else _probabilities(excluded, "excluded", "inclusion_bayes_factor")
+    if out_of.shape != b.shape:
+        raise bad_value("excluded", "inclusion_bayes_factor", f"of length {a.size}", excluded)
     known = (a > 0) & (a < 1) & ~np.isnan(b)
     out = np.full(a.shape, np.nan)
     with np.errstate(divide="ignore"):
-        out[known] = b[known] / (1 - b[known]) * ((1 - a[known]) / a[known])
+        out[known] = b[known] / out_of[known] * ((1 - a[known]) / a[known])
     return out
 
 
@@ -77,6 +85,7 @@ def inclusion_table(
     ess: ArrayLike,
     r_hat: ArrayLike,
     cost: ArrayLike,
+    excluded: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Return the table of inclusion by term.
 
@@ -90,6 +99,8 @@ def inclusion_table(
         Monte Carlo error of `posterior`, effective sample size, and R-hat; NaN if unknown.
     cost : array_like of shape (J,) or scalar
         Cost of each term.
+    excluded : array_like of shape (J,), optional
+        Posterior probabilities of exclusion; see :func:`inclusion_bayes_factor`.
 
     Returns
     -------
@@ -117,7 +128,7 @@ def inclusion_table(
         "cost": cost,
     }
     columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
-    columns["bayes_factor"] = inclusion_bayes_factor(columns["prior"], columns["posterior"])
+    columns["bayes_factor"] = inclusion_bayes_factor(columns["prior"], columns["posterior"], excluded)
     index = pd.Index(list(names), name="term", dtype=object)
     return pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
 

@@ -61,8 +61,12 @@ cdef class Moves:
     cdef void cross(self, int j, const base_t* base, double* out) noexcept nogil
     cdef int proposal(self, int j, const base_t* base, const double* cross, double* mean,
                       double* factor) noexcept nogil
-    cdef double proposal_logpdf(self, int size, const double* delta, const double* mean,
-                                const double* factor) noexcept nogil
+    cdef double distance(self, int size, const double* delta, const double* mean,
+                         const double* factor) noexcept nogil
+    cdef double normal_logpdf(self, int size, const double* delta, const double* mean,
+                              const double* factor) noexcept nogil
+    cdef double student_logpdf(self, int size, const double* delta, const double* mean,
+                               const double* factor) noexcept nogil
     cdef double exponent_gain(self, int j, const double* delta, const double* cross) noexcept nogil
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil
     cdef bint dependent(self, double slack) noexcept nogil
@@ -80,7 +84,7 @@ cdef class Moves:
     cdef int least_squares(self, const double* b, const double* residual, const double* weight,
                            double* mean) noexcept nogil
     cdef void draw_block(self, int size, bitgen_t* rng, const double* given, const double* mean,
-                         const double* factor, double* out) noexcept nogil
+                         const double* factor, bint heavy, double* out) noexcept nogil
     cdef double toggled(self, int j) noexcept nogil
     cdef void take(self, const double* values, bint working) noexcept nogil
     cdef bint decide(self, int move, double log_ratio, bitgen_t* rng) noexcept nogil

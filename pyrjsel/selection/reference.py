@@ -11,9 +11,10 @@ pi(x') = 0 is rejected before anything is drawn for it.
 Random numbers of one iteration, in this order:
 
 1. for each of as many flips as there are free terms: a uniform number for the term; where the flip is
-   possible, a standard normal one for each column that enters, and a uniform one for the decision;
+   possible, a standard normal one for each column that enters and two exponential ones, and a uniform
+   one for the decision;
 2. for each swap, if a free term is inside and one outside: two uniform numbers for the terms that
-   leave and enter; where the swap is possible, normal and uniform ones as for a flip;
+   leave and enter; where the swap is possible, the same numbers as for a flip;
 3. a standard normal number for each column of the model and a uniform one for the decision.
 """
 
@@ -29,6 +30,8 @@ from pyrjsel.space import ModelSpace
 # Columns are dependent where one of them has less than this norm left, relative to the largest
 # singular value, once the others are taken out: the square root of the g-prior's tolerance.
 RANK_TOLERANCE = 1e-5
+# Degrees of freedom of the proposals of blocks.
+DF = 4.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,26 @@ class Gaussian:
         """Draw: the mean plus L'^-1 z for a precision L L' and standard normal z."""
         z = np.array([rng.standard_normal() for _ in self.mean])
         return self.mean + np.linalg.solve(np.linalg.cholesky(self.precision).T, z)
+
+
+@dataclass(frozen=True)
+class Student(Gaussian):
+    """A Student distribution of four degrees of freedom with location `mean` and scale of `precision`."""
+
+    def logpdf(self, x: FloatArray) -> float:
+        """Return the log density at `x` (d,)."""
+        half = 0.5 * (DF + x.size)
+        distance = x - self.mean
+        log_det = np.linalg.slogdet(self.precision)[1]
+        constant = math.lgamma(half) - math.lgamma(0.5 * DF) - 0.5 * x.size * math.log(DF * math.pi)
+        tail = half * math.log1p(distance @ self.precision @ distance / DF)
+        return float(0.5 * log_det + constant - tail)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Draw: a normal deviate over the root of a chi-square, the mean of two exponentials."""
+        deviate = super().sample(rng) - self.mean
+        chi_square = 0.5 * (rng.standard_exponential() + rng.standard_exponential())
+        return self.mean + deviate / math.sqrt(chi_square)
 
 
 @dataclass(frozen=True)
@@ -132,13 +155,14 @@ class Transition:
         precision = (x * (weights * mu * (1 - mu))) @ x.T + prior.precision[columns][:, columns]
         return Gaussian(b[columns] + np.linalg.solve(precision, score), precision)
 
-    def proposal(self, state: State, j: int) -> Gaussian:
+    def proposal(self, state: State, j: int) -> Student:
         """Return q_j, from which term `j` takes its block when it enters `state`, where it is outside."""
         block = self.block(j)
         if self.fixed is None:
-            return self.newton(state.b, block)
+            normal = self.newton(state.b, block)
+            return Student(normal.mean, normal.precision)
         factor = self.fixed[1][block, : block.stop - block.start]
-        return Gaussian(self.fixed[0][block], factor @ factor.T)
+        return Student(self.fixed[0][block], factor @ factor.T)
 
 
 def remove(transition: Transition, state: State, j: int) -> State:

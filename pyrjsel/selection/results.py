@@ -134,6 +134,7 @@ class SelectionResults:
             posterior.ess,
             posterior.r_hat,
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
+            [posterior.probability[column == 0].sum() for column in posterior.gamma.T],
         )
 
     @cached_property

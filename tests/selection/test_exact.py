@@ -147,7 +147,7 @@ def test_long_runs_find_the_posterior(scenario):
     """Ten times the draws, a third of the error; models down to half a percent. Level 1e-6 each."""
     results = fit(build(scenario), sampler="rjmcmc", draws=40_000, rng=14)
     assert sampler_faults(results, scenario, least=0.005) == {}
-    # Half as much is usual; a single long stay in a tail (see STICKY) doubles it.
+    # Half as much is usual; a single long stay in a tail doubles it.
     assert np.nanmax(results.inclusion["mcse"]) < 0.01
 
 

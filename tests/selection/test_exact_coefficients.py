@@ -90,7 +90,7 @@ def sampled_faults(results, scenario):
         estimates.append(values.mean(axis=(0, 1)))
         exact.append(right)
         # The oracle's own errors are below 1e-3 of a standard deviation.
-        error = scenario.factor * batch_error(values.astype(float))
+        error = FACTOR * batch_error(values.astype(float))
         errors.append(np.hypot(error, 1e-3 * values.std(axis=(0, 1))))
         names += [f"{name} {k}" for k in range(right.size)]
     estimates, exact, errors = (np.concatenate(part) for part in (estimates, exact, errors))

@@ -103,6 +103,19 @@ def test_posterior_follows_from_marginal_likelihoods(enumerated):
     )
 
 
+def test_bayes_factor_of_a_term_that_is_next_to_certain():
+    """The odds of inclusion are not made of rounding errors of one minus a probability."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(400, 2))
+    y = (rng.random(400) < 1 / (1 + np.exp(-4 * x[:, 0]))).astype(int)
+    results = fit(rj.LogitSelection(y, x, model_prior=rj.Uniform()))
+    out = ["x1" not in terms for terms in results.models["terms"]]
+    log_marginal = results.models["log_marginal"]
+    expected = np.logaddexp.reduce(log_marginal[np.invert(out)]) - np.logaddexp.reduce(log_marginal[out])
+    assert expected > 50  # far beyond what 1 - p can hold
+    assert np.log(results.inclusion.loc["x1", "bayes_factor"]) == pytest.approx(expected, abs=1e-9)
+
+
 def test_deviance_is_that_of_the_maximum_likelihood_fit(results, births):
     coded = pd.get_dummies(births["race"], drop_first=True).astype(float)
     columns = {"race": coded, **{name: births[[name]] for name in ("age", "lwt", "smoke")}}

@@ -127,10 +127,11 @@ class Oracle:
         block = self.block(j)
         if self.fixed is not None:
             factor = self.fixed[1][block, : block.size]
-            return stats.multivariate_normal(self.fixed[0][block], np.linalg.inv(factor @ factor.T))
+            return stats.multivariate_t(self.fixed[0][block], np.linalg.inv(factor @ factor.T), df=4)
         with_term, without = gamma.copy(), b.copy()
         with_term[j], without[block] = 1, 0.0
-        return self.newton(with_term, without, block)
+        normal = self.newton(with_term, without, block)
+        return stats.multivariate_t(normal.mean, normal.cov, df=4)
 
     def log_choice(self, move, gamma):
         """Log probability that the loop tries this very move, given its kind, from model `gamma`."""

@@ -210,3 +210,17 @@ def test_the_twins_normal_distribution_is_scipys():
     white = (draws - normal.mean) @ np.linalg.cholesky(normal.precision)
     assert np.abs(white.mean(axis=0)).max() < 5.5 / np.sqrt(4000)
     assert abs((white**2).sum(axis=1).mean() - 4) < 5.5 * np.sqrt(8 / 4000)
+
+
+def test_the_twins_student_distribution_is_scipys():
+    rng = np.random.default_rng(7)
+    root = rng.normal(size=(3, 3))
+    student = reference.Student(rng.normal(size=3), root @ root.T + np.eye(3))
+    shape = np.linalg.inv(student.precision)
+    x = rng.normal(size=3)
+    want = stats.multivariate_t(student.mean, shape, df=4).logpdf(x)
+    assert student.logpdf(x) == pytest.approx(want, rel=1e-12)
+    draws = np.array([student.sample(rng) for _ in range(4000)])
+    # r^2 / 3 of the whitened draws has the F(3, 4) law; refused with probability 1e-6.
+    white = (draws - student.mean) @ np.linalg.cholesky(student.precision)
+    assert stats.kstest((white**2).sum(axis=1) / 3, stats.f(3, 4).cdf).pvalue > 1e-6
