@@ -43,7 +43,10 @@ def check_real(
     """Return `value` as a finite float in an interval, or raise :class:`ParameterError`."""
     number = np.nan
     if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an int beyond every float is not a finite number here
+            number = np.inf
     good = bool(np.isfinite(number))
     if good:
         good = (low < number if open_low else low <= number) and (
@@ -87,8 +90,10 @@ def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -
 
 def check_rng(rng: RNGLike | SeedLike | None, owner: str) -> np.random.Generator:
     """Return a Generator made of `rng` (None, an int, a SeedSequence or a Generator; SPEC 7)."""
+    must = "None, a non-negative int, a SeedSequence or a numpy Generator"
+    if isinstance(rng, bool):
+        raise bad_value("rng", owner, must, rng)
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        must = "None, a non-negative int, a SeedSequence or a numpy Generator"
         raise bad_value("rng", owner, must, rng) from error

@@ -38,7 +38,7 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         ]
     info += [
         ("Expected size", f"{posterior.inclusion.sum():.2f} terms"),
-        ("Seconds", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
+        ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
     ]
     return info, _notes(results)
 

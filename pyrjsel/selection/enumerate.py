@@ -167,7 +167,7 @@ def enumerate_posterior(
     else:
         places = np.arange(kept)
 
-    inclusion = probability @ gamma
+    inclusion = _sum_inside(probability, gamma)
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
@@ -290,10 +290,17 @@ def _odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
     return error
 
 
+def _sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return the mass (J,) of the models that hold each term, a block of models at a time."""
+    block = 2**16
+    parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
 def _inclusion_error(
     gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
 ) -> FloatArray:
     """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
     mass = probability**2 * variance
-    inside = mass @ gamma
+    inside = _sum_inside(mass, gamma)
     return np.sqrt(np.maximum(inside * (1 - 2 * inclusion) + mass.sum() * inclusion**2, 0.0))

@@ -121,12 +121,12 @@ class SelectionResults:
 
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
-        `mcse` is the integration error and `ess` and `r_hat` are NaN; so are all three for a term
-        that never moved in any chain.
+        `mcse` is the integration error and `ess` and `r_hat` are NaN; so are all three, and the Bayes
+        factor, for a term that never moved in any chain.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)
-        return inclusion_table(
+        table = inclusion_table(
             model.term_names,
             model.prior_inclusion.probability,
             posterior.inclusion,
@@ -136,6 +136,9 @@ class SelectionResults:
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
             [posterior.probability[column == 0].sum() for column in posterior.gamma.T],
         )
+        # Draws that all agree bound a Bayes factor, and do not say what it is.
+        table.loc[posterior.stuck, "bayes_factor"] = np.nan
+        return table
 
     @cached_property
     def models(self) -> pd.DataFrame:
@@ -192,8 +195,8 @@ class SelectionResults:
             list(self._column_names),
             moments.mean,
             moments.sd,
-            interval["lower"].to_numpy(),
-            interval["upper"].to_numpy(),
+            interval[0].to_numpy(),
+            interval[1].to_numpy(),
             moments.prob_positive,
             moments.mean_included,
             moments.sd_included,
@@ -224,7 +227,7 @@ class SelectionResults:
         Returns
         -------
         DataFrame
-            Columns ``lower`` and ``upper``.
+            Columns 0 and 1, lower and upper ends, as in statsmodels.
 
         Raises
         ------
@@ -233,7 +236,7 @@ class SelectionResults:
         """
         alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
         ends = np.quantile(self._averaged, [alpha / 2, 1 - alpha / 2], axis=0)
-        return pd.DataFrame({"lower": ends[0], "upper": ends[1]}, index=self._column_names)
+        return pd.DataFrame(ends.T, index=self._column_names)
 
     @property
     def diagnostics(self) -> pd.DataFrame:

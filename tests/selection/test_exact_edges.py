@@ -31,7 +31,7 @@ def look_at_everything(results):
     assert len(results.inclusion) == len(results.model.term_names)
     assert results.models["posterior"].sum() == pytest.approx(1.0, abs=1e-12)
     assert results.covered == pytest.approx(1.0, abs=1e-12)
-    assert (results.conf_int()["lower"] <= results.conf_int()["upper"]).all()
+    assert (results.conf_int()[0] <= results.conf_int()[1]).all()
     assert np.isfinite(results.models["deviance"]).all()
     frame = results.get_prediction().summary_frame()
     assert ((frame["mean"] > 0) & (frame["mean"] < 1)).all()

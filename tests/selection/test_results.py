@@ -156,12 +156,12 @@ def test_coefficients(results):
     pd.testing.assert_series_equal(results.params, table["mean"], check_names=False)
     pd.testing.assert_series_equal(results.bse, table["sd"], check_names=False)
     ends = results.conf_int()
-    assert list(ends.columns) == ["lower", "upper"]
+    assert list(ends.columns) == [0, 1]
     np.testing.assert_array_equal(ends, table[["ci_lower", "ci_upper"]])
-    assert (ends["lower"] <= ends["upper"]).all()
+    assert (ends[0] <= ends[1]).all()
     tighter = results.conf_int(alpha=0.5)
-    assert (tighter["lower"] >= ends["lower"]).all()
-    assert (tighter["upper"] <= ends["upper"]).all()
+    assert (tighter[0] >= ends[0]).all()
+    assert (tighter[1] <= ends[1]).all()
     share = results.inclusion["posterior"]
     for column, term in zip(COLUMNS[1:], ["race", "race", "age", "lwt", "smoke"], strict=True):
         row = table.loc[column]
