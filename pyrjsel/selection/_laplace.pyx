@@ -172,7 +172,7 @@ cdef class ModeFinder:
         if d > self.capacity or prior_factor(p, d, self.cols, self.h, d, &slack) != 0:
             self.log_marginal = -INFINITY
             return RANK_DEFICIENT
-        log_det = prior_log_det(p, d, self.h, d)
+        log_det = prior_log_det(p, d, self.cols, self.h, d)
         info = self.newton(True)
         self.log_marginal = (
             self.log_posterior + 0.5 * log_det - 0.5 * prior_dimension(p, d) * LOG_2PI
@@ -189,6 +189,7 @@ cdef class ModeFinder:
         if self.d > self.capacity:
             return False
         memset(self.b, 0, self.d * sizeof(double))
+        self.b[0] = self.p.intercept
         if start is not None:
             full = start
             for k in range(self.d):
@@ -260,6 +261,7 @@ cdef class ModeFinder:
                     codes[i] = RANK_DEFICIENT
                     continue
                 memset(self.b, 0, self.d * sizeof(double))
+                self.b[0] = self.p.intercept
                 k = common
                 while k > 0 and not stack_valid[k]:
                     k -= 1

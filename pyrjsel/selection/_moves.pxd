@@ -80,9 +80,10 @@ cdef class Moves:
     cdef double evaluate_death(self, int j) noexcept nogil
     cdef double log_det_of(self, int j) noexcept nogil
     cdef double evaluate_swap(self, int j, int k, bitgen_t* rng, const double* given) noexcept nogil
-    cdef double evaluate_coefficients(self, bitgen_t* rng, const double* given) noexcept nogil
-    cdef int least_squares(self, const double* b, const double* residual, const double* weight,
-                           double* mean) noexcept nogil
+    cdef double evaluate_coefficients(self, double reach, bitgen_t* rng,
+                                      const double* given) noexcept nogil
+    cdef int least_squares(self, double reach, const double* b, const double* residual,
+                           const double* weight, double* mean) noexcept nogil
     cdef void draw_block(self, int size, bitgen_t* rng, const double* given, const double* mean,
                          const double* factor, bint heavy, double* out) noexcept nogil
     cdef double toggled(self, int j) noexcept nogil

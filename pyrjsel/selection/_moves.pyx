@@ -6,7 +6,7 @@ other coefficient, which is the same whether the block is about to enter or to l
 (A normal q_j has lighter tails than the posterior where a term almost separates the classes: a chain that
 gets there stays for hundreds of iterations.) A swap is a death and a birth at
 once. Coefficients are updated by a Metropolis-Hastings step whose proposal is one step of iterated
-weighted least squares.
+weighted least squares, or a short Langevin step in its metric.
 
 Cost of a flip proposal at n rows: to enter, two dot products with the cached score and weight and one
 pass that forms eta + x delta and its log-likelihood (n exponentials); to leave, one pass with
@@ -144,7 +144,7 @@ cdef class Moves:
         self.working = True
         self.log_prior = (
             prior_exponent(p, self.d, self.cols, self.small)
-            + 0.5 * prior_log_det(p, self.d, self.factor, self.capacity)
+            + 0.5 * prior_log_det(p, self.d, self.cols, self.factor, self.capacity)
             - 0.5 * prior_dimension(p, self.d) * LOG_2PI
         )
         self.log_model = model_log_prior(self.s, &self.m)
@@ -258,9 +258,9 @@ cdef class Moves:
         cdef double* schur = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value, total = 0.0
         self.entering = 1.0
-        if p.diagonal:
+        if p.log_weights != NULL:
             for a in range(size):
-                total += log(p.precision[(first + a) * <Py_ssize_t> (p.n_columns + 1)])
+                total += p.log_weights[first + a]
             return total
         for a in range(size):
             row = p.precision + (first + a) * <Py_ssize_t> p.n_columns
@@ -413,7 +413,7 @@ cdef class Moves:
         cdef double* v
         cdef double* inverse = self.block + 3 * self.wide + self.wide * self.wide
         cdef double value
-        if self.p.diagonal:
+        if self.p.log_weights != NULL:
             return self.log_det_gain(j, self.factor, self.d, self.cols)
         for a in range(size):
             v = self.image + a * <Py_ssize_t> self.capacity
@@ -477,7 +477,8 @@ cdef class Moves:
         self.small[2] = log_model
         return loglik - self.loglik + gain - loss + log_model - self.log_model + log_q
 
-    cdef double evaluate_coefficients(self, bitgen_t* rng, const double* given) noexcept nogil:
+    cdef double evaluate_coefficients(self, double reach, bitgen_t* rng,
+                                      const double* given) noexcept nogil:
         """Propose all coefficients by one weighted least squares step; the log acceptance ratio."""
         cdef const problem_t* p = self.p
         cdef int d = self.d
@@ -489,15 +490,15 @@ cdef class Moves:
         self.need_working()
         self.gather(self.b, present)
         exponent = prior_exponent(p, d, self.cols, present)
-        if self.least_squares(present, self.residual, self.weight, mean) != 0:
+        if self.least_squares(reach, present, self.residual, self.weight, mean) != 0:
             return -INFINITY
         self.draw_block(d, rng, given, mean, self.h, False, new)
         log_q = self.normal_logpdf(d, new, mean, self.h)
         linear_predictor(p, d, self.cols, new, self.eta_new)
         loglik = family_working(p.family, p.n, self.eta_new, p.wy, p.w, self.residual_new,
                                 self.weight_new)
-        if not isfinite(loglik) or self.least_squares(new, self.residual_new, self.weight_new,
-                                                      mean) != 0:
+        if not isfinite(loglik) or self.least_squares(reach, new, self.residual_new,
+                                                      self.weight_new, mean) != 0:
             return -INFINITY
         log_q -= self.normal_logpdf(d, present, mean, self.h)
         exponent = prior_exponent(p, d, self.cols, new) - exponent
@@ -505,19 +506,36 @@ cdef class Moves:
         values[1] = self.log_prior + exponent
         return loglik - self.loglik + exponent - log_q
 
-    cdef int least_squares(self, const double* b, const double* residual, const double* weight,
-                           double* mean) noexcept nogil:
-        """mean := b + H^-1 score and self.h := the Cholesky factor of H, both at b."""
+    cdef int least_squares(self, double reach, const double* b, const double* residual,
+                           const double* weight, double* mean) noexcept nogil:
+        """The mean and the factor of the precision (in self.h) of the proposal from b.
+
+        With H the precision at b, a `reach` of 1 takes the step H^-1 score, at most 3 + 2 sqrt(d) in the
+        norm of H, and has precision H: far above what a chain near the mode asks for. Far from the mode
+        the curvature changes on the way, and a whole step would be one that no step leads back from. A
+        smaller reach is a Langevin step with half its square as drift, of at most 2 reach, and the precision
+        H / reach^2: it gets away from where not even the cut step does.
+        """
         cdef int k
+        cdef double length = 0.0, most, cut
         information(self.p, self.d, self.cols, weight, self.scratch, self.h)
         add_precision(self.p, self.d, self.cols, self.h)
         if cholesky(self.d, self.h, self.d) != 0:
             return 1
         score(self.p, self.d, self.cols, b, residual, mean)
         solve_lower(self.d, self.h, self.d, mean)
+        for k in range(self.d):
+            length += mean[k] * mean[k]
+        cut = 1.0 if reach == 1.0 else 0.5 * reach * reach
+        most = 3.0 + 2.0 * sqrt(self.d) if reach == 1.0 else 2.0 * reach
+        if cut * sqrt(length) > most:
+            cut = most / sqrt(length)
         solve_lower_t(self.d, self.h, self.d, mean)
         for k in range(self.d):
-            mean[k] += b[k]
+            mean[k] = b[k] + cut * mean[k]
+        if reach != 1.0:
+            for k in range(self.d * self.d):
+                self.h[k] /= reach
         return 0
 
     cdef void draw_block(self, int size, bitgen_t* rng, const double* given, const double* mean,
@@ -630,7 +648,11 @@ cdef class Moves:
 
     cdef void coefficients(self, bitgen_t* rng) noexcept nogil:
         cdef int k
-        if self.decide(COEFFICIENTS, self.evaluate_coefficients(rng, NULL), rng):
+        cdef double u = random_standard_uniform(rng), reach = 1.0
+        # Three in four updates are whole steps; the others reach a quarter, a sixteenth or a 64th as far.
+        if u < 0.25:
+            reach = 0.25 if u < 0.125 else (0.0625 if u < 0.1875 else 0.015625)
+        if self.decide(COEFFICIENTS, self.evaluate_coefficients(reach, rng, NULL), rng):
             for k in range(self.d):
                 self.b[self.cols[k]] = self.small[2 * self.capacity + k]
             self.take(self.small + 3 * self.capacity, True)
@@ -642,11 +664,12 @@ cdef class Moves:
         self.refresh()
         return self.loglik, self.log_prior, self.log_model
 
-    def log_ratio(self, str move not None, int j, int k=-1, const double[::1] block=None):
+    def log_ratio(self, str move not None, int j, int k=-1, const double[::1] block=None,
+                  double reach=1.0):
         """Return the log acceptance ratio of one move from the present state, which does not change.
 
         `move` is "birth" of j with the given block, "death" of j, "swap" of j for k with the given
-        block of k, or "coefficients" with all of the model's coefficients given.
+        block of k, or "coefficients" with all of the model's coefficients given and with that reach.
         """
         cdef double value
         cdef const double* given = &block[0] if block is not None else NULL
@@ -663,7 +686,7 @@ cdef class Moves:
             model_flip(self.s, &self.m, k)
             model_flip(self.s, &self.m, j)
         elif move == "coefficients":
-            value = self.evaluate_coefficients(NULL, given)
+            value = self.evaluate_coefficients(reach, NULL, given)
         else:
             raise ValueError(f"unknown move {move!r}")
         self.refresh()

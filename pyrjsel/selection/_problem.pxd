@@ -11,7 +11,6 @@ cdef struct problem_t:
     int n_terms
     int family
     bint flat                    # the intercept has a flat prior
-    bint diagonal                # the precision is diagonal
     double rank_tol              # least share of a column's precision that the others may leave
     const double* columns        # (n_columns, n), one column after the other
     const double* wy
@@ -19,6 +18,8 @@ cdef struct problem_t:
     const double* offset
     const double* precision      # (n_columns, n_columns)
     const double* shift          # (n_columns)
+    const double* log_weights    # (n_columns): log det K is their sum; NULL where K must be factored
+    double intercept             # where searches for modes begin
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
 
@@ -39,5 +40,6 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
                       double* slack) noexcept nogil
 cdef double least_share(const problem_t* p, int m, const int* cols, double* factor,
                         int ld) noexcept nogil
-cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil
+cdef double prior_log_det(const problem_t* p, int d, const int* cols, const double* factor,
+                          int ld) noexcept nogil
 cdef int prior_dimension(const problem_t* p, int d) noexcept nogil

@@ -20,6 +20,7 @@ class Problem:
         penalty: FloatArray,
         family: int,
         flat: bool,
-        diagonal: bool,
         rank_tol: float,
+        log_weights: FloatArray | None = None,
+        intercept: float = 0.0,
     ) -> None: ...

@@ -1,6 +1,6 @@
 """A regression problem as raw arrays: what every compiled loop of this room computes of it."""
 
-from libc.math cimport log, sqrt
+from libc.math cimport log
 from libc.string cimport memcpy
 
 from pyrjsel._core._linalg cimport cholesky, solve_lower
@@ -22,27 +22,33 @@ cdef class Problem:
         Term j owns the columns ``term_start[j]:term_start[j + 1]``.
     precision, shift, penalty : float64 arrays (D + 1, D + 1), (D + 1,), (D + 1,)
         The coefficient prior, as in ``_problem.pxd``.
+    log_weights : float64 array (D + 1,) or None
+        What each column adds to the log determinant of the precision; None where it must be factored.
     family : int
-    flat, diagonal : bool
+    flat : bool
     rank_tol : float
+    intercept : float
+        Where searches for modes begin.
     """
 
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
                  const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
                  const double[::1] shift, const double[::1] penalty, int family, bint flat,
-                 bint diagonal, double rank_tol):
+                 double rank_tol, const double[::1] log_weights=None, double intercept=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
-                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n):
+                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n) \
+                or (log_weights is not None and log_weights.shape[0] != m):
             raise ValueError("the arrays of a problem do not fit together")
-        self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty)
+        self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty, log_weights)
         self.c.n = n
         self.c.n_columns = m
         self.c.n_terms = term_start.shape[0] - 1
         self.c.family = family
         self.c.flat = flat
-        self.c.diagonal = diagonal
+        self.c.intercept = intercept
+        self.c.log_weights = &log_weights[0] if log_weights is not None else NULL
         self.c.rank_tol = rank_tol
         self.c.columns = &columns[0, 0]
         self.c.wy = &wy[0]
@@ -134,14 +140,8 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
     cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
     cdef double pivot
     slack[0] = 1.0
-    if p.diagonal:
-        # Nobody reads what is off the diagonal then.
-        for k in range(m):
-            pivot = p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
-            if pivot <= 0.0:
-                return k + 1
-            factor[k + <Py_ssize_t> k * ld] = sqrt(pivot)
-        return 0
+    if p.log_weights != NULL:
+        return 0                # nobody needs the factor
     for k in range(m):
         for l in range(k, m):
             factor[l + <Py_ssize_t> k * ld] = p.precision[
@@ -182,10 +182,15 @@ cdef double least_share(const problem_t* p, int m, const int* cols, double* fact
     return least
 
 
-cdef double prior_log_det(const problem_t* p, int d, const double* factor, int ld) noexcept nogil:
-    """log det K from its factor."""
-    cdef int k
+cdef double prior_log_det(const problem_t* p, int d, const int* cols, const double* factor,
+                          int ld) noexcept nogil:
+    """log det K of the columns, from its factor where there is one."""
+    cdef int k, first = 1 if p.flat else 0
     cdef double total = 0.0
-    for k in range(prior_dimension(p, d)):
+    if p.log_weights != NULL:
+        for k in range(first, d):
+            total += p.log_weights[cols[k]]
+        return total
+    for k in range(d - first):
         total += log(factor[k + <Py_ssize_t> k * ld])
     return 2.0 * total

@@ -106,21 +106,24 @@ class MarginalLikelihood:
         log_ratio, variance, moments, samples = finder.integrate(
             gamma, radius, direction, PROPOSAL_DF, draws=draws
         )
-        self._check()
+        self.check_mode()
         assert moments is not None
         points, weights = samples if samples is not None else (None, None)
         return Integral(finder.log_marginal + log_ratio, variance, finder.columns, moments, points, weights)
 
-    def _check(self) -> None:
+    def check_mode(self) -> None:
+        """Raise :class:`DataError` unless the last search found a mode."""
         if self.finder.status == 1:
             raise DataError("The columns of a model are linearly dependent: its g-prior does not exist.")
         if self.finder.status == 2:
-            raise DataError("The posterior mode of a model was not found; rescale its columns.")
+            raise DataError(
+                "The posterior mode of a model was not found: rescale its columns, or give its intercept a proper prior."
+            )
 
     def approximate(self, gamma: np.ndarray) -> Integral:
         """Return Laplace's approximation: a normal posterior at the mode."""
         self.mode(gamma)
-        self._check()
+        self.check_mode()
         finder, columns = self.finder, self.finder.columns
         half = solve_triangular(finder.factor, np.eye(columns.size), lower=True)
         to_raw = np.eye(columns.size)

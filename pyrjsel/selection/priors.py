@@ -6,7 +6,7 @@ model of one exponential form (:class:`CompiledPrior`), which the compiled loops
 them free of cases.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,7 +46,9 @@ class CompiledPrior:
 
     ``log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2``;
 
-    a flat intercept has precision 0 and counts neither in d nor in the determinant.
+    a flat intercept has precision 0 and counts neither in d nor in the determinant. Where coefficients are
+    independent on some scale, log det K is the sum of `log_weights` over the columns: taken from there,
+    since intercepts far from the data make the matrix lose it to rounding.
     """
 
     precision: FloatArray
@@ -54,19 +56,18 @@ class CompiledPrior:
     penalty: FloatArray
     flat: bool
     rank_tol: float
-    diagonal: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        off = self.precision - np.diag(np.diag(self.precision))
-        object.__setattr__(self, "diagonal", not np.any(off))
+    log_weights: FloatArray | None = None
 
     def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
         k = self.precision[np.ix_(columns, columns)]
         proper = k[1:, 1:] if self.flat else k
-        sign, log_det = np.linalg.slogdet(proper)
-        if sign <= 0:
-            return -np.inf
+        if self.log_weights is None:
+            sign, log_det = np.linalg.slogdet(proper)
+            if sign <= 0:
+                return -np.inf
+        else:
+            log_det = self.log_weights[columns[1:] if self.flat else columns].sum()
         exponent = -0.5 * b @ k @ b + self.shift[columns] @ b - 0.5 * self.penalty[columns].sum()
         return float(exponent + 0.5 * log_det - 0.5 * proper.shape[0] * np.log(2 * np.pi))
 
@@ -147,6 +148,7 @@ class Normal:
             weight[0], mean[0] = 1.0 / intercept.scale**2, intercept.mean
         else:
             weight[0], mean[0] = 0.0, 0.0
+        log_weights = np.log(np.where(weight > 0, weight, 1.0))
         if self.standardize:
             precision, shift = np.diag(weight), weight * mean
         else:
@@ -156,7 +158,8 @@ class Normal:
             precision = to_raw.T @ (weight[:, None] * to_raw)
             precision = 0.5 * (precision + precision.T)
             shift = to_raw.T @ (weight * mean)
-        return CompiledPrior(precision, shift, weight * mean**2, flat, rank_tol=0.0)
+            log_weights[1:] -= 2.0 * np.log(columns.scale)
+        return CompiledPrior(precision, shift, weight * mean**2, flat, 0.0, log_weights)
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class GPrior:
             precision[0, 0] = columns.total_weight / g
         # A column that keeps less than 1e-10 of its sum of squares given the others is dependent on
         # them: rounding of the cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
-        return CompiledPrior(precision, shift, penalty, intercept == "flat", rank_tol=1e-10)
+        return CompiledPrior(precision, shift, penalty, intercept == "flat", 1e-10)
 
 
 def _check_intercept(value: object, owner: str, words: tuple[str, ...]) -> None:

@@ -105,9 +105,17 @@ class Regression:
             penalty=self.prior.penalty,
             family=self.family.code,
             flat=self.prior.flat,
-            diagonal=self.prior.diagonal,
+            log_weights=self.prior.log_weights,
+            intercept=self.null_intercept,
             rank_tol=self.prior.rank_tol,
         )
+
+    @property
+    def null_intercept(self) -> float:
+        """Intercept of a model without terms, roughly: where searches for modes begin."""
+        w = np.ones(self.y.size) if self.weights is None else self.weights
+        share = float(w @ self.y / w.sum())
+        return float(np.log(share / (1.0 - share)) - w @ self.offset / w.sum())
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -153,7 +161,10 @@ class Regression:
         starts = self.term_start[:-1] - 1
         if not starts.size:
             return np.zeros(len(gammas))
-        return np.asarray(gammas, dtype=float) @ np.add.reduceat(np.log(self.scale), starts)
+        gains = np.add.reduceat(np.log(self.scale), starts)
+        block = 2**14  # models whose inclusion is held as floats at a time
+        parts = [gammas[at : at + block] @ gains for at in range(0, len(gammas), block)]
+        return np.concatenate(parts)
 
     def loglik(self, b: FloatArray) -> float:
         """Return the log-likelihood at internal coefficients `b` (D + 1,)."""

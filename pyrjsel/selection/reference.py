@@ -15,7 +15,8 @@ Random numbers of one iteration, in this order:
    one for the decision;
 2. for each swap, if a free term is inside and one outside: two uniform numbers for the terms that
    leave and enter; where the swap is possible, the same numbers as for a flip;
-3. a standard normal number for each column of the model and a uniform one for the decision.
+3. a uniform number for the reach, a standard normal one for each column of the model and a uniform one
+   for the decision.
 """
 
 import math
@@ -141,10 +142,12 @@ class Transition:
             x = x * np.sqrt(self.regression.weights)
         return bool(np.linalg.matrix_rank(x, rtol=RANK_TOLERANCE) == len(x))
 
-    def newton(self, b: FloatArray, columns: slice | np.ndarray) -> Gaussian:
+    def newton(self, b: FloatArray, columns: slice | np.ndarray, reach: float | None = None) -> Gaussian:
         """Return the normal approximation by one Newton step from `b` in `columns`, the rest held.
 
-        Its precision is X'WX + K, minus the Hessian of the log posterior at `b`.
+        Its precision is X'WX + K, minus the Hessian of the log posterior at `b`. A proposal for all
+        coefficients has a reach: of 1 for the step itself, cut where it is very long, below 1 for a
+        Langevin step.
         """
         regression = self.regression
         x, prior = regression.columns[columns], regression.prior
@@ -153,7 +156,14 @@ class Transition:
         # b is zero outside the model, so that whole rows of K may be used.
         score = x @ (weights * (regression.y - mu)) + prior.shift[columns] - prior.precision[columns] @ b
         precision = (x * (weights * mu * (1 - mu))) @ x.T + prior.precision[columns][:, columns]
-        return Gaussian(b[columns] + np.linalg.solve(precision, score), precision)
+        step = np.linalg.solve(precision, score)
+        if reach is None:
+            return Gaussian(b[columns] + step, precision)
+        share, most = (1.0, 3.0 + 2.0 * math.sqrt(score.size)) if reach == 1.0 else (reach**2 / 2, 2 * reach)
+        length = math.sqrt(step @ precision @ step)
+        if share * length > most:
+            share = most / length
+        return Gaussian(b[columns] + share * step, precision / reach**2)
 
     def proposal(self, state: State, j: int) -> Student:
         """Return q_j, from which term `j` takes its block when it enters `state`, where it is outside."""
@@ -213,13 +223,15 @@ def swap_log_ratio(transition: Transition, state: State, j: int, k: int, values:
     return transition.log_target(new) + log_q_back - transition.log_target(state) - log_q
 
 
-def coefficients_log_ratio(transition: Transition, state: State, values: FloatArray) -> float:
+def coefficients_log_ratio(
+    transition: Transition, state: State, values: FloatArray, reach: float = 1.0
+) -> float:
     """Return the log acceptance ratio of new coefficients `values` (d,) of all columns of the model."""
     columns = transition.regression.model_columns(state.gamma)
     new = State(state.gamma, state.b.copy())
     new.b[columns] = values
-    log_q = transition.newton(state.b, columns).logpdf(values)
-    log_q_back = transition.newton(new.b, columns).logpdf(state.b[columns])
+    log_q = transition.newton(state.b, columns, reach).logpdf(values)
+    log_q_back = transition.newton(new.b, columns, reach).logpdf(state.b[columns])
     return transition.log_target(new) + log_q_back - transition.log_target(state) - log_q
 
 
@@ -253,10 +265,12 @@ def swap(
 def update_coefficients(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, Move]:
     """Propose new coefficients of all columns of the model."""
     columns = transition.regression.model_columns(state.gamma)
-    values = transition.newton(state.b, columns).sample(rng)
+    u = rng.random()
+    reach = 1.0 if u >= 0.25 else 0.25 if u < 0.125 else 0.0625 if u < 0.1875 else 0.015625
+    values = transition.newton(state.b, columns, reach).sample(rng)
     new = State(state.gamma, state.b.copy())
     new.b[columns] = values
-    return _decide("coefficients", state, new, coefficients_log_ratio(transition, state, values), rng)
+    return _decide("coefficients", state, new, coefficients_log_ratio(transition, state, values, reach), rng)
 
 
 def step(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, list[Move]]:

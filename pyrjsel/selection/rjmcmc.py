@@ -118,6 +118,7 @@ class RJJob:
             gamma = dispersed_start(self.regression, self.space, rng)
         marginal = MarginalLikelihood(self.regression, self.entropy, 2, self.widest)
         b = marginal.mode(gamma)
+        marginal.check_mode()
         state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
         return RJRunner(self, state)
 
@@ -269,7 +270,7 @@ def _start(
         raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model: {reason}")
     marginal = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
     marginal.mode(gamma)
-    if marginal.finder.status:
+    if marginal.finder.status == 1:
         raise ParameterError(
             f"The 'start' option of {OWNER} must be a model with linearly independent columns. "
             f"Got {options.start!r} instead."

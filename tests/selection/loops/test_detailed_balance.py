@@ -107,8 +107,8 @@ class Oracle:
         normal = stats.multivariate_normal(mean, covariance)
         return log_likelihood + normal.logpdf(rows @ raw[self.columns(gamma)]) + jacobian + log_model
 
-    def newton(self, gamma, b, moved):
-        """A Newton step of the log target of model `gamma` from `b` in the internal columns `moved`."""
+    def newton(self, gamma, b, moved, share=1.0, longest=np.inf, spread=1.0):
+        """A share of a Newton step of the log target of `gamma` from `b` in the internal columns `moved`."""
         columns = self.columns(gamma)
         rows, mean, covariance, _ = self.prior(gamma)
         raw, x = (self.to_raw @ b)[columns], self.design[:, columns]
@@ -119,8 +119,11 @@ class Oracle:
             score = score - rows.T @ precision @ (rows @ raw - mean)
             hessian = hessian + rows.T @ precision @ rows
         step = self.to_raw[np.ix_(columns, moved)]
-        inverse = np.linalg.inv(step.T @ hessian @ step)
-        return stats.multivariate_normal(b[moved] + inverse @ step.T @ score, inverse)
+        precision = step.T @ hessian @ step
+        inverse = np.linalg.inv(precision)
+        change = inverse @ step.T @ score
+        change = change * min(share, longest / np.sqrt(change @ precision @ change))
+        return stats.multivariate_normal(b[moved] + change, spread**2 * inverse)
 
     def block_proposal(self, gamma, b, j):
         """q_j given the rest of (gamma, b), whatever term j is there."""
@@ -259,21 +262,24 @@ def test_flips_and_swaps_with_the_fixed_proposal(kit, coef_prior, space):
     assert seen["birth"] > 0
 
 
+@pytest.mark.parametrize("reach", [1.0, 0.25, 0.015625])
 @pytest.mark.parametrize("space", SPACES)
-def test_updates_of_coefficients(kit, coef_prior, space):
+def test_updates_of_coefficients(kit, coef_prior, space, reach):
     names, options = SPACES[space]
     case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=True, with_offset=True, **options)
     oracle, rng = Oracle(case), np.random.default_rng(11)
     for gamma in models(case):
-        b, new_b = random_b(oracle, gamma, rng), random_b(oracle, gamma, rng)
+        b = random_b(oracle, gamma, rng)
+        new_b = (b if reach < 1 else 0.0) + reach * random_b(oracle, gamma, rng)
         if oracle.log_target(gamma, b) == -np.inf:
             continue
         columns = oracle.columns(gamma)
         want = oracle.log_target(gamma, new_b) - oracle.log_target(gamma, b)
-        want += oracle.newton(gamma, new_b, columns).logpdf(b[columns])
-        want -= oracle.newton(gamma, b, columns).logpdf(new_b[columns])
-        forth = loop_at(case, gamma, b).log_ratio("coefficients", 0, block=new_b[columns])
-        back = loop_at(case, gamma, new_b).log_ratio("coefficients", 0, block=b[columns])
+        step = (1.0, 3 + 2 * np.sqrt(columns.size)) if reach == 1 else (reach**2 / 2, 2 * reach)
+        want += oracle.newton(gamma, new_b, columns, *step, reach).logpdf(b[columns])
+        want -= oracle.newton(gamma, b, columns, *step, reach).logpdf(new_b[columns])
+        forth = loop_at(case, gamma, b).log_ratio("coefficients", 0, block=new_b[columns], reach=reach)
+        back = loop_at(case, gamma, new_b).log_ratio("coefficients", 0, block=b[columns], reach=reach)
         assert forth == pytest.approx(want, abs=TOLERANCE, rel=0)
         assert back == pytest.approx(-forth, abs=TOLERANCE, rel=0)
 
