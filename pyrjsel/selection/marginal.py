@@ -117,7 +117,8 @@ class MarginalLikelihood:
             raise DataError("The columns of a model are linearly dependent: its g-prior does not exist.")
         if self.finder.status == 2:
             raise DataError(
-                "The posterior mode of a model was not found: rescale its columns, or give its intercept a proper prior."
+                "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
+                "proper prior."
             )
 
     def approximate(self, gamma: np.ndarray) -> Integral:
