@@ -14,7 +14,9 @@ from pyrjsel.__main__ import comparison, main
 def run(*words, cwd):
     """Run ``python -m pyrjsel`` in an empty folder, with warnings as errors except those of convergence."""
     # A short run may well say that it is short.
-    filters = ["-W", "error", "-W", "default:Chains disagree:UserWarning"]
+    filters = ["-W", "error"]
+    for beginning in ("Chains disagree", "R-hat over all chains"):
+        filters += ["-W", f"default:{beginning}:UserWarning"]
     command = [sys.executable, "-P", *filters, "-m", "pyrjsel", *words]
     clean = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, encoding="utf-8", check=False)

@@ -15,7 +15,7 @@ SHORTEST = 4
 # its error is underestimated, and thirty batches a chain still leave an error that four chains know to
 # seven percent. Batches of sqrt(draws) alone were a third too optimistic on chains with a memory of 80.
 MOST_BATCHES = 30
-# Level of the test that the chains spread more than their batches predict.
+# Level of the test that the chains spread more than their batches predict, for all quantities together.
 LEVEL = 1e-3
 # Draws whose inclusion vectors are looked at together; 2^16 of 100 terms are 26 MB.
 CHUNK = 2**16
@@ -112,7 +112,7 @@ def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatA
 
 
 def combine(
-    chain_means: FloatArray, batch_variances: FloatArray, plan: Plan
+    chain_means: FloatArray, batch_means: FloatArray, plan: Plan
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the pooled means, their Monte Carlo errors, and where the chains disagree.
 
@@ -120,41 +120,87 @@ def combine(
     ----------
     chain_means : ndarray of shape (chains, k)
         Mean of each chain.
-    batch_variances : ndarray of shape (chains, k)
-        Variance between the batch means of each chain, times the batch length: an estimate of
-        the asymptotic variance of the chain.
+    batch_means : ndarray of shape (chains, batches, k)
+        Means of the batches of each chain, in their order.
     plan : Plan
         How each chain is cut.
 
     Returns
     -------
     mean, mcse : ndarray of shape (k,)
-        `mcse` comes from the batches, or from the chain means where these disagree.
+        `mcse` comes from the variance of the batch means within chains; where batches that follow each
+        other are alike, from their long-run variance if that is larger; and where the chains disagree,
+        from the spread of their means if that is larger still. NaN for chains of fewer than 4 draws.
     disagree : ndarray of shape (k,)
-        Whether an F test at level 0.001 finds the chain means too far apart.
+        Whether an F test finds the chain means further apart than independent batches could put them.
+        Its level is 0.001 for the k quantities together.
     """
     chains = chain_means.shape[0]
     mean = chain_means.mean(axis=0)
     if plan.draws < SHORTEST:
         return mean, np.full(mean.shape, np.nan), np.zeros(mean.shape, dtype=bool)
-    within = batch_variances.mean(axis=0) / plan.draws
+    share = plan.length / plan.draws
+    # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
+    within = share * (batch_means - batch_means[:, :1]).var(axis=1, ddof=1).mean(axis=0)
+    variance = np.maximum(within, share * slow_variance(batch_means))
     if chains == 1:
-        return mean, np.sqrt(within), np.zeros(mean.shape, dtype=bool)
+        return mean, np.sqrt(variance), np.zeros(mean.shape, dtype=bool)
     between = chain_means.var(axis=0, ddof=1)
     # Chain means that agree to rounding do not disagree, though their batches may not move at all.
     between[between <= (1e-12 * np.abs(mean)) ** 2] = 0.0
+    # The long-run variance is no yardstick here: it is centred on the mean of all chains, and so holds
+    # the very distances that are tested.
     ratio = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
     ratio[(within == 0) & (between > 0)] = np.inf
-    disagree = fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL
+    # Bonferroni; quantities that no chain moved and no chain disputes cannot raise an alarm.
+    tested = max(1, int(np.count_nonzero((within > 0) | (between > 0))))
+    disagree = fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL / tested
     disagree |= np.isinf(ratio)
-    return mean, np.sqrt(np.where(disagree, between, within) / chains), disagree
+    variance = np.where(disagree, np.maximum(between, variance), variance)
+    return mean, np.sqrt(variance / chains), disagree
 
 
-def batch_variance(batch_means: FloatArray, plan: Plan) -> FloatArray:
-    """Return the asymptotic variance (k,) that (batches, k) means of one chain suggest."""
-    if plan.batches < 2:
-        return np.full(batch_means.shape[1:], np.nan)
-    return plan.length * batch_means.var(axis=0, ddof=1)
+def slow_variance(batch_means: FloatArray) -> FloatArray:
+    """Return the long-run variance of batch means that depend on each other; 0 where they seem not to.
+
+    Geyer's initial monotone positive sequence, applied to the batches. Autocovariances are centred on the
+    mean over all chains, pooled over chains, and divided by the number of all batches: centred on each
+    chain's own mean they would lose what moves more slowly than a chain is long.
+
+    Parameters
+    ----------
+    batch_means : ndarray of shape (chains, batches, k)
+        Means of the batches of each chain, in their order; at least two batches.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Positive where the lag-one autocorrelation of the batch means exceeds 2 / sqrt(chains * batches),
+        twice its standard error under independence.
+    """
+    chains, batches, k = batch_means.shape
+    total = chains * batches
+    found = np.zeros(k)
+    deviations = batch_means - batch_means[0, 0]
+    deviations -= deviations.mean(axis=(0, 1))
+    lag_0 = np.einsum("cbk,cbk->k", deviations, deviations) / total
+    lag_1 = np.einsum("cbk,cbk->k", deviations[:, 1:], deviations[:, :-1]) / total
+    slow = np.flatnonzero(lag_1 > 2 / np.sqrt(total) * lag_0)
+    if slow.size == 0:
+        return found
+    deviations = deviations[:, :, slow]
+    covered, smallest = -lag_0[slow], np.full(slow.size, np.inf)
+    for lag in range(0, batches - 1, 2):
+        pair = np.zeros(slow.size)
+        for shift in (lag, lag + 1):
+            pair += np.einsum("cbk,cbk->k", deviations[:, shift:], deviations[:, : batches - shift]) / total
+        # Once a pair is not positive it stays the smallest, so that no later pair counts.
+        smallest = np.maximum(np.minimum(smallest, pair), 0.0)
+        if not smallest.any():
+            break
+        covered += 2 * smallest
+    found[slow] = covered
+    return found
 
 
 def split_r_hat(half_means: FloatArray, half_variances: FloatArray, half: int) -> FloatArray:

@@ -13,7 +13,6 @@ from pyrjsel._validate import bad_value
 from pyrjsel.report._batches import (
     SHORTEST,
     Plan,
-    batch_variance,
     combine,
     inclusion_sums,
     split_r_hat,
@@ -38,8 +37,8 @@ class IndicatorStats:
     stuck : ndarray of bool
         Whether the term never moved in any chain.
     disagree : ndarray of bool
-        Whether the chains differ by more than their batches predict; `mcse` is then the error
-        that the spread of the chains implies.
+        Whether the chains differ by more than their batches predict, by a test of level 0.001 for
+        all terms together; `mcse` is then at least the error that the spread of the chains implies.
     """
 
     mean: FloatArray
@@ -63,7 +62,8 @@ class ModelStats:
         method, which allows for the covariance of the two shares; infinite and NaN for a model
         that no draw visited.
     disagree : ndarray of bool
-        Whether the chains differ by more than their batches predict.
+        Whether the chains differ by more than their batches predict, by a test of level 0.001 for
+        all m models together.
     """
 
     probability: FloatArray
@@ -88,7 +88,7 @@ class ScalarStats:
     r_hat : float
         Rank-normalised split R-hat, the larger of that of the draws and of the folded draws.
     disagree : bool
-        Whether the chains differ by more than their batches predict.
+        Whether the chains differ by more than their batches predict, by a test of level 0.001.
     """
 
     mean: float
@@ -102,8 +102,11 @@ class ScalarStats:
 def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
     """Estimate inclusion probabilities with their errors from the models that chains visited.
 
-    Batch means within each chain (about thirty batches, fewer of short chains), pooled over chains. Draws are
-    looked at in parts, so that the (draws x J) inclusion matrix never exists.
+    Batch means within each chain (about thirty batches, fewer of short chains), pooled over chains. Where
+    batches that follow each other are alike, because the chain remembers longer than a batch lasts, their
+    long-run variance takes the place of their variance if it is larger (Geyer's initial monotone positive
+    sequence, over all chains). Draws are looked at in parts, so that the (draws x J) inclusion matrix never
+    exists.
 
     Parameters
     ----------
@@ -134,15 +137,15 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
     chains, draws = index.shape
     plan = Plan.of(draws)
     k = terms.shape[1]
-    means, variances = np.empty((chains, k)), np.empty((chains, k))
+    means, batches = np.empty((chains, k)), np.empty((chains, plan.batches, k))
     halves = np.empty((chains, 2, k))
     for c, chain in enumerate(index):
         sums = np.concatenate(list(inclusion_sums(chain, terms, plan)))
         means[c] = sums.sum(axis=0) / draws
-        variances[c] = batch_variance(plan.batch_means(sums), plan)
+        batches[c] = plan.batch_means(sums)
         if draws >= SHORTEST:
             halves[c] = plan.half_means(sums)
-    mean, mcse, disagree = combine(means, variances, plan)
+    mean, mcse, disagree = combine(means, batches, plan)
     stuck = np.all((means == 0) | (means == 1), axis=0)
     mcse[stuck & ~disagree] = np.nan
     ess = _ess(mean * (1 - mean), mcse)
@@ -195,8 +198,7 @@ def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
         sums = np.concatenate(list(visit_sums(chain, wanted, plan)))
         means[c] = sums.sum(axis=0) / draws
         batches[c] = plan.batch_means(sums)
-    variances = np.array([batch_variance(part, plan) for part in batches])
-    probability, mcse, disagree = combine(means, variances, plan)
+    probability, mcse, disagree = combine(means, batches, plan)
     stuck = np.all((means == 0) | (means == 1), axis=0)
     mcse[stuck & ~disagree] = np.nan
     odds, odds_mcse = _odds(probability, means, batches, plan)
@@ -216,8 +218,7 @@ def _odds(
         # covariance of the two shares.
         scale = probability[seen]
         change = batches[:, :, :1] / probability[0] - batches[:, :, seen] / scale
-        variances = np.array([batch_variance(part, plan) for part in change])
-        _, error, _ = combine(means[:, :1] / probability[0] - means[:, seen] / scale, variances, plan)
+        _, error, _ = combine(means[:, :1] / probability[0] - means[:, seen] / scale, change, plan)
         # Frequencies that no chain changed say nothing of their error, although the formula gives 0.
         error[(error == 0) & np.all((means[:, seen] == 0) | (means[:, seen] == 1), axis=0)] = np.nan
         odds_mcse[seen] = odds[seen] * error
@@ -267,8 +268,7 @@ def scalar_stats(values: ArrayLike) -> ScalarStats:
     shifted = x - origin
     kept = shifted[:, draws - plan.batches * plan.length :]
     batches = kept.reshape(chains, plan.batches, plan.length).mean(axis=2)
-    variances = np.array([batch_variance(part[:, None], plan) for part in batches])
-    mean, mcse, disagree = combine(shifted.mean(axis=1)[:, None], variances, plan)
+    mean, mcse, disagree = combine(shifted.mean(axis=1)[:, None], batches[:, :, None], plan)
     sd = float(shifted.std(ddof=1)) if x.size > 1 else np.nan
     moved = bool(np.any(x != x[:, :1]))
     error = float(mcse[0]) if moved or disagree[0] else np.nan

@@ -35,3 +35,11 @@ class ModeFinder:
         start: FloatArray | None = None,
         draws: bool = False,
     ) -> tuple[float, float, FloatArray | None, tuple[FloatArray, FloatArray] | None]: ...
+    def reweigh(
+        self,
+        center: FloatArray,
+        rays: FloatArray,
+        radius: FloatArray,
+        log_density: FloatArray,
+        draws: bool = False,
+    ) -> tuple[float, float, FloatArray, tuple[FloatArray, FloatArray] | None]: ...

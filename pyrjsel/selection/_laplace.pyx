@@ -319,12 +319,10 @@ cdef class ModeFinder:
             Weighted first and second moments of the model's coefficients and probabilities that they
             are positive; the intercept is that of the design's own columns.
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
-            Draws, all on the internal scale, and weights.
+            Draws, all on the internal scale, and weights, of which the largest is 1.
         """
-        cdef const problem_t* p = self.p
-        cdef int d, k, i, sign, count = radius.shape[0]
-        cdef Py_ssize_t s
-        cdef double nu = df, value, constant, log_w, top, norm, total, pair, previous_pair, square, r
+        cdef int d, k, i, count = radius.shape[0]
+        cdef double nu = df, constant, norm
         if not self._load(gamma, start):
             raise ValueError("the model has more columns than this finder was made for")
         d = self.d
@@ -334,25 +332,69 @@ cdef class ModeFinder:
             self.status = self.laplace()
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
-        moments = np.zeros((3, d))
-        points = np.empty((2 * count, d))
-        weights = np.empty(2 * count)
-        cdef double[:, ::1] mom = moments, b = points
-        cdef double[::1] w = weights
-        cdef double[:, ::1] unit = np.array(direction)
-        cdef double[::1] image = np.empty(<Py_ssize_t> p.n * min(count, DIRECTIONS))
-        cdef int first, many
+        cdef double[:, ::1] rays = np.array(direction)
+        cdef double[::1] log_density = np.empty(count)
         constant = (lgamma(0.5 * (nu + d)) - lgamma(0.5 * nu) - 0.5 * d * (log(nu) + LOG_PI)
                     + 0.5 * d * LOG_2PI)
         with nogil:
             for i in range(count):
                 norm = 0.0
                 for k in range(d):
-                    norm += unit[i, k] * unit[i, k]
+                    norm += rays[i, k] * rays[i, k]
                 norm = 1.0 / sqrt(norm)
                 for k in range(d):
-                    unit[i, k] *= norm
-                solve_lower_t(d, self.h, d, &unit[i, 0])
+                    rays[i, k] *= norm
+                solve_lower_t(d, self.h, d, &rays[i, 0])
+                log_density[i] = constant - 0.5 * (nu + d) * log1p(radius[i] * radius[i] / nu)
+        return self._weigh(self.b, self.eta, rays, radius, log_density, draws)
+
+    def reweigh(self, const double[::1] center not None, const double[:, ::1] rays not None,
+                const double[::1] radius not None, const double[::1] log_density not None,
+                bint draws=False):
+        """Importance sampling of the model that was integrated last, from another proposal.
+
+        Parameters
+        ----------
+        center : float64 array (d,)
+        rays : float64 array (P, d)
+            The draws are ``center + radius * rays`` and ``center - radius * rays``.
+        radius : float64 array (P,)
+            Stratified in order, as for :meth:`integrate`.
+        log_density : float64 array (P,)
+            Log density of the proposal at the two draws of each pair, less the log density at the mode
+            of the normal distribution with the inverse Hessian as its covariance.
+        draws : bool
+            Return the draws and their weights as well.
+
+        Returns
+        -------
+        log_ratio, variance, moments, samples
+            As those of :meth:`integrate`.
+        """
+        cdef int d = self.d, count = radius.shape[0]
+        if d == 0 or self.status != CONVERGED:
+            raise ValueError("no model has been integrated")
+        if center.shape[0] != d or rays.shape[0] != count or rays.shape[1] != d \
+                or log_density.shape[0] != count or count < 2 or count % 2:
+            raise ValueError("the arrays of a proposal do not fit the model that was integrated last")
+        # Newton's method is over: its residuals' room holds the linear predictor of the centre.
+        linear_predictor(self.p, d, self.cols, &center[0], self.residual)
+        return self._weigh(&center[0], self.residual, rays, radius, log_density, draws)
+
+    cdef _weigh(self, const double* center, const double* eta, const double[:, ::1] rays,
+                const double[::1] radius, const double[::1] log_density, bint draws):
+        """Weights at center +- radius * rays and what follows of them; eta belongs to the centre."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, k, i, sign, first, many, count = radius.shape[0]
+        cdef Py_ssize_t s
+        cdef double value, top, total, pair, previous_pair, square, r
+        moments = np.zeros((3, d))
+        points = np.empty((2 * count, d))
+        weights = np.empty(2 * count)
+        cdef double[:, ::1] mom = moments, b = points
+        cdef double[::1] w = weights
+        cdef double[::1] image = np.empty(<Py_ssize_t> p.n * min(count, DIRECTIONS))
+        with nogil:
             # Linear predictors of many directions in one product; column-major, from X (n, d).
             for k in range(d):
                 memcpy(self.z + <Py_ssize_t> k * p.n, p.columns + <Py_ssize_t> self.cols[k] * p.n,
@@ -362,18 +404,17 @@ cdef class ModeFinder:
                 first = i % DIRECTIONS
                 if first == 0:
                     many = min(DIRECTIONS, count - i)
-                    matmat_n(p.n, d, many, self.z, &unit[i, 0], &image[0])
+                    matmat_n(p.n, d, many, self.z, &rays[i, 0], &image[0])
                 for sign in range(2):
                     s = 2 * i + sign
                     r = radius[i] if sign == 0 else -radius[i]
                     for k in range(d):
-                        b[s, k] = self.b[k] + r * unit[i, k]
-                    value = family_shift(p.family, p.n, self.eta, &image[<Py_ssize_t> first * p.n], r,
+                        b[s, k] = center[k] + r * rays[i, k]
+                    value = family_shift(p.family, p.n, eta, &image[<Py_ssize_t> first * p.n], r,
                                          p.wy, p.w, self.eta_new)
                     value += prior_exponent(p, d, self.cols, &b[s, 0]) - self.log_posterior
-                    log_w = value - constant + 0.5 * (nu + d) * log1p(r * r / nu)
-                    w[s] = log_w
-                    top = max(top, log_w)
+                    w[s] = value - log_density[i]
+                    top = max(top, w[s])
             total = 0.0
             for s in range(2 * count):
                 w[s] = exp(w[s] - top)

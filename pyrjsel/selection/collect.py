@@ -9,7 +9,7 @@ import pandas as pd
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
-from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
+from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
 from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
@@ -20,6 +20,11 @@ from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
 MODEL_ROWS = 1000
 # Pairs of importance draws for the marginal likelihoods in that table.
 TABLE_PAIRS = 64
+# Split R-hat of the model size or log posterior over all chains beyond which they have plainly not converged.
+WORST_R_HAT = 1.2
+# A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
+LEAST_ACCEPTANCE = 0.01
+FEWEST_PROPOSALS = 200
 
 
 @dataclass
@@ -104,6 +109,13 @@ def summarise(
     ------
     KeyboardInterrupt
         If the run was interrupted before any chain had a draw.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
+        or of the log posterior over all chains exceeds 1.2; if a chain accepted less than 1 % of its
+        coefficient updates, of at least 200. Each text is also among the notes of the posterior.
     """
     notes = []
     chains = [chain for chain in results if chain.index.size] if not completed else results
@@ -131,7 +143,10 @@ def summarise(
         coefficients_every,
     )
     stuck = terms.stuck & space.free.astype(bool)
-    notes.extend(_warn(terms, space))
+    diagnostics = _diagnostics(chains, found, moves, seconds)
+    for text in [*_disagreement(terms, space), *_poor_mixing(diagnostics), *_stuck_chains(chains, moves)]:
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        notes.append(text)
     return Posterior(
         sampler=sampler,
         gamma=gamma,
@@ -148,7 +163,7 @@ def summarise(
         disagree=terms.disagree,
         moments=_moments(chains, regression),
         draws=found,
-        diagnostics=_diagnostics(chains, found, moves, seconds),
+        diagnostics=diagnostics,
         estimator="frequencies of visits of the chains",
         entropy=entropy,
         pairs=TABLE_PAIRS,
@@ -175,19 +190,43 @@ def _moments(chains: list[ChainDraws], regression: Regression) -> Moments:
     return Moments.of(sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total)
 
 
-def _warn(terms: object, space: ModelSpace) -> list[str]:
-    notes = []
-    bad = np.flatnonzero(terms.disagree)  # type: ignore[attr-defined]
-    if bad.size:
-        names = [space.names[j] for j in bad]
-        text = (
-            f"Chains disagree on {bad.size} of {len(space.names)} inclusion probabilities by more than "
-            f"their Monte Carlo errors: {listed(names)}. Their errors are taken from the spread of the "
-            "chains; run longer."
-        )
-        warnings.warn(text, ConvergenceWarning, stacklevel=5)
-        notes.append(text)
-    return notes
+def _disagreement(terms: IndicatorStats, space: ModelSpace) -> list[str]:
+    """Return a text on the inclusion probabilities on which the chains disagree."""
+    bad = np.flatnonzero(terms.disagree)
+    if not bad.size:
+        return []
+    names = [space.names[j] for j in bad]
+    text = (
+        f"Chains disagree on {bad.size} of {len(space.names)} inclusion probabilities by more than "
+        f"the Monte Carlo errors within each: {listed(names)}. Their errors allow for the spread of the "
+        "chains; run longer."
+    )
+    return [text]
+
+
+def _poor_mixing(diagnostics: pd.DataFrame) -> list[str]:
+    """Return a text on the R-hat over all chains that are too large."""
+    quantities = {"the model size": "r_hat_size", "the log posterior": "r_hat_log_posterior"}
+    found = {name: float(diagnostics[column]["all"]) for name, column in quantities.items()}
+    bad = [f"{value:.2f} for {name}" for name, value in found.items() if value > WORST_R_HAT]
+    if not bad:
+        return []
+    where = " and ".join(bad)
+    return [f"R-hat over all chains is {where}, above {WORST_R_HAT}: they have not converged; run longer."]
+
+
+def _stuck_chains(chains: list[ChainDraws], moves: Sequence[str]) -> list[str]:
+    """Return a text on the chains whose coefficients hardly moved."""
+    k = list(moves).index("coefficients")
+    bad = []
+    for c, chain in enumerate(chains):
+        proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
+        if proposed >= FEWEST_PROPOSALS and accepted < LEAST_ACCEPTANCE * proposed:
+            bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
+    if not bad:
+        return []
+    share = f"Less than {LEAST_ACCEPTANCE:.0%} of the coefficient updates were accepted in {listed(bad)}"
+    return [f"{share}: these chains are stuck; run longer."]
 
 
 def _diagnostics(

@@ -1,12 +1,13 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.runtime import run_chains
@@ -21,9 +22,12 @@ MOST_MODELS = 2**20
 # depend on the number of workers.
 PARTS = 8
 # Models are integrated until those left hold less than this share of the Laplace posterior mass; the
-# rest keep their Laplace values, moved by the average correction. Laplace's relative error in that
-# rest is a few percent of a millionth, far below the integration error of the models that matter.
+# rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
+# may be several times too small: the rest then holds several times this share, still far below the
+# integration error of the models that matter.
 REST = 1e-6
+# A relative error of a marginal likelihood above this is reported, for models of at least this probability.
+POOR, MATTERS = 0.05, 1e-3
 
 OWNER = "sampler='enumerate'"
 
@@ -35,9 +39,11 @@ class EnumerateOptions:
     Attributes
     ----------
     integration : {"importance", "laplace"}
-        Importance sampling at each mode with its error reported, or Laplace values alone.
+        Importance sampling at each mode with its error reported, or Laplace values alone, whose error
+        is not known.
     pairs : int
-        Pairs of importance draws a model.
+        Pairs of importance draws a model; where 64 and more do not suffice, further proposals with up
+        to 4,096 follow.
     """
 
     integration: str = "importance"
@@ -117,6 +123,11 @@ def enumerate_posterior(
         If no feasible model has a coefficient prior (every one is rank-deficient).
     KeyboardInterrupt
         On Ctrl-C: a posterior over a part of the models would be no posterior.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %.
     """
     count, complete = count_dfs(space, MOST_MODELS)
     if not complete:
@@ -150,7 +161,7 @@ def enumerate_posterior(
     kept = min(kept, int(np.sum(np.isfinite(log_mass))))
     exact = options.exact
     integrals, more = _integrals(regression, gamma[:kept], entropy, options, settings)
-    variance = np.zeros(len(gamma))
+    variance = np.full(len(gamma), 0.0 if exact else np.nan)
     if exact:
         correction = np.array([found.log_marginal for found in integrals]) - values[:kept]
         values = values.copy()
@@ -164,8 +175,10 @@ def enumerate_posterior(
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         places = rank[:kept]
+        notes += _poor(probability, variance, options.pairs)
     else:
         places = np.arange(kept)
+        notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
 
     inclusion = _sum_inside(probability, gamma)
     moments = _average(regression, integrals, probability[places], gamma, probability)
@@ -247,6 +260,22 @@ def _integrals(
     return [found for part in parts for found in part], seconds
 
 
+def _poor(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str]:
+    """Warn of integrals with large errors among the models that matter."""
+    error = np.sqrt(variance[probability > MATTERS])
+    bad = int(np.sum(error > POOR))
+    if not bad:
+        return []
+    many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
+    text = (
+        f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {error.max():.0%}), and these may be too "
+        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    return [text]
+
+
 def _normalise(log_mass: FloatArray) -> FloatArray:
     mass = np.exp(log_mass - log_mass.max())
     return mass / mass.sum()
@@ -286,7 +315,7 @@ def _odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
     odds = _odds(log_mass)
     odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
     error = odds * np.sqrt(variance[0] + variance)
-    error[0] = 0.0
+    error[0] *= 0.0  # against itself; unknown variances stay unknown
     return error
 
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import fdtri, ndtr
+from scipy.special import fdtri, gammaln, ndtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
@@ -14,9 +14,27 @@ from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import pack
 
-# Degrees of freedom of the Student proposal: heavier tails than any logistic posterior under a
-# proper prior, light enough that few draws fall where the posterior has no mass.
+# Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a posterior
+# that is nearly normal, but no scale at the mode fits a skewed one: under a weak prior, a coefficient that
+# separates the classes has a half-normal tail many times as long as the curvature at the mode says.
 PROPOSAL_DF = 8.0
+# Such models get further proposals, matched to the weighted draws of the one before; with heavier tails,
+# since what those draws missed must not be missed again.
+MATCHED_DF = 4.0
+# A proposal suffices where the relative variance of the integral is no more than this (at 256 pairs and
+# more; fewer pairs are held to the same variance a pair) and no draw that weighs more than HEAVY times the
+# average holds more than SHARE of all weight.
+# A variance estimated from fewer than JUDGED pairs goes with the estimate itself, so that to stop by it
+# would bias the integral: so few pairs are taken as they are.
+VARIANCE = 1e-4
+JUDGED = 64
+SHARE, HEAVY = 0.05, 25.0
+# Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
+# until there are MOST.
+STAGES = 4
+FEWEST, MOST = 512, 4096
+# Weights are tempered until the effective sample size behind the moments is so many times the columns.
+DRAWS_A_COLUMN = 10
 
 
 @dataclass(frozen=True)
@@ -28,7 +46,7 @@ class Integral:
     log_marginal : float
         Log marginal likelihood, binomial coefficients left out; -inf where the prior does not exist.
     variance : float
-        Relative variance of the marginal likelihood.
+        Relative variance of the marginal likelihood; NaN where it is not estimated.
     columns : ndarray (d,)
         Columns of the model, the intercept (0) first.
     moments : ndarray (3, d)
@@ -36,6 +54,10 @@ class Integral:
         design's own columns), and the probability that it is positive.
     samples, weights : ndarray (m, d) and (m,), or None
         Draws of internal coefficients and their importance weights.
+    largest : float
+        Share of the largest importance weight in their sum; NaN where there are none.
+    stages : int
+        Proposals that were used; the estimate is that of the last.
     """
 
     log_marginal: float
@@ -44,6 +66,8 @@ class Integral:
     moments: FloatArray
     samples: FloatArray | None
     weights: FloatArray | None
+    largest: float = np.nan
+    stages: int = 1
 
 
 class MarginalLikelihood:
@@ -58,7 +82,8 @@ class MarginalLikelihood:
     entropy : bytes
         Seed of the fit.
     pairs : int
-        Pairs of antithetic importance draws a model, an even number.
+        Pairs of antithetic importance draws a model, an even number; models for which 64 and more do not
+        suffice get further proposals.
     max_columns : int
         Most columns of a model, intercept included.
     """
@@ -94,22 +119,53 @@ class MarginalLikelihood:
         Importance sampling from a Student distribution at the mode, with the inverse Hessian as its
         scale. Radii are stratified and every direction is used with both signs, which cuts the error
         of the plain estimate several times.
+
+        Where the posterior is too skewed for that proposal, others follow, each with the weighted
+        moments of the draws of the one before and more pairs. The last stage alone gives the estimate.
+        That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
+        the earlier stages, and does not stop where its weights happen to look well.
         """
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count = pairs or self.pairs
         d = 1 + int(gamma @ np.diff(self.regression.term_start))
-        strata = (np.arange(count) + rng.random(count)) / count
-        radius = np.sqrt(d * fdtri(d, PROPOSAL_DF, strata))
+        radius = _radii(d, count, PROPOSAL_DF, rng)
         direction = rng.standard_normal((count, d))
         finder = self.finder
         log_ratio, variance, moments, samples = finder.integrate(
-            gamma, radius, direction, PROPOSAL_DF, draws=draws
+            gamma, radius, direction, PROPOSAL_DF, draws=True
         )
         self.check_mode()
         assert moments is not None
-        points, weights = samples if samples is not None else (None, None)
-        return Integral(finder.log_marginal + log_ratio, variance, finder.columns, moments, points, weights)
+        assert samples is not None
+        largest, stages = _largest(samples[1]), 1
+        well = _even(largest, count) and variance <= VARIANCE * max(1.0, 256 / count)
+        last = well or count < JUDGED
+        while not last:
+            size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)
+            stages += 1
+            last = stages > STAGES or (_even(largest, count) and variance * count <= VARIANCE * size)
+            center, factor = _matched(*samples, finder.at, finder.factor)
+            radius = _radii(d, size, MATCHED_DF, rng)
+            direction = rng.standard_normal((size, d))
+            direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
+            log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
+            log_ratio, variance, moments, samples = finder.reweigh(
+                center, direction @ factor.T, radius, log_density, draws=True
+            )
+            assert samples is not None
+            largest, count = _largest(samples[1]), size
+        points, weights = samples if draws else (None, None)
+        return Integral(
+            finder.log_marginal + log_ratio,
+            variance,
+            finder.columns,
+            moments,
+            points,
+            weights,
+            largest,
+            stages,
+        )
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""
@@ -122,7 +178,7 @@ class MarginalLikelihood:
             )
 
     def approximate(self, gamma: np.ndarray) -> Integral:
-        """Return Laplace's approximation: a normal posterior at the mode."""
+        """Return Laplace's approximation, a normal posterior at the mode; its error is not known."""
         self.mode(gamma)
         self.check_mode()
         finder, columns = self.finder, self.finder.columns
@@ -132,7 +188,7 @@ class MarginalLikelihood:
         mean = to_raw @ finder.at
         variance = np.sum((half @ to_raw.T) ** 2, axis=0)
         moments = np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
-        return Integral(finder.log_marginal, 0.0, columns, moments, None, None)
+        return Integral(finder.log_marginal, np.nan, columns, moments, None, None)
 
     def sample(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw internal coefficients of model `gamma` given the data, shape (size, D + 1).
@@ -146,6 +202,57 @@ class MarginalLikelihood:
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out
+
+
+def _radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
+    """Return the radii (count,) of a standard Student distribution in d dimensions, one a stratum."""
+    strata = (np.arange(count) + rng.random(count)) / count
+    return np.sqrt(d * fdtri(d, df, strata))
+
+
+def _log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
+    """Return log densities of a standard Student distribution, less that of the standard normal at 0."""
+    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
+    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
+
+
+def _log_det(factor: FloatArray) -> float:
+    return float(np.sum(np.log(np.diag(factor))))
+
+
+def _largest(weights: FloatArray) -> float:
+    return float(weights.max() / weights.sum())
+
+
+def _even(largest: float, pairs: int) -> bool:
+    """Whether no draw of so many pairs holds too much of the weight."""
+    return largest <= SHARE or largest * 2 * pairs <= HEAVY
+
+
+def _matched(
+    points: FloatArray, weights: FloatArray, mode: FloatArray, factor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
+
+    Few draws may hold all the weight: the weights are then raised to a power below 1, which moves the
+    moments only a part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as
+    much as d draws: the covariance is never singular.
+    """
+    d = mode.size
+    power = 1.0
+    while True:
+        share = weights**power
+        share /= share.sum()
+        effective = 1.0 / float(share @ share)
+        if effective >= DRAWS_A_COLUMN * d or power < 0.05:
+            break
+        power *= 0.8
+    kept = effective / (effective + d)
+    mean = share @ points
+    away = points - mean
+    half = solve_triangular(factor, np.eye(d), lower=True)
+    covariance = kept * (away.T * share) @ away + (1.0 - kept) * half.T @ half
+    return kept * mean + (1.0 - kept) * mode, np.linalg.cholesky(covariance)
 
 
 def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:

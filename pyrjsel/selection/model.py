@@ -385,7 +385,7 @@ class LogitSelection:
         Warns
         -----
         ConvergenceWarning
-            If chains disagree by more than their Monte Carlo errors, or the run was interrupted.
+            If chains disagree, have not converged or are stuck, or if the run was interrupted.
         SeparationWarning
             If a model of some posterior probability separates the classes; its posterior is proper,
             and depends on the coefficient prior.

@@ -114,7 +114,7 @@ class Regression:
     def null_intercept(self) -> float:
         """Intercept of a model without terms, roughly: where searches for modes begin."""
         w = np.ones(self.y.size) if self.weights is None else self.weights
-        share = float(w @ self.y / w.sum())
+        share = float((w @ self.y + 0.5) / (w.sum() + 1.0))
         return float(np.log(share / (1.0 - share)) - w @ self.offset / w.sum())
 
     def __getstate__(self) -> dict[str, Any]:

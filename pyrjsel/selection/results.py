@@ -121,8 +121,8 @@ class SelectionResults:
 
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
-        `mcse` is the integration error and `ess` and `r_hat` are NaN; so are all three, and the Bayes
-        factor, for a term that never moved in any chain.
+        `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN; so are
+        all three, and the Bayes factor, for a term that never moved in any chain.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)

@@ -90,7 +90,7 @@ def build(scenario: Scenario, **changes: Any) -> rj.LogitSelection:
 def fit(model: rj.LogitSelection, **options: Any) -> rj.SelectionResults:
     """Fit without the warnings that a correct run may give.
 
-    Every term has a chance of 1e-3 of a ConvergenceWarning in a correct run; where it comes, the package's
+    Every correct run has a chance of 1e-3 of a ConvergenceWarning; where it comes, the package's
     errors are larger and the tests below more lenient. Separation is part of some problems.
     """
     with warnings.catch_warnings():

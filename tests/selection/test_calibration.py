@@ -93,7 +93,7 @@ def test_monte_carlo_errors_are_honest(scenario):
     spread = np.array(found_shares).var(axis=0, ddof=1) / (share * (1 - share) * np.mean(1 / size, axis=0))
     low, high = stats.chi2.ppf([LEVEL / 20, 1 - LEVEL / 20], SEEDS - 1) / (SEEDS - 1)
     assert np.all((0.8 * low < spread) & (spread < 1.4 * high))
-    # Chains seem to disagree with probability 1e-3 a term: more than six runs of sixty are too many.
+    # Chains seem to disagree with probability 1e-3 a run: more than six runs of sixty are too many.
     assert disagreements <= 6
 
 

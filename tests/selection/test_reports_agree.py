@@ -218,7 +218,8 @@ def test_the_summary_prints_the_tables(fitted, scenario, sampler):
     best = results.models.iloc[0]
     assert f"{best['deviance']:.2f}" in text
     row = next(line for line in text.splitlines() if line.startswith("1 "))
-    assert f"{best['posterior']:.2f}" in row or f"{best['posterior']:.3f}" in row
+    # As many digits as the Monte Carlo error leaves.
+    assert any(f"{best['posterior']:.{digits}f}" in row for digits in (2, 3, 4))
     assert all(name in row for name in best["terms"])
 
 
