@@ -26,7 +26,7 @@ MATCHED_DF = 4.0
 # average holds more than SHARE of all weight.
 # A variance estimated from fewer than JUDGED pairs goes with the estimate itself, so that to stop by it
 # would bias the integral: so few pairs are taken as they are.
-VARIANCE = 1e-4
+VARIANCE = 2e-5
 JUDGED = 64
 SHARE, HEAVY = 0.05, 25.0
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
