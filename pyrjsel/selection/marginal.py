@@ -21,9 +21,8 @@ PROPOSAL_DF = 8.0
 # Such models get further proposals, matched to the weighted draws of the one before; with heavier tails,
 # since what those draws missed must not be missed again.
 MATCHED_DF = 4.0
-# A proposal suffices where the relative variance of the integral is no more than this (at 256 pairs and
-# more; fewer pairs are held to the same variance a pair) and no draw that weighs more than HEAVY times the
-# average holds more than SHARE of all weight.
+# A proposal suffices where the relative variance of the integral is no more than this and no draw that
+# weighs more than HEAVY times the average holds more than SHARE of all weight.
 # A variance estimated from fewer than JUDGED pairs goes with the estimate itself, so that to stop by it
 # would bias the integral: so few pairs are taken as they are.
 VARIANCE = 2e-5
@@ -139,7 +138,7 @@ class MarginalLikelihood:
         assert moments is not None
         assert samples is not None
         largest, stages = _largest(samples[1]), 1
-        well = _even(largest, count) and variance <= VARIANCE * max(1.0, 256 / count)
+        well = _even(largest, count) and variance <= VARIANCE
         last = well or count < JUDGED
         while not last:
             size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)

@@ -150,7 +150,7 @@ def test_rare_dummies_against_a_long_estimate(weak_prior):
 
 def test_easy_models_cost_one_proposal(kit):
     case = kit.case([*"abcd", "f3"], n=200, seed=3, coef_prior=GPrior("n"), signal=0.3)
-    for pairs in (64, 256):
+    for pairs in (256, 512):
         found = integral(case.regression, 7, pairs, draws=True)
         assert found.stages == 1
         assert found.weights.shape == (2 * pairs,)
