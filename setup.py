@@ -55,6 +55,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection._laplace"),
     extension("pyrjsel.selection._moves", random=True),
     extension("pyrjsel.selection._rjmcmc", random=True),
+    extension("pyrjsel.selection._population", random=True),
 ]
 
 DIRECTIVES = {

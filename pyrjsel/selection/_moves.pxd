@@ -51,6 +51,7 @@ cdef class Moves:
     cdef const double* fixed_factor
     cdef const double* raw_shift
     cdef double loglik, log_prior, log_model
+    cdef double t, root_t        # the target is the posterior to the power t; its root
     cdef double slack, slack_reduced, entering  # shares of precision that dependence would leave 0
     cdef int64_t proposed[N_MOVES]
     cdef int64_t accepted[N_MOVES]

@@ -124,6 +124,7 @@ cdef class Moves:
                 self.free_terms[self.n_free] = j
                 self.n_free += 1
         self.n_swaps = n_swaps
+        self.t = self.root_t = 1.0
         for k in range(N_MOVES):
             self.proposed[k] = 0
             self.accepted[k] = 0
@@ -187,7 +188,8 @@ cdef class Moves:
             for a in range(size):
                 mean[a] = self.fixed_mean[first + a]
                 for c in range(size):
-                    factor[a + c * size] = self.fixed_factor[(first + a) * <Py_ssize_t> self.wide + c]
+                    factor[a + c * size] = (
+                        self.root_t * self.fixed_factor[(first + a) * <Py_ssize_t> self.wide + c])
             return 0
         for a in range(size):
             x = p.columns + (first + a) * <Py_ssize_t> p.n
@@ -203,6 +205,9 @@ cdef class Moves:
             return 1
         solve_lower(size, factor, size, mean)
         solve_lower_t(size, factor, size, mean)
+        if self.t != 1.0:
+            for a in range(size * size):
+                factor[a] *= self.root_t
         return 0
 
     cdef double distance(self, int size, const double* delta, const double* mean,
@@ -375,7 +380,7 @@ cdef class Moves:
         self.small[0] = loglik
         self.small[1] = self.log_prior + gain
         self.small[2] = log_model
-        return loglik - self.loglik + gain + log_model - self.log_model - log_q
+        return self.t * (loglik - self.loglik + gain + log_model - self.log_model) - log_q
 
     cdef double evaluate_death(self, int j) noexcept nogil:
         """Toggle j out and return the log acceptance ratio; eta_new and its score are left behind."""
@@ -404,7 +409,7 @@ cdef class Moves:
         self.small[0] = loglik
         self.small[1] = self.log_prior - gain
         self.small[2] = log_model
-        return loglik - self.loglik - gain + log_model - self.log_model + log_q
+        return self.t * (loglik - self.loglik - gain + log_model - self.log_model) + log_q
 
     cdef double log_det_of(self, int j) noexcept nogil:
         """log det K minus its value without term j, from the factor: det of a block of K^-1, inverted."""
@@ -475,7 +480,7 @@ cdef class Moves:
         self.small[0] = loglik
         self.small[1] = self.log_prior + gain - loss
         self.small[2] = log_model
-        return loglik - self.loglik + gain - loss + log_model - self.log_model + log_q
+        return self.t * (loglik - self.loglik + gain - loss + log_model - self.log_model) + log_q
 
     cdef double evaluate_coefficients(self, double reach, bitgen_t* rng,
                                       const double* given) noexcept nogil:
@@ -504,15 +509,15 @@ cdef class Moves:
         exponent = prior_exponent(p, d, self.cols, new) - exponent
         values[0] = loglik
         values[1] = self.log_prior + exponent
-        return loglik - self.loglik + exponent - log_q
+        return self.t * (loglik - self.loglik + exponent) - log_q
 
     cdef int least_squares(self, double reach, const double* b, const double* residual,
                            const double* weight, double* mean) noexcept nogil:
         """The mean and the factor of the precision (in self.h) of the proposal from b.
 
-        With H the precision at b, a `reach` of 1 takes the step H^-1 score, at most 3 + 2 sqrt(d) in the
-        norm of H, and has precision H: far above what a chain near the mode asks for. Far from the mode
-        the curvature changes on the way, and a whole step would be one that no step leads back from. A
+        With H the precision at b and t, a `reach` of 1 takes the step H^-1 score, at most 3 + 2 sqrt(d)
+        in the norm of H, and has precision H: far above what a chain near the mode asks for. Far from the
+        mode the curvature changes on the way, and a whole step would be one that no step leads back from. A
         smaller reach is a Langevin step with half its square as drift, of at most 2 reach, and the precision
         H / reach^2: it gets away from where not even the cut step does.
         """
@@ -528,14 +533,15 @@ cdef class Moves:
             length += mean[k] * mean[k]
         cut = 1.0 if reach == 1.0 else 0.5 * reach * reach
         most = 3.0 + 2.0 * sqrt(self.d) if reach == 1.0 else 2.0 * reach
-        if cut * sqrt(length) > most:
-            cut = most / sqrt(length)
+        length = self.root_t * sqrt(length)
+        if cut * length > most:
+            cut = most / length
         solve_lower_t(self.d, self.h, self.d, mean)
         for k in range(self.d):
             mean[k] = b[k] + cut * mean[k]
-        if reach != 1.0:
+        if reach != 1.0 or self.t != 1.0:
             for k in range(self.d * self.d):
-                self.h[k] /= reach
+                self.h[k] *= self.root_t / reach
         return 0
 
     cdef void draw_block(self, int size, bitgen_t* rng, const double* given, const double* mean,
@@ -656,38 +662,3 @@ cdef class Moves:
             for k in range(self.d):
                 self.b[self.cols[k]] = self.small[2 * self.capacity + k]
             self.take(self.small + 3 * self.capacity, True)
-
-    # ------------------------------------------------------------------ faces for tests
-
-    def log_density(self):
-        """Return log-likelihood, log coefficient prior and log model prior of the present state."""
-        self.refresh()
-        return self.loglik, self.log_prior, self.log_model
-
-    def log_ratio(self, str move not None, int j, int k=-1, const double[::1] block=None,
-                  double reach=1.0):
-        """Return the log acceptance ratio of one move from the present state, which does not change.
-
-        `move` is "birth" of j with the given block, "death" of j, "swap" of j for k with the given
-        block of k, or "coefficients" with all of the model's coefficients given and with that reach.
-        """
-        cdef double value
-        cdef const double* given = &block[0] if block is not None else NULL
-        if self.refresh() != 0:
-            raise ValueError("the prior of this model does not exist")
-        if move == "birth":
-            value = self.evaluate_birth(j, NULL, given)
-            model_flip(self.s, &self.m, j)
-        elif move == "death":
-            value = self.evaluate_death(j)
-            model_flip(self.s, &self.m, j)
-        elif move == "swap":
-            value = self.evaluate_swap(j, k, NULL, given)
-            model_flip(self.s, &self.m, k)
-            model_flip(self.s, &self.m, j)
-        elif move == "coefficients":
-            value = self.evaluate_coefficients(reach, NULL, given)
-        else:
-            raise ValueError(f"unknown move {move!r}")
-        self.refresh()
-        return value

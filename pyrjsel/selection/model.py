@@ -23,6 +23,7 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
+from pyrjsel.selection.population import PopulationOptions, population_posterior
 from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
@@ -42,6 +43,7 @@ from pyrjsel.space import (
 SAMPLERS: dict[str, tuple[type, Callable[..., Any]]] = {
     "enumerate": (EnumerateOptions, enumerate_posterior),
     "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
+    "population": (PopulationOptions, population_posterior),
 }
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
@@ -344,9 +346,10 @@ class LogitSelection:
 
         Parameters
         ----------
-        sampler : {"auto", "enumerate", "rjmcmc"}
+        sampler : {"auto", "enumerate", "rjmcmc", "population"}
             ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
-            coefficients together. ``"auto"`` enumerates up to 2**20 feasible models and walks beyond.
+            coefficients together; ``"population"`` does so at several temperatures that exchange
+            states. ``"auto"`` enumerates up to 2**20 feasible models and is ``"population"`` beyond.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration proposes as many flips as
             there are free terms, swaps, and an update of all coefficients.
@@ -366,7 +369,9 @@ class LogitSelection:
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
-            (proposals an iteration), `start` ("empty" or terms).
+            (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
+            ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
+            temperatures above and below 1), `tune` (the laws in burn-in, for 20 % of exchanges).
 
         Returns
         -------
@@ -412,7 +417,7 @@ class LogitSelection:
             progress=progress,
         )
         if sampler == "auto":
-            sampler = "enumerate" if self._enumerable() else "rjmcmc"
+            sampler = "enumerate" if self._enumerable() else "population"
         kind, find = SAMPLERS[sampler]
         chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
         posterior = find(self.regression, self.space, settings, chosen)
@@ -429,71 +434,3 @@ def _known_options(
         if name not in known:
             raise unknown_name(name, f"for sampler={sampler!r} the option", owner, known)
     return options
-
-
-def logit(
-    formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
-    *,
-    coef_prior: GPrior | Normal | None = None,
-    model_prior: ModelPrior | None = None,
-    costs: Mapping[str, float] | pd.Series | None = None,
-    budget: float | None = None,
-    always: str | Iterable[str] = (),
-    heredity: str | None = None,
-    max_size: int | None = None,
-    weights: str | ArrayLike | None = None,
-    offset: str | ArrayLike | None = None,
-    missing: str = "drop",
-    functions: Mapping[str, Callable[..., Any]] | None = None,
-) -> LogitSelection:
-    """Make a logistic variable-selection model from a formula and a data frame.
-
-    Parameters
-    ----------
-    formula : str
-        Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-    data : DataFrame or mapping of columns
-        The rows.
-    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
-        As for :class:`LogitSelection`.
-    functions : mapping of str to callable, optional
-        Functions that the formula may call, by name, beside the documented ones.
-
-    Returns
-    -------
-    LogitSelection
-        Ready to fit.
-
-    Raises
-    ------
-    FormulaError
-        If the formula cannot be read or calls what it may not.
-    DataError, ParameterError, UnknownNameError
-        As for :class:`LogitSelection`.
-
-    Examples
-    --------
-    >>> import pyrjsel as rj
-    >>> births = rj.datasets.birthwt().data
-    >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, coef_prior=rj.GPrior("n"))
-    >>> results = model.fit(rng=1)
-    >>> results.best("mpm")
-    ('race', 'lwt', 'smoke', 'ht')
-    """
-    return LogitSelection.from_formula(
-        formula,
-        data,
-        coef_prior=coef_prior,
-        model_prior=model_prior,
-        costs=costs,
-        budget=budget,
-        always=always,
-        heredity=heredity,
-        max_size=max_size,
-        weights=weights,
-        offset=offset,
-        missing=missing,
-        functions=functions,
-        stacklevel=3,
-    )

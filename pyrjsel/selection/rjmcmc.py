@@ -48,9 +48,13 @@ class RJMCMCOptions:
     start: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.proposal, "proposal", OWNER, ("conditional", "full"))
+        self.check(OWNER)
+
+    def check(self, owner: str) -> None:
+        """Check the options that every reversible-jump sampler has."""
+        check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
         if self.swaps is not None:
-            check_int(self.swaps, "swaps", OWNER, low=0)
+            check_int(self.swaps, "swaps", owner, low=0)
         if self.start is None or (isinstance(self.start, str) and self.start == "empty"):
             return
         try:
@@ -58,7 +62,7 @@ class RJMCMCOptions:
         except TypeError:
             terms = None
         if terms is None:
-            raise bad_value("start", OWNER, "None, 'empty' or a sequence of terms", self.start)
+            raise bad_value("start", owner, "None, 'empty' or a sequence of terms", self.start)
         object.__setattr__(self, "start", terms)
 
 
@@ -97,30 +101,62 @@ class RJJob:
     thin: int
     n_swaps: int
     starts: ByteArray | None
-    entropy: bytes
     coefficients_every: int
     fixed: tuple[FloatArray, FloatArray] | None = None
     total: int = field(init=False)
-    widest: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.widest = self.regression.widest(self.space.max_size)
         self.total = self.burn_in + self.draws * self.thin
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "RJRunner":
         """Return a chain at its first state."""
         rng = np.random.Generator(np.random.PCG64(seed))
-        if self.starts is not None:
-            gamma = self.starts
-        elif chain == 0:
-            gamma = self.space.empty_model()
-        else:
-            gamma = dispersed_start(self.regression, self.space, rng)
-        marginal = MarginalLikelihood(self.regression, self.entropy, 2, self.widest)
-        b = marginal.mode(gamma)
-        marginal.check_mode()
+        gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
         state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
         return RJRunner(self, state)
+
+
+def first_state(
+    regression: Regression,
+    space: ModelSpace,
+    starts: ByteArray | None,
+    chain: int,
+    rng: np.random.Generator,
+) -> tuple[ByteArray, FloatArray]:
+    """Return the model to start from and its mode: the given one, the smallest, or one from the prior."""
+    if starts is not None:
+        gamma = starts
+    elif chain == 0:
+        gamma = space.empty_model()
+    else:
+        gamma = dispersed_start(regression, space, rng)
+    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
+    b = marginal.mode(gamma)
+    marginal.check_mode()
+    return gamma, b
+
+
+def make_loop(
+    regression: Regression,
+    space: ModelSpace,
+    gamma: ByteArray,
+    b: FloatArray,
+    n_swaps: int,
+    fixed: tuple[FloatArray, FloatArray] | None,
+) -> ReversibleJump:
+    """Return a compiled chain at a state."""
+    fixed_mean, fixed_factor = fixed or (None, None)
+    return ReversibleJump(
+        regression.compiled,
+        Space(space),
+        gamma,
+        b,
+        max_columns=regression.widest(space.max_size),
+        raw_shift=regression.raw_shift,
+        n_swaps=n_swaps,
+        fixed_mean=fixed_mean,
+        fixed_factor=fixed_factor,
+    )
 
 
 def dispersed_start(regression: Regression, space: ModelSpace, rng: np.random.Generator) -> ByteArray:
@@ -145,18 +181,7 @@ class RJRunner:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
-        fixed_mean, fixed_factor = job.fixed or (None, None)
-        self.loop = ReversibleJump(
-            job.regression.compiled,
-            Space(job.space),
-            state.gamma,
-            state.b,
-            max_columns=job.widest,
-            raw_shift=job.regression.raw_shift,
-            n_swaps=job.n_swaps,
-            fixed_mean=fixed_mean,
-            fixed_factor=fixed_factor,
-        )
+        self.loop = make_loop(job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed)
         self.loop.set_counts(np.ascontiguousarray(state.counts))
         self.done = state.done
         self.collector = collector or Collector(
@@ -208,20 +233,18 @@ def rjmcmc_posterior(
     ParameterError
         If `start` is no feasible model with linearly independent columns.
     """
-    entropy = settings.rng.bytes(16)
-    vector = regression.n_columns * 8 * settings.chains
-    every = max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
+    n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
+    every = thinning(regression, settings)
     job = RJJob(
         regression,
         space,
         settings.draws,
         settings.burn_in,
         settings.thin,
-        _swaps(options, space),
-        _start(options, regression, space, entropy),
-        entropy,
+        n_swaps,
+        starts,
         every,
-        full_model_proposal(regression) if options.proposal == "full" else None,
+        fixed,
     )
     outcome = run_chains(
         job,
@@ -245,6 +268,25 @@ def rjmcmc_posterior(
     )
 
 
+def prepare(
+    regression: Regression,
+    space: ModelSpace,
+    settings: FitSettings,
+    options: RJMCMCOptions,
+    owner: str,
+) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
+    """Return swaps an iteration, the model to start from, the fixed proposal, and the seed of the fit."""
+    fixed = full_model_proposal(regression) if options.proposal == "full" else None
+    start = _start(options, regression, space, owner)
+    return _swaps(options, space), start, fixed, settings.rng.bytes(16)
+
+
+def thinning(regression: Regression, settings: FitSettings) -> int:
+    """Return how many draws there are to a kept vector of coefficients."""
+    vector = regression.n_columns * 8 * settings.chains
+    return max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
+
+
 def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     free = int(np.sum(space.free))
     if free < 2:
@@ -255,24 +297,22 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     return free if bounded else -(-free // 4)
 
 
-def _start(
-    options: RJMCMCOptions, regression: Regression, space: ModelSpace, entropy: bytes
-) -> ByteArray | None:
+def _start(options: RJMCMCOptions, regression: Regression, space: ModelSpace, owner: str) -> ByteArray | None:
     if options.start is None:
         return None
     gamma = space.empty_model()
     for name in () if isinstance(options.start, str) else options.start:
         if not isinstance(name, str) or name not in space.names:
-            raise unknown_name(name, "in 'start' the term", OWNER, space.names)
+            raise unknown_name(name, "in 'start' the term", owner, space.names)
         gamma[space.names.index(name)] = 1
     reason = space.why_infeasible(gamma)
     if reason is not None:
-        raise ParameterError(f"The 'start' option of {OWNER} must be a feasible model: {reason}")
-    marginal = MarginalLikelihood(regression, entropy, 2, regression.n_columns)
+        raise ParameterError(f"The 'start' option of {owner} must be a feasible model: {reason}")
+    marginal = MarginalLikelihood(regression, b"", 2, regression.n_columns)
     marginal.mode(gamma)
     if marginal.finder.status == 1:
         raise ParameterError(
-            f"The 'start' option of {OWNER} must be a model with linearly independent columns. "
+            f"The 'start' option of {owner} must be a model with linearly independent columns. "
             f"Got {options.start!r} instead."
         )
     return gamma

@@ -12,6 +12,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.selection.enumerate import _Worker
+from pyrjsel.selection.population import PopulationRunner
 from pyrjsel.selection.rjmcmc import RJRunner
 
 if os.name != "posix":
@@ -46,15 +47,19 @@ def interrupt_after(monkeypatch, kind, condition):
     monkeypatch.setattr(kind, "advance", watched)
 
 
-def test_sampling_returns_the_draws_so_far(monkeypatch):
-    interrupt_after(monkeypatch, RJRunner, lambda chain: chain.done > 300)
+RUNNERS = {"rjmcmc": RJRunner, "population": PopulationRunner}
+
+
+@pytest.mark.parametrize("sampler", RUNNERS)
+def test_sampling_returns_the_draws_so_far(monkeypatch, sampler):
+    interrupt_after(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 300)
     model = make_model()
     begin = time.perf_counter()
     with pytest.warns(
         rj.ConvergenceWarning, match=r"Interrupted: \d of 3 chains with [\d,]+ of 1,000,000 "
     ) as caught:
         results = model.fit(
-            sampler="rjmcmc", draws=1_000_000, burn_in=100, chains=3, n_jobs=3, rng=1, progress=False
+            sampler=sampler, draws=1_000_000, burn_in=100, chains=3, n_jobs=3, rng=1, progress=False
         )
     # A million iterations take a minute and more; the interrupt comes after 300 of them.
     assert time.perf_counter() - begin < 20
@@ -71,12 +76,13 @@ def test_sampling_returns_the_draws_so_far(monkeypatch):
     assert results.predict().notna().all()
 
 
-def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch):
+@pytest.mark.parametrize("sampler", RUNNERS)
+def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch, sampler):
     """An interrupted chain has taken the same way as one that was left alone."""
     model = make_model()
-    options = {"sampler": "rjmcmc", "burn_in": 20, "chains": 1, "rng": 4, "progress": False}
+    options = {"sampler": sampler, "burn_in": 60, "chains": 1, "rng": 4, "progress": False}
     with monkeypatch.context() as patch:
-        interrupt_after(patch, RJRunner, lambda chain: chain.done > 100)
+        interrupt_after(patch, RUNNERS[sampler], lambda chain: chain.done > 100)
         with pytest.warns(rj.ConvergenceWarning, match="Interrupted"):
             part = model.fit(draws=1_000_000, **options)
     draws = min(part.draws.model.shape[1], part.draws.coefficients.shape[1] * part.draws.coefficients_every)
@@ -86,10 +92,11 @@ def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch):
     np.testing.assert_array_equal(part.draws.log_posterior[:, :draws], whole.draws.log_posterior)
 
 
-def test_before_the_first_draw_there_is_nothing_to_return(monkeypatch):
-    interrupt_after(monkeypatch, RJRunner, lambda chain: chain.done > 0)
+@pytest.mark.parametrize("sampler", RUNNERS)
+def test_before_the_first_draw_there_is_nothing_to_return(monkeypatch, sampler):
+    interrupt_after(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 0)
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
-        make_model().fit(sampler="rjmcmc", draws=100, burn_in=10**9, chains=2, rng=1, progress=False)
+        make_model().fit(sampler=sampler, draws=100, burn_in=10**9, chains=2, rng=1, progress=False)
 
 
 def test_enumeration_raises(monkeypatch):

@@ -1,6 +1,9 @@
 """Small regression problems over small model spaces, with their raw arrays for the oracles."""
 
+import importlib.util
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +12,14 @@ import pytest
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import BetaBinomial, ModelSpace
+
+# Makes the helper module of this folder importable by its tests, under importlib mode too.
+if "balance_oracle" not in sys.modules:
+    _spec = importlib.util.spec_from_file_location(
+        "balance_oracle", Path(__file__).parent / "balance_oracle.py"
+    )
+    sys.modules["balance_oracle"] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules["balance_oracle"])
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ PROBLEMS = {
 def make_job(kit, name):
     case = kit.case(NAMES, seed=21, signal=0.4, **PROBLEMS[name])
     fixed = full_model_proposal(case.regression) if name == "full proposal" else None
-    return RJJob(case.regression, case.space, DRAWS, BURN_IN, THIN, 2, None, b"e" * 16, EVERY, fixed)
+    return RJJob(case.regression, case.space, DRAWS, BURN_IN, THIN, 2, None, EVERY, fixed)
 
 
 def start(job, chain=1):

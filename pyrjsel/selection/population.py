@@ -1,0 +1,345 @@
+"""Population reversible-jump MCMC: options, state, adaptation, chains. The loop is in ``_population.pyx``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_real
+from pyrjsel.runtime import run_chains
+from pyrjsel.selection._moves import MOVES
+from pyrjsel.selection._population import TEMPERATURES, Population
+from pyrjsel.selection._rjmcmc import ReversibleJump
+from pyrjsel.selection.collect import ChainDraws, Collector, summarise
+from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.rjmcmc import (
+    RJMCMCOptions,
+    first_state,
+    make_loop,
+    prepare,
+    thinning,
+)
+from pyrjsel.selection.temperatures import Law, log_constants
+from pyrjsel.space import ModelSpace
+
+OWNER = "sampler='population'"
+# Iterations between two steps of adaptation during burn-in; part of what a seed gives.
+ADAPT_EVERY = 50
+# Shares of burn-in after which the sums behind the normalising constants begin again.
+RESTARTS = (0.1, 0.3)
+
+
+@dataclass(frozen=True)
+class PopulationOptions(RJMCMCOptions):
+    """Options of ``fit(sampler="population")``: those of ``rjmcmc``, and the temperatures.
+
+    Attributes
+    ----------
+    temperatures : {"exact", "fixed", "paper"}
+        ``"exact"`` draws each temperature from its full conditional, ``"fixed"`` keeps it (ordinary
+        tempering), ``"paper"`` draws it from its law whatever the state is: as printed by Fouskakis,
+        Ntzoufras and Draper (2009), which biases the posterior a little.
+    cold : tuple (a, b) or sequence of them
+        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b).
+    hot : tuple (a, b) or sequence of them
+        Chains with inverse temperature t < 1: t ~ Beta(a, b).
+    tune : bool
+        Whether the laws (the values, under ``"fixed"``) move during burn-in towards an acceptance rate
+        of exchanges of 20 %.
+    """
+
+    temperatures: str = "exact"
+    cold: tuple[float, float] | Sequence[tuple[float, float]] = (2.0, 4.0)
+    hot: tuple[float, float] | Sequence[tuple[float, float]] = (7.0, 3.0)
+    tune: bool = True
+
+    def __post_init__(self) -> None:
+        self.check(OWNER)
+        check_choice(self.temperatures, "temperatures", OWNER, tuple(TEMPERATURES))
+        if not isinstance(self.tune, bool):
+            raise bad_value("tune", OWNER, "True or False", self.tune)
+        if not self.laws():
+            raise bad_value("cold", OWNER, "at least one pair (a, b) where 'hot' has none", self.cold)
+
+    def laws(self) -> list[Law]:
+        """Return the laws of the auxiliary chains, cold ones first."""
+        return [Law("cold", *pair) for pair in _pairs(self.cold, "cold")] + [
+            Law("hot", *pair) for pair in _pairs(self.hot, "hot")
+        ]
+
+
+def _pairs(value: object, name: str) -> list[tuple[float, float]]:
+    must = "a pair (a, b) of positive numbers, or a sequence of such pairs"
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise bad_value(name, OWNER, must, value)
+    several = [value] if value and not isinstance(value[0], Sequence) else list(value)
+    pairs = []
+    for pair in several:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise bad_value(name, OWNER, must, value)
+        a, b = (check_real(item, name, OWNER, low=0, open_low=True) for item in pair)
+        pairs.append((a, b))
+    return pairs
+
+
+@dataclass
+class PopulationState:
+    """Everything that the next draws of a population depend on, as plain data.
+
+    K auxiliary chains, G temperatures.
+
+    Attributes
+    ----------
+    gamma : uint8 array (K + 1, J)
+    b : float64 array (K + 1, D + 1)
+        Internal coefficients.
+    level : int32 array (K,)
+        Where in its grid each auxiliary chain is.
+    grid, log_law, sums, visits : float64 arrays (K, G)
+        Temperatures, their log weights, and what the weights are estimated from.
+    laws : list of Law
+    bit_generator : mapping
+    done : int
+        Iterations so far, burn-in included.
+    moves : int64 array (K + 1, 2, 4)
+    exchanges : int64 array (2, K)
+        Since the last step of adaptation, and after burn-in since its end.
+    """
+
+    gamma: ByteArray
+    b: FloatArray
+    level: np.ndarray
+    grid: FloatArray
+    log_law: FloatArray
+    sums: FloatArray
+    visits: FloatArray
+    laws: list[Law]
+    bit_generator: Mapping[str, Any]
+    done: int
+    moves: np.ndarray
+    exchanges: np.ndarray
+
+
+@dataclass
+class PopulationJob:
+    """What every population of a fit does; picklable."""
+
+    regression: Regression
+    space: ModelSpace
+    draws: int
+    burn_in: int
+    thin: int
+    n_swaps: int
+    starts: ByteArray | None
+    coefficients_every: int
+    laws: list[Law]
+    temperatures: str
+    tune: bool
+    fixed: tuple[FloatArray, FloatArray] | None = None
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "PopulationRunner":
+        """Return a population at its first state."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
+        k = len(self.laws)
+        if self.temperatures == "fixed":
+            grid = np.array([[_fixed(law)] for law in self.laws])
+        else:
+            grid = np.stack([law.grid() for law in self.laws])
+        means = [_fixed(law) for law in self.laws]
+        level = np.array([np.argmin(np.abs(row - mean)) for row, mean in zip(grid, means, strict=True)])
+        state = PopulationState(
+            np.repeat(gamma[None], k + 1, axis=0),
+            np.repeat(b[None], k + 1, axis=0),
+            level.astype(np.intc),
+            grid,
+            np.zeros(grid.shape),
+            np.zeros(grid.shape),
+            np.zeros(grid.shape),
+            list(self.laws),
+            rng.bit_generator.state,
+            0,
+            np.zeros((k + 1, 2, len(MOVES)), dtype=np.int64),
+            np.zeros((2, k), dtype=np.int64),
+        )
+        runner = PopulationRunner(self, state)
+        runner.weigh()
+        return runner
+
+
+def _fixed(law: Law) -> float:
+    return law.mean if law.kind == "hot" else 1.0 + law.mean
+
+
+class PopulationRunner:
+    """One population: the compiled loop, its generator, its temperatures, and what it has recorded."""
+
+    def __init__(
+        self, job: PopulationJob, state: PopulationState, collector: Collector | None = None
+    ) -> None:
+        self.job = job
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = dict(state.bit_generator)
+        self.chains: list[ReversibleJump] = [
+            make_loop(job.regression, job.space, gamma, b, job.n_swaps, job.fixed)
+            for gamma, b in zip(state.gamma, state.b, strict=True)
+        ]
+        self.laws, self.grid = list(state.laws), state.grid.copy()
+        self.log_law, self.sums, self.visits = state.log_law.copy(), state.sums.copy(), state.visits.copy()
+        self.loop = self._loop(state.level)
+        self.loop.set_counts(state.moves, state.exchanges)
+        self.done = state.done
+        self.collector = collector or Collector(
+            job.space.n_terms, job.regression.n_columns, job.coefficients_every
+        )
+
+    def _loop(self, level: np.ndarray) -> Population:
+        return Population(self.chains, self.grid, level, TEMPERATURES[self.job.temperatures])
+
+    def weigh(self) -> None:
+        """Work out the weights of the temperatures from the laws, the sums so far, and chain 0."""
+        if self.job.temperatures == "fixed":
+            return
+        parts = self.chains[0].log_density()
+        columns = 1 + float(self.chains[0].state()[0] @ np.diff(self.job.regression.term_start))
+        for k, law in enumerate(self.laws):
+            self.log_law[k] = law.logpdf(self.grid[k])
+            if self.job.temperatures == "exact":
+                self.log_law[k] -= log_constants(
+                    self.grid[k], self.sums[k], self.visits[k], columns, float(sum(parts))
+                )
+
+    def adapt(self) -> None:
+        """Take one step of adaptation: tune the laws, estimate the normalising constants anew."""
+        moves, exchanges = self.loop.counts()
+        step = self.done // ADAPT_EVERY
+        if self.job.tune:
+            rates = exchanges[1] / np.maximum(exchanges[0], 1)
+            self.laws = [law.moved(float(rate), step) for law, rate in zip(self.laws, rates, strict=True)]
+        if self.job.temperatures == "fixed":
+            self.grid = np.array([[_fixed(law)] for law in self.laws])
+        # Exchanges have changed the order of the chains: back to that of a population made of its state.
+        gamma, b = self.loop.states()
+        for chain, own_gamma, own_b in zip(self.chains, gamma, b, strict=True):
+            chain.set_state(own_gamma, own_b)
+            chain.set_temperature(1.0)
+        self.weigh()
+        if any(step == int(share * self.job.burn_in) // ADAPT_EVERY for share in RESTARTS):
+            self.sums[:], self.visits[:] = 0.0, 0.0
+        self.loop = self._loop(self.loop.levels())
+        self.loop.set_counts(moves, np.zeros_like(exchanges))
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations; adaptation comes after every 50th of burn-in, however they are cut."""
+        stop = self.done + n
+        while self.done < min(stop, self.job.burn_in):
+            until = min(stop, self.job.burn_in, (self.done // ADAPT_EVERY + 1) * ADAPT_EVERY)
+            self.loop.run(self.rng, until - self.done, self.log_law, log_sums=self.sums, visits=self.visits)
+            self.done = until
+            if self.done % ADAPT_EVERY == 0:
+                self.adapt()
+            if self.done == self.job.burn_in:
+                moves, exchanges = self.loop.counts()
+                self.loop.set_counts(np.zeros_like(moves), np.zeros_like(exchanges))
+        if stop > self.done:
+            more, recorded = stop - self.done, self.done - self.job.burn_in
+            block = self.collector.room(more // self.job.thin + 1)
+            kept, kept_b = self.loop.run(
+                self.rng,
+                more,
+                self.log_law,
+                done=recorded,
+                thin=self.job.thin,
+                words=block.words,
+                log_posterior=block.log_posterior,
+                coefficients=block.coefficients,
+                every=self.job.coefficients_every,
+                sums=self.collector.sums,
+            )
+            self.collector.add(block, kept, kept_b)
+            self.done = stop
+
+    def state(self) -> PopulationState:
+        """Return the state between two iterations; a runner made of it goes on to the same draws."""
+        gamma, b = self.loop.states()
+        moves, exchanges = self.loop.counts()
+        return PopulationState(
+            gamma,
+            b,
+            self.loop.levels(),
+            self.grid.copy(),
+            self.log_law.copy(),
+            self.sums.copy(),
+            self.visits.copy(),
+            list(self.laws),
+            self.rng.bit_generator.state,
+            self.done,
+            moves,
+            exchanges,
+        )
+
+    def finish(self, completed: bool) -> ChainDraws:
+        """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
+        moves, exchanges = self.loop.counts()
+        return self.collector.finish(np.concatenate([moves[0], exchanges], axis=1))
+
+
+def population_posterior(
+    regression: Regression, space: ModelSpace, settings: FitSettings, options: PopulationOptions
+) -> Posterior:
+    """Return the posterior that populations of chains found.
+
+    Raises
+    ------
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
+    every = thinning(regression, settings)
+    laws = options.laws()
+    job = PopulationJob(
+        regression,
+        space,
+        settings.draws,
+        settings.burn_in,
+        settings.thin,
+        n_swaps,
+        starts,
+        every,
+        laws,
+        options.temperatures,
+        options.tune,
+        fixed,
+    )
+    outcome = run_chains(
+        job,
+        settings.chains,
+        settings.rng,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label="population",
+    )
+    posterior = summarise(
+        outcome.results,
+        outcome.completed,
+        regression=regression,
+        space=space,
+        sampler="population",
+        moves=(*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws)))),
+        seconds=outcome.seconds,
+        asked=settings.draws,
+        entropy=entropy,
+        coefficients_every=every,
+    )
+    if options.temperatures == "paper":
+        posterior.notes.append(
+            "Temperatures were refreshed as printed (temperatures='paper'), which biases the posterior."
+        )
+    return posterior

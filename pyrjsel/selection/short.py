@@ -1,0 +1,79 @@
+"""Short names: a formula and a data frame in, a model out."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel.selection.model import LogitSelection
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.space import ModelPrior
+
+
+def logit(
+    formula: str,
+    data: pd.DataFrame | Mapping[str, Any],
+    *,
+    coef_prior: GPrior | Normal | None = None,
+    model_prior: ModelPrior | None = None,
+    costs: Mapping[str, float] | pd.Series | None = None,
+    budget: float | None = None,
+    always: str | Iterable[str] = (),
+    heredity: str | None = None,
+    max_size: int | None = None,
+    weights: str | ArrayLike | None = None,
+    offset: str | ArrayLike | None = None,
+    missing: str = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LogitSelection:
+    """Make a logistic variable-selection model from a formula and a data frame.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+    data : DataFrame or mapping of columns
+        The rows.
+    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
+        As for :class:`LogitSelection`.
+    functions : mapping of str to callable, optional
+        Functions that the formula may call, by name, beside the documented ones.
+
+    Returns
+    -------
+    LogitSelection
+        Ready to fit.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read or calls what it may not.
+    DataError, ParameterError, UnknownNameError
+        As for :class:`LogitSelection`.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, coef_prior=rj.GPrior("n"))
+    >>> results = model.fit(rng=1)
+    >>> results.best("mpm")
+    ('race', 'lwt', 'smoke', 'ht')
+    """
+    return LogitSelection.from_formula(
+        formula,
+        data,
+        coef_prior=coef_prior,
+        model_prior=model_prior,
+        costs=costs,
+        budget=budget,
+        always=always,
+        heredity=heredity,
+        max_size=max_size,
+        weights=weights,
+        offset=offset,
+        missing=missing,
+        functions=functions,
+        stacklevel=3,
+    )

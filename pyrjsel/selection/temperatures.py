@@ -1,0 +1,103 @@
+"""The temperatures of auxiliary chains: their laws, grids, and normalising constants."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+from scipy.special import gdtrix, xlogy
+
+from pyrjsel._typing import FloatArray
+
+# Points of the grid of one chain.
+POINTS = 60
+# Share of acceptances that exchanges are tuned to (papers' own aim).
+EXCHANGE_RATE = 0.20
+# Steps of the tuning: gain / sqrt(number of the step) times what the rate is off.
+GAIN = 2.0
+# The mean of a hot law stays within these bounds, the mean excess of a cold law over 1 within those.
+HOT_BOUNDS = (0.05, 0.98)
+COLD_BOUNDS = (0.02, 10.0)
+# The grid of a cold law has room for laws whose mean excess is this at least.
+COLD_ROOM = 0.5
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law h of one inverse temperature t.
+
+    Attributes
+    ----------
+    kind : {"hot", "cold"}
+        ``hot``: t ~ Beta(a, b) in (0, 1). ``cold``: t - 1 ~ Gamma(a, rate b).
+    a, b : float
+    """
+
+    kind: str
+    a: float
+    b: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of t for a hot law, of t - 1 for a cold one."""
+        return self.a / (self.a + self.b) if self.kind == "hot" else self.a / self.b
+
+    def grid(self) -> FloatArray:
+        """Return the temperatures that a chain with this law may have, rising, (POINTS,)."""
+        middle = (np.arange(POINTS) + 0.5) / POINTS
+        if self.kind == "hot":
+            return middle
+        # Room for a law that tuning has moved to three times its mean, and from nearly 1 to common values.
+        rate = min(self.b, self.a / COLD_ROOM)
+        top = 3.0 * float(gdtrix(rate, self.a, 0.99))
+        return 1.0 + top * middle**2
+
+    def logpdf(self, grid: FloatArray) -> FloatArray:
+        """Return the log weights of the points of `grid`, up to a constant, cells allowed for."""
+        cells = np.log(np.gradient(grid))
+        if self.kind == "hot":
+            return xlogy(self.a - 1, grid) + xlogy(self.b - 1, 1 - grid) + cells
+        return xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
+
+    def moved(self, rate: float, step: int) -> "Law":
+        """Return the law after one step of tuning: too many exchanges send it away from t = 1."""
+        push = GAIN / np.sqrt(step) * (rate - EXCHANGE_RATE)
+        if self.kind == "hot":
+            size = self.a + self.b
+            odds = self.mean / (1 - self.mean) * np.exp(-push)
+            mean = float(np.clip(odds / (1 + odds), *HOT_BOUNDS))
+            return Law("hot", size * mean, size * (1 - mean))
+        mean = float(np.clip(self.mean * np.exp(push), *COLD_BOUNDS))
+        return Law("cold", self.a, self.a / mean)
+
+
+def log_constants(
+    grid: FloatArray, sums: FloatArray, visits: FloatArray, columns: float, start: float
+) -> FloatArray:
+    """Estimate log Z(t), up to a constant, on a grid of temperatures: thermodynamic integration.
+
+    d log Z / dt is the mean of log pi at t, which rises with t; where a temperature was not visited it
+    is taken from the nearest one that was, with the slope of a normal posterior of that many columns.
+
+    Parameters
+    ----------
+    grid : ndarray (G,)
+        Temperatures, rising.
+    sums, visits : ndarray (G,)
+        Sums of log pi over the visits of each temperature, and their numbers.
+    columns : float
+        Typical number of coefficients of a model.
+    start : float
+        log pi at a likely state of the posterior, used where nothing was visited.
+
+    Returns
+    -------
+    ndarray (G,)
+    """
+    bend = -0.5 * columns * (1.0 / grid - 1.0)
+    seen = np.flatnonzero(visits > 0)
+    means = start + bend
+    if seen.size:
+        found = isotonic_regression(sums[seen] / visits[seen], weights=visits[seen]).x
+        means = bend + np.interp(grid, grid[seen], found - bend[seen])
+    steps = 0.5 * (means[1:] + means[:-1]) * np.diff(grid)
+    return np.concatenate([[0.0], np.cumsum(steps)])

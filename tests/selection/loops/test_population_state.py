@@ -1,0 +1,222 @@
+"""States of populations: written down and read back they go on to the same draws, bit for bit."""
+
+import json
+import pickle
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+
+from pyrjsel.selection.population import (
+    ADAPT_EVERY,
+    PopulationJob,
+    PopulationRunner,
+    PopulationState,
+)
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.temperatures import Law
+
+NAMES = ["a", "f3", "b", "c"]
+DRAWS, BURN_IN, THIN, EVERY = 25, 170, 2, 2
+LAWS = [Law("cold", 2.0, 4.0), Law("hot", 7.0, 3.0)]
+PLAIN = ("bit_generator", "done", "laws")
+
+PROBLEMS = {
+    "g": {"coef_prior": GPrior("n")},
+    "raw, weights, budget": {
+        "coef_prior": Normal(0.8),
+        "weighted": True,
+        "costs": {"a": 1, "f3": 1, "b": 2, "c": 2},
+        "budget": 3,
+    },
+}
+# Temperatures, whether they are tuned, laws.
+SCHEMES = {
+    "exact": ("exact", True, LAWS),
+    "exact, not tuned": ("exact", False, LAWS),
+    "fixed": ("fixed", True, LAWS),
+    "paper": ("paper", True, LAWS),
+    "two hot": ("exact", True, [Law("hot", 9.0, 1.0), Law("hot", 7.0, 3.0)]),
+}
+
+
+def make_job(kit, problem="g", scheme="exact"):
+    case = kit.case(NAMES, seed=21, signal=0.3, **PROBLEMS[problem])
+    temperatures, tune, laws = SCHEMES[scheme]
+    return PopulationJob(
+        case.regression, case.space, DRAWS, BURN_IN, THIN, 2, None, EVERY, laws, temperatures, tune
+    )
+
+
+def start(job, chain=1):
+    return job.start(np.random.SeedSequence(5), chain)
+
+
+def write(folder, state):
+    """A state as one JSON file and one file of arrays, without pickle."""
+    arrays = {f.name: getattr(state, f.name) for f in fields(state) if f.name not in PLAIN}
+    np.savez(folder / "arrays.npz", **arrays)
+    plain = {"bit_generator": state.bit_generator, "done": state.done, "laws": [*map(asdict, state.laws)]}
+    (folder / "plain.json").write_text(json.dumps(plain))
+
+
+def read(folder):
+    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+        plain = json.loads((folder / "plain.json").read_text())
+        plain["laws"] = [Law(**law) for law in plain["laws"]]
+        return PopulationState(**dict(arrays), **plain)
+
+
+def advance(runner, blocks):
+    for n in blocks:
+        runner.advance(n)
+    return runner
+
+
+def draws_of(*parts):
+    found = [part.finish(True) for part in parts]
+    return {
+        "words": np.concatenate([part.words[part.index] for part in found]),
+        "log_posterior": np.concatenate([part.log_posterior for part in found]),
+        "coefficients": np.concatenate([part.coefficients for part in found]),
+    }
+
+
+def check_equal(one, other):
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+def check_same_state(one, other):
+    assert json.dumps(one.bit_generator) == json.dumps(other.bit_generator)
+    assert one.laws == other.laws
+    assert one.done == other.done
+    check_equal(
+        *({f.name: getattr(s, f.name) for f in fields(s) if f.name not in PLAIN} for s in (one, other))
+    )
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_interrupted_population_goes_on_to_the_same_draws(kit, problem, scheme, tmp_path):
+    job = make_job(kit, problem, scheme)
+    whole = advance(start(job), [job.total])
+    expected = draws_of(whole)
+    assert len(expected["log_posterior"]) == DRAWS
+    assert len(expected["coefficients"]) == -(-DRAWS // EVERY)
+    assert len(np.unique(expected["words"], axis=0)) > 2
+    # A population whose chains never changed places would show little.
+    assert np.all(whole.loop.counts()[1][1] > 0)
+    # Within burn-in, around a step of adaptation, at the end of burn-in, at and between kept draws.
+    step = ADAPT_EVERY
+    for stop in (0, 7, step - 1, step, step + 1, 2 * step - 13, BURN_IN - 1, BURN_IN, BURN_IN + 1, 199):
+        first = advance(start(job), [stop])
+        write(tmp_path, first.state())
+        second = PopulationRunner(job, read(tmp_path))
+        assert second.done == stop
+        advance(second, [job.total - stop])
+        check_equal(draws_of(first, second), expected)
+        check_same_state(second.state(), whole.state())
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_how_blocks_are_cut_does_not_matter(kit, scheme):
+    job = make_job(kit, scheme=scheme)
+    whole = advance(start(job), [job.total])
+    for blocks in ([1] * job.total, [13, 0, 37, 2, 51, job.total - 103]):
+        cut = advance(start(job), blocks)
+        check_equal(draws_of(cut), draws_of(whole))
+        check_same_state(cut.state(), whole.state())
+        np.testing.assert_array_equal(cut.collector.sums, whole.collector.sums)
+        np.testing.assert_array_equal(cut.finish(True).counts, whole.finish(True).counts)
+
+
+def test_a_state_is_a_copy(kit):
+    runner = advance(start(make_job(kit)), [60])
+    state = runner.state()
+    before = pickle.loads(pickle.dumps(state))
+    runner.advance(60)
+    check_same_state(state, before)
+    assert not np.array_equal(runner.state().b, state.b)
+    assert not np.array_equal(runner.state().log_law, state.log_law)
+
+
+def test_a_job_survives_pickling(kit):
+    job = make_job(kit)
+    copy = pickle.loads(pickle.dumps(job))
+    check_equal(draws_of(advance(start(copy), [job.total])), draws_of(advance(start(job), [job.total])))
+
+
+def test_adaptation_ends_with_burn_in(kit):
+    for scheme in SCHEMES:
+        runner = advance(start(make_job(kit, scheme=scheme)), [BURN_IN])
+        before = runner.state()
+        after = advance(runner, [120]).state()
+        assert after.laws == before.laws
+        for name in ("grid", "log_law", "sums", "visits"):
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+        assert after.exchanges[0].tolist() == [120, 120]
+
+
+def test_what_is_tuned(kit):
+    def after_burn_in(scheme):
+        return advance(start(make_job(kit, scheme=scheme)), [BURN_IN]).state()
+
+    assert after_burn_in("exact").laws != LAWS
+    assert after_burn_in("exact, not tuned").laws == LAWS
+    # The value itself moves where it is fixed; elsewhere the weights of the values do.
+    fixed = after_burn_in("fixed")
+    assert fixed.grid.shape == (2, 1)
+    np.testing.assert_allclose(fixed.grid[:, 0], [1 + fixed.laws[0].mean, fixed.laws[1].mean], rtol=1e-15)
+    assert fixed.laws != LAWS
+    first, later = start(make_job(kit)).state(), after_burn_in("exact")
+    np.testing.assert_array_equal(first.grid, later.grid)
+    assert not np.allclose(first.log_law, later.log_law)
+
+
+def test_counts_are_those_of_a_temperature(kit):
+    """Exchanges move states between the chains of a population, not what has been counted of them."""
+    case = kit.case(NAMES, seed=21, signal=0.3, coef_prior=GPrior("n"))
+    job = PopulationJob(
+        case.regression, case.space, 400, 0, 1, 0, None, 1, [Law("hot", 5.0, 5.0)], "fixed", False
+    )
+    runner = start(job)
+    exchanged, grown = 0, 0
+    for _ in range(400):
+        before, (counts, exchanges) = runner.state(), runner.loop.counts()
+        runner.advance(1)
+        after, (new_counts, new_exchanges) = runner.state(), runner.loop.counts()
+        assert new_exchanges[0, 0] == exchanges[0, 0] + 1
+        # Births less deaths that were accepted in this iteration, by chain.
+        growth = (new_counts - counts)[:, 1] @ [1, -1, 0, 0]
+        sizes = before.gamma.sum(axis=1) + growth
+        accepted = new_exchanges[1, 0] > exchanges[1, 0]
+        np.testing.assert_array_equal(after.gamma.sum(axis=1), sizes[::-1] if accepted else sizes)
+        exchanged += accepted
+        grown += bool(accepted and growth[0] != growth[1])
+    # It is of exchanges after different growth that something is seen.
+    assert 40 < exchanged < 360
+    assert grown > 10
+
+
+def test_temperatures_spread_like_their_laws(kit):
+    """With the constants that burn-in has found; whatever they are, chain 0 is right."""
+    case = kit.case(["a"], seed=21, signal=0.3, coef_prior=GPrior("n"))
+    job = PopulationJob(
+        case.regression, case.space, 4000, 4000, 1, 0, None, 1, [Law("cold", 2.0, 4.0), Law("hot", 3.0, 3.0)],
+        "exact", False,
+    )  # fmt: skip
+    runner = advance(start(job), [job.burn_in])
+    found = np.empty((4000, 2))
+    for i in range(len(found)):
+        runner.advance(1)
+        found[i] = runner.grid[[0, 1], runner.loop.levels()]
+    # Draws of t have an autocorrelation time of some 5: six errors of sqrt(5 / 4000) = 0.035 standard
+    # deviations each, and as much again for the error of the constants.
+    for k, law in enumerate(job.laws):
+        weights = np.exp(law.logpdf(runner.grid[k]))
+        weights /= weights.sum()
+        mean = weights @ runner.grid[k]
+        sd = np.sqrt(weights @ (runner.grid[k] - mean) ** 2)
+        assert abs(found[:, k].mean() - mean) < 0.4 * sd
+        assert found[:, k].std() == pytest.approx(sd, rel=0.3)
