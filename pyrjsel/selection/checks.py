@@ -87,12 +87,10 @@ def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
         return "their terms in another order"
     if first.nobs != second.nobs:
         return f"{first.nobs:,} and {second.nobs:,} rows"
-    ones = np.ones(first.nobs)
     one, other = first.regression, second.regression
-    weights = [ones if each.weights is None else each.weights for each in (one, other)]
-    pairs = {
+    pairs: dict[str, tuple[Any, Any]] = {
         "another response": (one.y, other.y),
-        "other weights": (weights[0], weights[1]),
+        "other weights": (one.weights, other.weights),  # None where all are one
         "another offset": (one.offset, other.offset),
         "other values in the columns of their terms": (first.data.X, second.data.X),
     }

@@ -30,6 +30,7 @@ def screened(runs: Sequence[SelectionResults], threshold: float) -> LogitSelecti
                 f"are screened. These and others[{place}] have {reason}."
             )
     inclusion = np.max([run.posterior.inclusion for run in runs], axis=0)
+    # The inclusion of terms that are always in is a sum that can round to below 1.
     kept = {int(term) for term in np.flatnonzero((inclusion >= threshold) | (model.space.free == 0))}
     if not kept:
         raise ParameterError(_nothing_left(model, inclusion, threshold))

@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import pyrjsel as rj
 from pyrjsel.selection.checks import same_data
+from pyrjsel.selection.screen import _add_parents
 
 
 def make_frame(n=400):
@@ -61,6 +62,8 @@ CASES = {
                                                          "offset": FRAME["o"]}),
     "shared variables": ("y ~ b + d + b:d + e + e:b + a:c", "y ~ b + d + a:c",
                          {"costs": dict(zip("abcde", (1.0, 2.0, 0.5, 3.0, 1.0), strict=True)), "budget": 7}),
+    "variables of dropped terms": ("y ~ a + c + b + e + a:c", "y ~ b + a:c",
+                                   {"costs": {"a": 1.0, "b": 2.0, "c": 1.0, "e": 1.0}, "budget": 4}),
     "largest size": ("y ~ a + b + d + e", "y ~ b + d", {"max_size": 3}),
     "always": ("y ~ a + b + e + d", "y ~ a + b + d", {"always": "a"}),
     "Poisson": ("y ~ a + b + d", "y ~ b + d", {"model_prior": rj.TruncatedPoisson(1)}),
@@ -86,8 +89,9 @@ def test_prices_of_terms_go_with_the_terms(series):
     costs = {"b": 2.0, "d": 3.0, "e": 1.0, "a": 1.0, "b:d": 0.5, "b:e": 0.25, "g": 1.0}
     kept = {name: cost for name, cost in costs.items() if name not in ("b:d", "b:e")}
     given = pd.Series(costs) if series else costs
-    found = fit(rj.logit("y ~ b*d + b:e + g", FRAME, costs=given, budget=6)).screen()
-    costs["b"] = 100.0  # what happens to the caller's mapping later is no matter
+    results = fit(rj.logit("y ~ b*d + b:e + g", FRAME, costs=given, budget=6))
+    given["b"] = 100.0  # what happens to the caller's prices later is no matter
+    found = results.screen()
     one, _ = check_same_model(found, rj.logit("y ~ g + b + d", FRAME, costs=kept, budget=6))
     assert one.inclusion["cost"].to_dict() == {"g": 1.0, "b": 2.0, "d": 3.0}
 
@@ -257,11 +261,32 @@ def test_weak_heredity_is_followed_down():
     assert found.term_names == ("a", "a:c", "a:c:e")
 
 
+@pytest.mark.parametrize(
+    ("heredity", "start", "inclusion", "expected"),
+    [
+        ("weak", {"a:c"}, {"a": 0.1, "c": 0.2}, {"a:c", "c"}),
+        # One that is kept is enough, though another is likelier.
+        ("weak", {"a:c", "a"}, {"a": 0.1, "c": 0.2}, {"a:c", "a"}),
+        ("weak", {"a:c:e"}, {"a:c": 0.2, "c:e": 0.1, "c": 0.2, "a": 0.1}, {"a:c:e", "a:c", "c"}),
+        ("weak", {"a", "c"}, {"e": 0.2}, {"a", "c"}),
+        ("strong", {"a:c", "e"}, {"c": 0.2}, {"a:c", "a", "c", "e"}),
+        ("strong", {"a:c:e"}, {}, {"a", "c", "e", "a:c", "a:e", "c:e", "a:c:e"}),
+        (None, {"a:c:e", "a:c"}, {"c": 0.2}, {"a:c:e", "a:c"}),
+    ],
+)
+def test_what_heredity_adds(heredity, start, inclusion, expected):
+    space = rj.logit("y ~ a*c*e", FRAME, heredity=heredity).space
+    kept = {space.names.index(name) for name in start}
+    _add_parents(kept, space, np.array([inclusion.get(name, 0.0) for name in space.names]))
+    assert {space.names[term] for term in kept} == expected
+
+
 def test_edges():
     results = fit(rj.logit("y ~ a*c + b + e", FRAME, always=["a"]))
     check_same_model(results.screen(1e-300), results.model)
     tied = fit(rj.logit("y ~ a + b + d + e", FRAME, max_size=2))
     check_same_model(tied.screen(1e-300), tied.model)
+    assert tied.screen(1e-300).space.max_size == 2
     everything = fit(rj.logit("y ~ a + b", FRAME, always=["a", "b"])).screen(0.999)
     assert everything.term_names == ("a", "b")
     one = fit(rj.logit("y ~ a + b + e", FRAME)).screen(0.9)
