@@ -1,7 +1,7 @@
 """What data can do to a logistic model: linear dependence and separation, found and named."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from pyrjsel._typing import ByteArray
 from pyrjsel.design import Design, DesignData
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import LogitSelection
 
 # At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one; a
 # model that gets there is looked at by linear programming.
@@ -69,6 +72,29 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
             f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
             f"whose squares are numbers; rescale {listed(names)}."
         )
+
+
+def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
+    """Return what is different in the data or terms of two models, to stand after "have", or None.
+
+    Terms are compared by name and order; their columns, response, weights and offset by value. No weights
+    are weights of one, no offset is one of zero, and labels of rows do not matter.
+    """
+    differ = sorted(set(first.term_names) ^ set(second.term_names))
+    if differ:
+        return f"other terms (only one has {listed(differ)})"
+    if first.term_names != second.term_names:
+        return "their terms in another order"
+    if first.nobs != second.nobs:
+        return f"{first.nobs:,} and {second.nobs:,} rows"
+    one, other = first.regression, second.regression
+    pairs: dict[str, tuple[Any, Any]] = {
+        "another response": (one.y, other.y),
+        "other weights": (one.weights, other.weights),  # None where all are one
+        "another offset": (one.offset, other.offset),
+        "other values in the columns of their terms": (first.data.X, second.data.X),
+    }
+    return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
 
 
 def dependent_terms(regression: Regression) -> list[int]:

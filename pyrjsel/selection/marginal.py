@@ -118,7 +118,7 @@ class MarginalLikelihood:
         *,
         pairs: int | None = None,
         draws: bool = False,
-        variance: float = VARIANCE,
+        variance: float | None = None,
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
@@ -131,8 +131,9 @@ class MarginalLikelihood:
         That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
         the earlier stages, and does not stop where its weights happen to look well.
 
-        `variance` is the relative variance of the integral that suffices.
+        `variance` is the relative variance of the integral that suffices; None is that of enumeration.
         """
+        enough = VARIANCE if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count = pairs or self.pairs
@@ -147,12 +148,12 @@ class MarginalLikelihood:
         assert moments is not None
         assert samples is not None
         largest, stages = _largest(samples[1]), 1
-        well = _even(largest, count) and spread <= variance
+        well = _even(largest, count) and spread <= enough
         last = well or count < JUDGED
         while not last:
             size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)
             stages += 1
-            last = stages > STAGES or (_even(largest, count) and spread * count <= variance * size)
+            last = stages > STAGES or (_even(largest, count) and spread * count <= enough * size)
             center, factor = _matched(*samples, finder.at, finder.factor)
             radius = _radii(d, size, MATCHED_DF, rng)
             direction = rng.standard_normal((size, d))
