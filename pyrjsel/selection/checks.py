@@ -1,7 +1,7 @@
 """What data can do to a logistic model: linear dependence and separation, found and named."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from pyrjsel._typing import ByteArray
 from pyrjsel.design import Design, DesignData
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import LogitSelection
 
 # At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one; a
 # model that gets there is looked at by linear programming.
@@ -148,3 +151,26 @@ def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
         if term in terms and gamma.any():
             terms = separated(regression, gamma) or terms
     return tuple(terms)
+
+
+def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
+    """Return what is different in the data or the terms of two models, in words, or None.
+
+    Response, columns of the design, weights and offset are compared by value, terms by name.
+    """
+    if first.term_names != second.term_names:
+        return f"other terms ({listed(first.term_names)}; {listed(second.term_names)})"
+    if first.nobs != second.nobs:
+        return f"another number of rows ({first.nobs:,}; {second.nobs:,})"
+    one, other = first.regression, second.regression
+    ones = np.ones(first.nobs)
+    pairs = {
+        "response": (one.y, other.y),
+        "values in the columns of the design": (first.data.X, second.data.X),
+        "weights": tuple(ones if each.weights is None else each.weights for each in (one, other)),
+        "offset": (one.offset, other.offset),
+    }
+    for name, (left, right) in pairs.items():
+        if not np.array_equal(left, right):
+            return f"another {name}" if name in ("response", "offset") else f"other {name}"
+    return None
