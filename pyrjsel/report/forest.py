@@ -110,7 +110,7 @@ def plot_coefficients(
     ax.hlines(y, low, high, color=BLUE, linewidth=1.8, zorder=3)
     area = SMALLEST + (LARGEST - SMALLEST) * share[order]
     ax.scatter(middle, y, s=area, color=BLUE, zorder=4, label="all models, 95 % interval (area: inclusion)")
-    rest = "" if shown == count else f" (the {shown} most probable of {count} columns)"
+    rest = "" if shown == count else f"\n(the {shown} most probable of {count} columns)"
     ax.set_xlabel(label + rest)
     name_axis(ax, [names[k] for k in order])
     legend_above(ax, ncols=2)

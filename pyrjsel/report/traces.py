@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours without yellow, which is too light for a line; used again from the ninth chain on.
 CHAIN_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F3C8D")
 # Points of a chain that a trace shows; of longer chains it shows every k-th draw.
-MOST_POINTS = 1000
-# A quantity with at most so many values gets a bar for each, any other a histogram of BINS bins.
-MOST_LEVELS, BINS = 40, 40
+MOST_POINTS = 500
+# A quantity with at most so many values gets a bar for each.
+MOST_LEVELS = 40
+# Bins of a histogram: the square root of the draws of a chain, within these limits.
+FEWEST_BINS, MOST_BINS = 10, 40
 # Beyond so many chains a legend would be all that is seen.
 MOST_NAMED = 8
 # With at most so many draws a chain, each is marked.
 FEW_DRAWS = 40
 
 
-def plot_trace(panels: Mapping[str, ArrayLike], *, ax: ArrayLike | None = None) -> NDArray[Any]:
+def plot_trace(
+    panels: Mapping[str, ArrayLike], *, continuous: Collection[str] = (), ax: ArrayLike | None = None
+) -> NDArray[Any]:
     """Plot quantities against the draws, and beside each trace the shares of its values.
 
     Parameters
@@ -37,6 +41,8 @@ def plot_trace(panels: Mapping[str, ArrayLike], *, ax: ArrayLike | None = None) 
     panels : mapping of str to array_like, shape (chains, draws)
         The draws of each quantity, by the label of its axis. One that has fewer draws than another (such as
         differences) has no value for the first draws.
+    continuous : collection of str
+        Labels of the quantities that get a histogram even if they have few values.
     ax : array_like of matplotlib Axes, shape (panels, 2), optional
         Where to draw; a new figure by default.
 
@@ -44,15 +50,15 @@ def plot_trace(panels: Mapping[str, ArrayLike], *, ax: ArrayLike | None = None) 
     -------
     ndarray of matplotlib Axes, shape (panels, 2)
         One row a quantity: the trace on the left, a line a chain, and on the right the share of the draws
-        with each value (or in each of 40 intervals): bars for all chains together, dots (or outlines) for
-        each. Traces show at most 1,000 draws of a chain, which the axis says; the shares are those of all.
+        with each value (or in each bin): bars for all chains together, dots (or outlines) for each. Traces
+        show at most 500 draws of a chain, which the axis says; the shares are those of all.
 
     Raises
     ------
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If a panel is no matrix, panels differ in their chains, or `ax` has another shape.
+        If a panel is no matrix, panels differ in their chains or have no draws, or `ax` has another shape.
     DataError
         If a value is not finite.
 
@@ -65,19 +71,24 @@ def plot_trace(panels: Mapping[str, ArrayLike], *, ax: ArrayLike | None = None) 
     """
     owner = "plot_trace"
     values = {label: _matrix(label, draws, owner) for label, draws in panels.items()}
-    if len({draws.shape[0] for draws in values.values()}) != 1:
-        raise bad_value("panels", owner, "matrices with the same number of chains, at least one", panels)
+    longest = max((draws.shape[1] for draws in values.values()), default=0)
+    if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
+        raise bad_value("panels", owner, "matrices with the same number of chains, one with a draw", panels)
     axes = _grid(ax, len(values), owner)
-    longest = max(draws.shape[1] for draws in values.values())
+    from matplotlib.ticker import MaxNLocator
+
     step = -(-longest // MOST_POINTS)
     for (left, right), (label, draws) in zip(axes, values.items(), strict=True):
-        levels = _levels(draws)
+        levels = None if label in continuous else _levels(draws)
         _trace(left, draws, longest, step, stepped=levels is not None)
         if draws.size:
             _shares(right, draws, levels)
             lowest, highest = _limits(draws, levels)
             left.set_ylim(lowest, highest)
             right.set_ylim(lowest, highest)
+            if np.all(draws == np.round(draws)):
+                left.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        left.set_xlim(0.5 - 0.01 * longest, longest + 0.5 + 0.01 * longest)
         left.set_ylabel(label)
     for side in ("top", "right"):
         for each in axes.flat:
@@ -110,6 +121,7 @@ def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:
             rows, 2, sharey="row", squeeze=False, figsize=size, width_ratios=(3, 1), layout="constrained"
         )
         for each in new[:-1, 0]:
+            each.sharex(new[-1, 0])
             each.tick_params(axis="x", labelbottom=False)
         return np.asarray(new)
     axes = np.asarray(ax, dtype=object)
@@ -150,7 +162,8 @@ def _trace(ax: Axes, draws: FloatArray, longest: int, step: int, *, stepped: boo
 
 def _shares(ax: Axes, draws: FloatArray, levels: FloatArray | None) -> None:
     """Draw the share of the draws with each value: bars of all chains, dots or outlines of each."""
-    edges = np.histogram_bin_edges(draws, bins=BINS)
+    bins = min(max(int(np.sqrt(draws.shape[1])), FEWEST_BINS), MOST_BINS)
+    edges = np.histogram_bin_edges(draws, bins=bins)
     inner = edges[1:-1] if levels is None else (levels[:-1] + levels[1:]) / 2
     places = np.searchsorted(inner, draws, side="right")
     shares = np.stack([np.bincount(row, minlength=inner.size + 1) / row.size for row in places])
@@ -173,5 +186,7 @@ def _gap(levels: FloatArray) -> float:
 
 def _limits(draws: FloatArray, levels: FloatArray | None) -> tuple[float, float]:
     low, high = float(draws.min()), float(draws.max())
-    margin = 0.6 * _gap(levels) if levels is not None else 0.04 * (high - low)
+    if low == high:
+        return low - 1.0, high + 1.0
+    margin = 0.04 * (high - low) if levels is None else 0.6 * _gap(levels)
     return low - margin, high + margin

@@ -234,11 +234,11 @@ def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
     rows = table.lookup(models)
     seen = rows >= 0
     probability, mcse = np.zeros(rows.size), np.full(rows.size, np.nan)
+    probability[seen] = posterior.probability[rows[seen]]
     if posterior.draws is None:
-        probability[seen], mcse[seen] = posterior.probability[rows[seen]], posterior.mcse[rows[seen]]
+        mcse[seen] = posterior.mcse[rows[seen]]
     elif seen.any():
-        stats = model_stats(posterior.draws.model, rows[seen])
-        probability[seen], mcse[seen] = stats.probability, stats.mcse
+        mcse[seen] = model_stats(posterior.draws.model, rows[seen]).mcse
     return _Estimate(
         run.sampler,
         np.nan if posterior.draws is None else posterior.draws.model.shape[0],

@@ -165,7 +165,7 @@ class Looks:
         Returns
         -------
         ndarray of matplotlib Axes
-            Of the shape of `ax`. On the left the traces, a line a chain, of at most 1,000 draws of each (the
+            Of the shape of `ax`. On the left the traces, a line a chain, of at most 500 draws of each (the
             axis says which); on the right the share of all draws with each value, by bars for all chains
             together and dots or outlines for each. The panel of costs is left out where there are none.
 
@@ -181,4 +181,4 @@ class Looks:
         if self.model.priced:
             panels["Cost"] = draws.cost
         panels |= {"Log posterior": draws.log_posterior, "Terms changed": draws.changes}
-        return plot_trace(panels, ax=ax)
+        return plot_trace(panels, continuous=["Log posterior"], ax=ax)
