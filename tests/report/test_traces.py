@@ -42,7 +42,7 @@ def test_lines_are_the_draws():
     assert axes[1, 1].get_xlabel() == "Share of draws"
     assert [text.get_text() for text in axes[0, 0].get_legend().get_texts()] == ["chain 0", "chain 1"]
     # Differences begin at the second draw, and stand below the draw that they lead to.
-    assert axes[0, 0].get_xlim() == axes[1, 0].get_xlim()
+    assert axes[0, 0].get_shared_x_axes().joined(axes[0, 0], axes[1, 0])
 
 
 def test_bars_and_dots_are_the_shares():
@@ -74,6 +74,14 @@ def test_histogram_of_many_values():
     low, high = row[1].get_ylim()
     assert low < values.min()
     assert high > values.max()
+
+
+def test_values_on_the_edges_of_bins_count_as_in_numpy():
+    values = np.arange(11.0)[None]
+    (row,) = plot_trace({"Log posterior": values}, continuous=["Log posterior"])
+    found = row[1].patches[0].get_data()
+    np.testing.assert_array_equal(found.edges, np.arange(11))
+    np.testing.assert_allclose(found.values, np.histogram(values, found.edges)[0] / 11)
 
 
 def test_continuous_quantities_have_no_bars_even_in_short_runs():
@@ -126,7 +134,10 @@ def test_many_chains_have_colours_but_no_legend():
 
 def test_axes_of_the_caller_are_used():
     fig, grid = plt.subplots(2, 2)
-    axes = plot_trace({"Size": SIZE, "Cost": SIZE / 2}, ax=grid)
+    axes = plot_trace({"Size": SIZE, "Change": np.diff(SIZE, axis=1)}, ax=grid)
+    for left, right in axes:  # although they are not shared
+        assert left.get_ylim() == right.get_ylim()
+        assert left.get_xlim() == axes[0, 0].get_xlim()
     assert all(one is other for one, other in zip(axes.flat, grid.flat, strict=True))
     assert plt.get_fignums() == [fig.number]
     assert plot_trace({"Size": SIZE}, ax=[list(grid[0])])[0, 1] is grid[0, 1]

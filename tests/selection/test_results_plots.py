@@ -215,6 +215,13 @@ def test_trace_of_a_model_without_prices(walk):
         walk.plot_trace(ax=plt.subplots(4, 2)[1])
 
 
+def test_the_log_posterior_is_continuous_in_short_runs_too(walk):
+    short = walk.model.fit(sampler="rjmcmc", draws=10, chains=1, rng=1, progress=False)
+    axes = short.plot_trace()
+    kinds = [{type(patch).__name__ for patch in ax.patches} for ax in axes[:, 1]]
+    assert kinds == [{"Rectangle"}, {"StepPatch"}, {"Rectangle"}]
+
+
 def test_enumeration_has_no_trace(births):
     with pytest.raises(rj.NotAvailableError, match=r"Enumeration has no draws.*sampler='rjmcmc'"):
         births.plot_trace()
