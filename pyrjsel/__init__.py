@@ -15,7 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.selection import GPrior, LogitSelection, Normal, SelectionResults, logit
+from pyrjsel.selection import GPrior, LogitSelection, Normal, SelectionResults, compare_samplers, logit
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Uniform",
     "UnknownNameError",
     "__version__",
+    "compare_samplers",
     "datasets",
     "logit",
 ]

@@ -1,4 +1,4 @@
-"""Population reversible jumps: iterations a second, memory, and what an iteration is worth beside simple ones.
+"""Population reversible jumps: iterations a second, memory; what an iteration is worth.
 
 The published comparison on the reduced space: for the same Monte Carlo error of the best model, the
 population needs about a third of the iterations of the simple sampler (three chains each, so that the

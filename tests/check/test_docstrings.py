@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import tomllib
+from collections import ChainMap
 from pathlib import Path
 
 import matplotlib as mpl
@@ -32,7 +33,9 @@ def public_items():
                 items[f"{prefix}.{name}"] = item
             if inspect.isclass(item):
                 methods = (property, classmethod, staticmethod)
-                for attribute, value in vars(item).items():
+                own = [base for base in item.__mro__ if base.__module__.startswith("pyrjsel")]
+                # What is inherited from a base of the package is public too.
+                for attribute, value in ChainMap(*map(vars, own)).items():
                     if not attribute.startswith("_") and (
                         inspect.isfunction(value) or isinstance(value, methods)
                     ):
@@ -66,6 +69,7 @@ def test_docstring_follows_numpydoc(name):
 
 def test_there_are_public_names():
     assert "pyrjsel.datasets.pneumonia" in ITEMS
+    assert "pyrjsel.SelectionResults.plot_trace" in ITEMS
     assert set(pyrjsel.__all__) <= set(dir(pyrjsel))
     assert len(set(pyrjsel.__all__)) == len(pyrjsel.__all__)
 
