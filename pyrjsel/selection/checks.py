@@ -74,6 +74,29 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
         )
 
 
+def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
+    """Return what is different in the data or terms of two models, to stand after "have", or None.
+
+    Terms are compared by name and order; their columns, response, weights and offset by value. No weights
+    are weights of one, no offset is one of zero, and labels of rows do not matter.
+    """
+    differ = sorted(set(first.term_names) ^ set(second.term_names))
+    if differ:
+        return f"other terms (only one has {listed(differ)})"
+    if first.term_names != second.term_names:
+        return "their terms in another order"
+    if first.nobs != second.nobs:
+        return f"{first.nobs:,} and {second.nobs:,} rows"
+    one, other = first.regression, second.regression
+    pairs: dict[str, tuple[Any, Any]] = {
+        "another response": (one.y, other.y),
+        "other weights": (one.weights, other.weights),  # None where all are one
+        "another offset": (one.offset, other.offset),
+        "other values in the columns of their terms": (first.data.X, second.data.X),
+    }
+    return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
+
+
 def dependent_terms(regression: Regression) -> list[int]:
     """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
@@ -151,26 +174,3 @@ def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
         if term in terms and gamma.any():
             terms = separated(regression, gamma) or terms
     return tuple(terms)
-
-
-def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
-    """Return what is different in the data or the terms of two models, in words, or None.
-
-    Response, columns of the design, weights and offset are compared by value, terms by name.
-    """
-    if first.term_names != second.term_names:
-        return f"other terms ({listed(first.term_names)}; {listed(second.term_names)})"
-    if first.nobs != second.nobs:
-        return f"another number of rows ({first.nobs:,}; {second.nobs:,})"
-    one, other = first.regression, second.regression
-    ones = np.ones(first.nobs)
-    pairs = {
-        "response": (one.y, other.y),
-        "values in the columns of the design": (first.data.X, second.data.X),
-        "weights": tuple(ones if each.weights is None else each.weights for each in (one, other)),
-        "offset": (one.offset, other.offset),
-    }
-    for name, (left, right) in pairs.items():
-        if not np.array_equal(left, right):
-            return f"another {name}" if name in ("response", "offset") else f"other {name}"
-    return None

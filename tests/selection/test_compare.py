@@ -181,9 +181,9 @@ def test_the_only_model():
 OTHER = BIRTHS.assign(low=BIRTHS["low"].where(BIRTHS.index != BIRTHS.index[0], 1 - BIRTHS["low"]))
 DIFFERENT = {
     "response": ({"data": OTHER}, "another response"),
-    "rows": ({"data": BIRTHS.iloc[1:]}, "another number of rows"),
+    "rows": ({"data": BIRTHS.iloc[1:]}, "189 and 188 rows"),
     "order of rows": ({"data": BIRTHS.iloc[::-1]}, "another response"),
-    "columns": ({"data": BIRTHS.assign(age=BIRTHS["age"] + 1)}, "other values in the columns of the design"),
+    "columns": ({"data": BIRTHS.assign(age=BIRTHS["age"] + 1)}, "other values in the columns of their terms"),
     "weights": ({"weights": np.arange(len(BIRTHS)) % 2 + 1.0}, "other weights"),
     "offset": ({"offset": np.linspace(0, 1, len(BIRTHS))}, "another offset"),
     "terms": ({"formula": "low ~ age + lwt + race"}, "other terms"),
