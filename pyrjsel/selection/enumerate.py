@@ -180,7 +180,7 @@ def enumerate_posterior(
         places = np.arange(kept)
         notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
 
-    inclusion = _sum_inside(probability, gamma)
+    inclusion = _inclusion(probability, gamma)
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
@@ -198,7 +198,7 @@ def enumerate_posterior(
         odds=_odds(log_mass),
         odds_mcse=_odds_error(log_mass, variance),
         log_marginal=values,
-        inclusion=np.clip(inclusion, 0.0, 1.0),
+        inclusion=inclusion,
         inclusion_mcse=_inclusion_error(gamma, probability, inclusion, variance),
         ess=unknown,
         r_hat=unknown,
@@ -324,6 +324,15 @@ def _sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
     block = 2**16
     parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
     return np.asarray(np.sum(parts, axis=0))
+
+
+def _inclusion(probability: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return inclusion probabilities (J,), which are 1 where no model without the term has any mass, only.
+
+    Sums that round to 1 one way or the other would make a certainty of a posterior that is none.
+    """
+    inside, outside = _sum_inside(probability, gamma), _sum_inside(probability, 1 - gamma)
+    return np.where(outside > 0, np.minimum(inside, np.nextafter(1.0, 0.0)), 1.0)
 
 
 def _inclusion_error(

@@ -55,7 +55,12 @@ def environment(tmp_path_factory):
     # Without a backend of its own the kernel shows figures in the notebook.
     others = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     # Progress bars would go where warnings go.
-    return {**others, **dict.fromkeys(folders, str(home)), "TQDM_DISABLE": "1"}
+    return {
+        **others,
+        **dict.fromkeys(folders, str(home)),
+        "TQDM_DISABLE": "1",
+        "PYRJSEL_VIGNETTES": "short",
+    }
 
 
 def outputs(notebook, kind):
