@@ -1,6 +1,6 @@
 """The design: what a formula means, frozen, so that new rows get the columns that the fit had."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import array_frame, build_arrays
 from pyrjsel.design.build import (
@@ -49,7 +49,7 @@ class Design:
     Attributes
     ----------
     formula : str
-        The formula as it was given; empty for a design from arrays.
+        The formula as it was given, or its kept terms after :meth:`restrict`; empty for a design from arrays.
     layout : Layout
         How the columns are made.
     left : Response
@@ -303,6 +303,45 @@ class Design:
         """
         return compute_response(self.left, Table(as_frame(new, owner, "new"), owner), self.functions, owner)
 
+    def restrict(self, keep: Collection[str], *, owner: str = "Design.restrict") -> "Design":
+        """Return the design of some of the terms, which needs only their variables.
+
+        Parameters
+        ----------
+        keep : collection of str
+            Names of the terms to keep; they stay in the order that they have.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        Design
+            Levels, codings and transforms stay as they were learned. So an interaction keeps its columns
+            where a main effect goes, while the formula read anew would code it in full.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name is not that of a term.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from pyrjsel.design import Design
+        >>> frame = pd.DataFrame({"y": [1.0, 2.0, 4.0], "race": ["a", "b", "a"], "age": [30, 40, 50]})
+        >>> design, _ = Design.from_formula("y ~ .", frame)
+        >>> design.restrict(["age"])
+        <Design 'y ~ age': 1 terms, 1 columns>
+        """
+        names = [term.name for term in self.terms]
+        for name in keep:
+            if name not in names:
+                raise unknown_name(name, "in 'keep' the term", owner, names)
+        layout = self.layout.restrict([term for term, name in enumerate(names) if name in keep])
+        formula = _written(self.left, layout) if self.formula else ""
+        functions = {name: self.functions[name] for name in _called(self.left, layout)}
+        return Design(formula, layout, self.left, functions, self.extra_columns)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain data: str, int, float, bool, None, lists, dicts and float64 arrays.
 
@@ -384,6 +423,13 @@ def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:
 def _called(left: Response, layout: Layout) -> list[str]:
     expressions = [left.expression, *(factor.expression for factor in layout.factors)]
     return list(dict.fromkeys(name for expression in expressions for name in expression.functions))
+
+
+def _written(left: Response, layout: Layout) -> str:
+    """Return the formula of a layout, each of its terms written out."""
+    codes = [factor.expression.code for factor in layout.factors]
+    terms = [":".join(codes[factor] for factor in members) for members in layout.members]
+    return f"{left.expression.code} ~ {' + '.join(terms) or '1'}"
 
 
 def _extra_columns(extras: object, owner: str) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from pyrjsel.design.evaluate import Categories, Evaluator, level_codes
 from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Column, Kind, Level
 from pyrjsel.design.safety import Expression
-from pyrjsel.design.terms import Term
+from pyrjsel.design.terms import Term, make_terms
 from pyrjsel.design.transforms import State
 
 
@@ -103,6 +103,43 @@ class Layout:
         for factor in self.factors:
             values.append(_checked(evaluator.apply(factor.expression, factor.states), factor, owner))
         return assemble(self.subterms, values, n_rows, self.column_names, owner)
+
+    def restrict(self, keep: Sequence[int]) -> "Layout":
+        """Return the layout of some of the terms, whose columns stay what they are.
+
+        Parameters
+        ----------
+        keep : sequence of int
+            Positions of the terms, in ascending order.
+
+        Returns
+        -------
+        Layout
+            Without the factors and variables that are not needed any more.
+        """
+        used = sorted({factor for term in keep for factor in self.members[term]})
+        place = {old: new for new, old in enumerate(used)}
+        factors = tuple(self.factors[factor] for factor in used)
+        expressions = [factor.expression for factor in factors]
+        members = tuple(tuple(place[factor] for factor in self.members[term]) for term in keep)
+        subterms = tuple(
+            tuple(
+                Subterm(tuple(place[factor] for factor in part.factors), part.contrasts)
+                for part in self.subterms[term]
+            )
+            for term in keep
+        )
+        names = tuple(name for term in keep for name in self.terms[term].columns)
+        widths = [len(self.terms[term].columns) for term in keep]
+        needed = dict.fromkeys(name for expression in expressions for name in expression.variables)
+        return Layout(
+            terms=make_terms(members, widths, names, expressions),
+            members=members,
+            subterms=subterms,
+            factors=factors,
+            variables={name: self.variables[name] for name in needed},
+            column_names=names,
+        )
 
 
 def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> FloatArray | IntArray:

@@ -71,6 +71,27 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
         )
 
 
+def same_data(first: DesignData, second: DesignData) -> str | None:
+    """Return why two models are not of the same data, in words, or None if they are.
+
+    Rows, response, weights and offset are compared by value; no weights are weights of one, and no offset
+    is one of zero. The columns of the terms are not looked at.
+    """
+    if first.y.size != second.y.size:
+        return f"they have {first.y.size:,} and {second.y.size:,} rows"
+    # Labels say which rows were used where rows were dropped by one hand or the other; if they repeat,
+    # only the positions do, which mean the same in data of the same length.
+    moved = first.n_rows == second.n_rows and not np.array_equal(first.positions, second.positions)
+    if moved or not first.index.equals(second.index):
+        return "they use different rows"
+    pairs = [("responses", first.y, second.y)]
+    for key, default in (("weights", 1.0), ("offset", 0.0)):
+        none = np.full(first.y.size, default)
+        pairs.append((key, first.extras.get(key, none), second.extras.get(key, none)))
+    differ = next((name for name, one, other in pairs if not np.array_equal(one, other)), None)
+    return None if differ is None else f"their {differ} differ"
+
+
 def dependent_terms(regression: Regression) -> list[int]:
     """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights

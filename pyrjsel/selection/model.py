@@ -1,12 +1,13 @@
 """The models that users build: a formula (or arrays), priors and constraints, and ``fit``."""
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -22,6 +23,7 @@ from pyrjsel.selection.checks import (
     listed,
     named_costs,
 )
+from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
 from pyrjsel.selection.population import PopulationOptions, population_posterior
 from pyrjsel.selection.posterior import FitSettings
@@ -149,9 +151,10 @@ class LogitSelection:
             stacklevel=3,
         )
         known = exog.columns if isinstance(exog, pd.DataFrame) else [term.name for term in design.terms]
-        self._build(
-            design, data, known, coef_prior, model_prior, costs, budget, always, heredity, max_size, 3
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, known=tuple(known)
         )
+        self._build(design, data, choices, 3)
 
     @classmethod
     def from_formula(
@@ -211,63 +214,54 @@ class LogitSelection:
             stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
-        known = list(data)
-        model._build(
-            design,
-            rows,
-            known,
-            coef_prior,
-            model_prior,
-            costs,
-            budget,
-            always,
-            heredity,
-            max_size,
-            stacklevel + 1,
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, known=tuple(data)
         )
+        model._build(design, rows, choices, stacklevel + 1)
         return model
 
-    def _build(
-        self,
-        design: Design,
-        data: DesignData,
-        known: Iterable[Hashable],
-        coef_prior: GPrior | Normal | None,
-        model_prior: ModelPrior | None,
-        costs: Mapping[str, float] | pd.Series | None,
-        budget: float | None,
-        always: str | Iterable[str],
-        heredity: str | None,
-        max_size: int | None,
-        stacklevel: int,
-    ) -> None:
+    def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> "LogitSelection":
+        """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
+        inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
+        data = replace(self.data, X=np.asfortranarray(self.data.X[:, inside]))
+        model = type(self).__new__(type(self))
+        choices = self._choices.restrict(self.term_names, keep)
+        model._build(self.design.restrict(keep), data, choices, stacklevel + 1)
+        return model
+
+    def _build(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> None:
         family = Binomial()
         self.design, self.data = design, data
         check_right_side(design, self._owner)
         check_columns(design, data, self._owner)
-        coef_prior = GPrior("4n") if coef_prior is None else coef_prior
+        coef_prior = GPrior("4n") if choices.coef_prior is None else choices.coef_prior
         if not isinstance(coef_prior, (GPrior, Normal)):
             raise bad_value(
                 "coef_prior", self._owner, "a GPrior or a Normal, such as GPrior('4n')", coef_prior
             )
-        model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
+        model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         self.coef_prior, self.model_prior = coef_prior, model_prior
         weights = data.extras.get("weights")
         family.check(data.y, weights, design.response)
         total = float(data.y.size if weights is None else weights.sum())
+        costs = named_costs(choices.costs, choices.known)
         self.space = ModelSpace.build(
             design.terms,
             prior=model_prior,
-            always=always,
-            costs=named_costs(costs, known),
-            budget=budget,
-            heredity=heredity,
-            max_size=max_size,
-            data_columns=[str(name) for name in known],
+            always=choices.always,
+            costs=costs,
+            budget=choices.budget,
+            heredity=choices.heredity,
+            max_size=choices.max_size,
+            data_columns=[str(name) for name in choices.known],
             n_observations=total,
             owner=self._owner,
         )
         self.priced = costs is not None
+        # Copies, checked by now: what the user does with the originals later changes nothing here.
+        fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
+        prices = None if costs is None else dict(costs.items())
+        self._choices = replace(choices, costs=prices, always=fixed)
         self.regression = Regression.build(
             data.X,
             data.y,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import check_choice, check_int, check_real
+from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.report import (
     Report,
     coefficient_table,
@@ -32,6 +33,7 @@ from pyrjsel.selection.predict import (
     averaged_coefficients,
     prediction_rows,
 )
+from pyrjsel.selection.screen import screened
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import LogitSelection
@@ -325,6 +327,45 @@ class SelectionResults:
         """
         check_choice(which, "which", "best", WHICH[1:])
         return self._terms(self._model(which, 3))
+
+    def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> LogitSelection:
+        """Return the model of the terms that matter, on the same rows, ready to fit again.
+
+        The second stage of a selection among many terms: a term is dropped if its posterior inclusion
+        probability is below `threshold` in all runs. Terms in `always` stay, and so do those that
+        heredity asks for beside kept terms: all their lower-order terms if it is strong; if it is weak
+        and none of those it asks for is kept, the one of highest inclusion probability.
+
+        Parameters
+        ----------
+        threshold : float, default 0.30
+            Least posterior inclusion probability, in (0, 1).
+        others : sequence of SelectionResults, default ()
+            More runs with the same data and terms; one that reaches the threshold keeps a term.
+
+        Returns
+        -------
+        LogitSelection
+            With the rows of this fit, those left out included (missing values are not looked at again),
+            the columns that the kept terms have there, weights, offset, priors and constraints.
+            Probabilities and costs of single terms go with them. A prior on the size of a model counts
+            the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows need the
+            variables of kept terms only.
+
+        Raises
+        ------
+        ParameterError
+            If `threshold` is not in (0, 1), no term reaches it, `others` are not results of the same
+            data and terms, or an `expected_size` is too large for the terms that are kept.
+
+        Warns
+        -----
+        RankWarning
+            If columns of kept terms are linearly dependent.
+        """
+        if not isinstance(others, Sequence) or not all(isinstance(run, SelectionResults) for run in others):
+            raise bad_value("others", "screen", "a sequence of SelectionResults", others)
+        return screened((self, *others), threshold)
 
     @cached_property
     def _averaged(self) -> FloatArray:

@@ -13,6 +13,7 @@ from pyrjsel.space.priors import (
     TruncatedPoisson,
     Uniform,
 )
+from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.table import ModelTable
@@ -35,6 +36,7 @@ __all__ = [
     "enumerate_models",
     "pack",
     "prior_inclusion",
+    "restrict_prior",
     "sample_models",
     "unpack",
 ]

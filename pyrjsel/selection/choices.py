@@ -1,0 +1,44 @@
+"""What a user chose of a model besides formula and rows, kept so that it can be made of fewer terms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.space import ModelPrior, restrict_prior
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Priors and constraints as they were given.
+
+    Attributes
+    ----------
+    coef_prior, model_prior, costs, budget, always, heredity, max_size
+        As for :class:`LogitSelection`.
+    known : tuple
+        Columns of the data.
+    """
+
+    coef_prior: GPrior | Normal | None
+    model_prior: ModelPrior | None
+    costs: Mapping[str, float] | pd.Series | None
+    budget: float | None
+    always: str | Iterable[str]
+    heredity: str | None
+    max_size: int | None
+    known: tuple[Hashable, ...]
+
+    def restrict(self, names: Sequence[str], keep: Collection[str]) -> Choices:
+        """Return the choices for the terms `keep` among all terms `names`, those of `always` kept."""
+        prior, costs = self.model_prior, self.costs
+        if costs is not None:
+            # Prices of terms go with them; those of variables that no term uses any more do no harm.
+            gone = set(names).difference(keep, map(str, self.known))
+            costs = {str(name): cost for name, cost in costs.items() if name not in gone}
+        return replace(
+            self, model_prior=None if prior is None else restrict_prior(prior, names, keep), costs=costs
+        )
