@@ -1,16 +1,18 @@
 """The binomial family with the logit link."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families.family import Family
 
 
 @dataclass(frozen=True)
-class Binomial:
+class Binomial(Family):
     """Binomial responses, logit link.
 
     The response is 0 or 1, or a proportion of successes in [0, 1] with the number of trials as
@@ -18,9 +20,9 @@ class Binomial:
     coefficient, which no model changes, is left out.
     """
 
-    name: str = "binomial"
-    link: str = "logit"
-    code: int = 0
+    name: ClassVar[str] = "binomial"
+    link: ClassVar[str] = "logit"
+    code: ClassVar[int] = 0
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

@@ -1,6 +1,6 @@
 """Variable selection in regression models: priors, samplers, results."""
 
-from pyrjsel.selection.model import LogitSelection
+from pyrjsel.selection.models import LogitSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.short import logit

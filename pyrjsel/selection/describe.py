@@ -12,7 +12,7 @@ from pyrjsel.selection.checks import listed
 from pyrjsel.space import count_models
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
 
 # More terms than this are listed by posterior probability instead of in the order of the formula.
@@ -55,7 +55,7 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
-def _data_facts(model: LogitSelection) -> list[tuple[str, str]]:
+def _data_facts(model: Selection) -> list[tuple[str, str]]:
     data, regression = model.data, model.regression
     rows = f"{model.nobs:,}"
     if data.n_dropped:
@@ -77,7 +77,7 @@ def _share(count: float, total: float) -> str:
     return f"{count:,.6g} ({100 * count / total:.1f} %)"
 
 
-def _space_facts(model: LogitSelection) -> list[tuple[str, str]]:
+def _space_facts(model: Selection) -> list[tuple[str, str]]:
     space = model.space
     count = count_models(space)
     facts = [("Terms", str(space.n_terms))]
@@ -118,7 +118,7 @@ def _notes(results: SelectionResults) -> list[str]:
     if prior.method != "exact":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if model.dependent:
-        kind = "get posterior probability 0" if model.regression.prior.rank_tol else "rest on the prior"
+        kind = "get posterior probability 0" if model.needs_independence else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families import Binomial
+from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
@@ -43,7 +43,7 @@ def averaged_coefficients(
 
 
 def prediction_rows(
-    model: LogitSelection, new: Any, offset: ArrayLike | None, owner: str
+    model: Selection, new: Any, offset: ArrayLike | None, owner: str
 ) -> tuple[FloatArray, FloatArray, pd.Index]:
     """Return columns (rows, D), offset (rows,) and labels of new rows, or of those of the fit.
 
@@ -82,7 +82,7 @@ class Prediction:
         Labels of the rows.
     coefficients : ndarray (m, D + 1)
         Posterior draws in units of the columns, intercept first.
-    family : Binomial
+    family : Family
     name : str
         Name of the response.
     """
@@ -91,7 +91,7 @@ class Prediction:
     offset: FloatArray
     index: pd.Index
     coefficients: FloatArray
-    family: Binomial
+    family: Family
     name: str
 
     def _complete(self) -> np.ndarray:

@@ -36,7 +36,7 @@ from pyrjsel.selection.predict import (
 from pyrjsel.selection.screen import screened
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
 # Rows of the table of models.
 TABLE_ROWS = 10_000
@@ -50,7 +50,7 @@ class SelectionResults:
 
     Parameters
     ----------
-    model : LogitSelection
+    model : Selection
         What was fitted.
     posterior : Posterior
         Full-precision arrays behind the tables.
@@ -73,7 +73,7 @@ class SelectionResults:
     {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
     """
 
-    def __init__(self, model: LogitSelection, posterior: Posterior, settings: FitSettings) -> None:
+    def __init__(self, model: Selection, posterior: Posterior, settings: FitSettings) -> None:
         self.model = model
         self.posterior = posterior
         self.settings = settings
@@ -84,8 +84,7 @@ class SelectionResults:
 
     @cached_property
     def _marginal(self) -> MarginalLikelihood:
-        regression, posterior = self.model.regression, self.posterior
-        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+        return self.model._make_marginal(self.posterior)
 
     def _stream(self, label: bytes) -> np.random.Generator:
         """Return the random stream for one kind of draws after the fit; the same on every call."""
@@ -328,7 +327,7 @@ class SelectionResults:
         check_choice(which, "which", "best", WHICH[1:])
         return self._terms(self._model(which, 3))
 
-    def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> LogitSelection:
+    def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> Selection:
         """Return the model of the terms that matter, on the same rows, ready to fit again.
 
         The second stage of a selection among many terms: a term is dropped if its posterior inclusion
@@ -345,12 +344,12 @@ class SelectionResults:
 
         Returns
         -------
-        LogitSelection
-            With the rows of this fit, those left out included (missing values are not looked at again),
-            the columns that the kept terms have there, weights, offset, priors and constraints.
-            Probabilities and costs of single terms go with them. A prior on the size of a model counts
-            the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows need the
-            variables of kept terms only.
+        Selection
+            Of the same class, with the rows of this fit, those left out included (missing values are
+            not looked at again), the columns that the kept terms have there, weights, offset, priors and
+            constraints. Probabilities and costs of single terms go with them. A prior on the size of a
+            model counts the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows
+            need the variables of kept terms only.
 
         Raises
         ------

@@ -6,11 +6,13 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.selection.model import LogitSelection
+from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.models import LogitSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.space import ModelPrior
 
 
+@shared_text
 def logit(
     formula: str,
     data: pd.DataFrame | Mapping[str, Any],
@@ -31,14 +33,10 @@ def logit(
 
     Parameters
     ----------
-    formula : str
-        Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-    data : DataFrame or mapping of columns
-        The rows.
+    <formula>
     coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
         As for :class:`LogitSelection`.
-    functions : mapping of str to callable, optional
-        Functions that the formula may call, by name, beside the documented ones.
+    <functions>
 
     Returns
     -------

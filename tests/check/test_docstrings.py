@@ -18,6 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]
 
 
+def own_attributes(item):
+    """Return what a class has of its own or from a class of the package below it, by name."""
+    kinds = [kind for kind in reversed(item.__mro__) if kind.__module__.startswith("pyrjsel")]
+    return {name: value for kind in kinds for name, value in vars(kind).items()}.items()
+
+
 def public_items():
     """Return the public functions and classes, and the public methods of these, by dotted name.
 
@@ -32,7 +38,7 @@ def public_items():
                 items[f"{prefix}.{name}"] = item
             if inspect.isclass(item):
                 methods = (property, classmethod, staticmethod)
-                for attribute, value in vars(item).items():
+                for attribute, value in own_attributes(item):
                     if not attribute.startswith("_") and (
                         inspect.isfunction(value) or isinstance(value, methods)
                     ):
