@@ -15,7 +15,15 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.selection import GPrior, LogitSelection, Normal, SelectionResults, logit
+from pyrjsel.selection import (
+    GPrior,
+    LogitSelection,
+    Normal,
+    PoissonSelection,
+    SelectionResults,
+    logit,
+    poisson,
+)
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 
 __all__ = [
@@ -31,6 +39,7 @@ __all__ = [
     "Normal",
     "NotAvailableError",
     "ParameterError",
+    "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
     "RankWarning",
@@ -42,4 +51,5 @@ __all__ = [
     "__version__",
     "datasets",
     "logit",
+    "poisson",
 ]

@@ -2,5 +2,6 @@
 
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
+from pyrjsel.families.poisson import Poisson
 
-__all__ = ["Binomial", "Family"]
+__all__ = ["Binomial", "Family", "Poisson"]

@@ -1,8 +1,8 @@
 """Variable selection in regression models: priors, samplers, results."""
 
-from pyrjsel.selection.models import LogitSelection
+from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.selection.short import logit
+from pyrjsel.selection.short import logit, poisson
 
-__all__ = ["GPrior", "LogitSelection", "Normal", "SelectionResults", "logit"]
+__all__ = ["GPrior", "LogitSelection", "Normal", "PoissonSelection", "SelectionResults", "logit", "poisson"]

@@ -61,20 +61,11 @@ def _data_facts(model: Selection) -> list[tuple[str, str]]:
     if data.n_dropped:
         rows += f" ({data.n_dropped:,} dropped)"
     facts = [("Response", model.design.response), ("Observations", rows)]
-    weights = data.extras.get("weights")
-    if weights is None:
-        facts.append(("Events", _share(float(regression.y.sum()), float(model.nobs))))
-    else:
-        total = float(weights.sum())
-        facts += [("Trials", f"{total:,.6g}"), ("Successes", _share(float(weights @ regression.y), total))]
+    facts += regression.family.facts(data.y, data.extras.get("weights"))
     for extra in ("weights", "offset"):
         if extra in data.extras:
             facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
     return facts
-
-
-def _share(count: float, total: float) -> str:
-    return f"{count:,.6g} ({100 * count / total:.1f} %)"
 
 
 def _space_facts(model: Selection) -> list[tuple[str, str]]:
@@ -128,12 +119,12 @@ def _notes(results: SelectionResults) -> list[str]:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
     for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
         notes.append(
-            f"The model {' + '.join(terms) or '1'} separates the classes (through {', '.join(culprits)}): "
-            "its posterior depends strongly on the coefficient prior."
+            f"{model.regression.family.apart} by {', '.join(culprits)} in the model "
+            f"{' + '.join(terms) or '1'}: its posterior depends strongly on the coefficient prior."
         )
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
-        notes.append(f"So do {more} more of the best models.")
+        notes.append(f"So they are in {more} more of the best models.")
     if results.median_problem is not None:
         notes.append(results.median_problem)
     return notes + posterior.notes

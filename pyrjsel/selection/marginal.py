@@ -11,6 +11,7 @@ from scipy.special import fdtri, gammaln, ndtr
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.checks import separated_models
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import pack
 
@@ -43,7 +44,7 @@ class Integral:
     Attributes
     ----------
     log_marginal : float
-        Log marginal likelihood, binomial coefficients left out; -inf where the prior does not exist.
+        Log marginal likelihood, constants of the family left out; -inf where the prior does not exist.
     variance : float
         Relative variance of the marginal likelihood; NaN where it is not estimated.
     columns : ndarray (d,)
@@ -175,6 +176,26 @@ class MarginalLikelihood:
                 "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
                 "proper prior."
             )
+
+    def exists(self, gamma: np.ndarray) -> bool:
+        """Return whether model `gamma` (J,) has a coefficient prior and a posterior mode."""
+        self.mode(gamma)
+        return self.finder.status == 0
+
+    def log_marginal(self, gamma: np.ndarray) -> float:
+        """Return the log marginal likelihood of model `gamma` (J,), constants of the family left out."""
+        return self.integrate(gamma).log_marginal
+
+    def deviance(self, gamma: np.ndarray) -> float:
+        """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
+        regression = self.regression
+        saturated = regression.family.saturated(regression.y, regression.weights)
+        best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]
+        return 2.0 * (saturated - best)
+
+    def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
+        """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""
+        return separated_models(self.regression, self.finder, gammas)
 
     def approximate(self, gamma: np.ndarray) -> Integral:
         """Return Laplace's approximation, a normal posterior at the mode; its error is not known."""

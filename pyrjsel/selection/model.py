@@ -367,8 +367,9 @@ class Selection:
         ConvergenceWarning
             If chains disagree, have not converged or are stuck, or if the run was interrupted.
         SeparationWarning
-            If a model of some posterior probability separates the classes; its posterior is proper,
-            and depends on the coefficient prior.
+            If the likelihood of a model of some posterior probability has no maximum, since the model
+            separates the classes (or, for counts, sets rows without events apart); its posterior is
+            proper, and depends on the coefficient prior.
         """
         owner = f"{self._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *self._samplers):

@@ -124,10 +124,11 @@ class Prediction:
         Returns
         -------
         DataFrame
-            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the success
-            probability; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
-            ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new 0/1 observation. Rows with
-            missing inputs are NaN.
+            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected
+            response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
+            equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
+            response (0 or 1, or a count) of weight one under its posterior predictive distribution. Rows
+            with missing inputs are NaN.
 
         Raises
         ------
@@ -142,6 +143,5 @@ class Prediction:
             out[part, 0] = mean
             out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
             out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
-            out[part, 4] = (1 - mean) < alpha / 2
-            out[part, 5] = (1 - mean) < 1 - alpha / 2
+            out[part, 4:] = self.family.interval(means, alpha)
         return pd.DataFrame(out, index=self.index, columns=columns)

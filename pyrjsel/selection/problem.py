@@ -106,16 +106,9 @@ class Regression:
             family=self.family.code,
             flat=self.prior.flat,
             log_weights=self.prior.log_weights,
-            intercept=self.null_intercept,
+            intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
         )
-
-    @property
-    def null_intercept(self) -> float:
-        """Intercept of a model without terms, roughly: where searches for modes begin."""
-        w = np.ones(self.y.size) if self.weights is None else self.weights
-        share = float((w @ self.y + 0.5) / (w.sum() + 1.0))
-        return float(np.log(share / (1.0 - share)) - w @ self.offset / w.sum())
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -22,7 +22,7 @@ from pyrjsel.report import (
     plot_inclusion,
     plot_models,
 )
-from pyrjsel.selection.checks import INTERCEPT, listed, separated_models
+from pyrjsel.selection.checks import INTERCEPT, listed
 from pyrjsel.selection.describe import describe, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.marginal import MarginalLikelihood
@@ -62,7 +62,8 @@ class SelectionResults:
     sampler : str
         The sampler that was used.
     separated : dict of tuple of str to tuple of str
-        The best models that separate the classes, and the terms through which they do.
+        The best models whose likelihood has no maximum, because they separate the classes (or, for
+        counts, set rows without events apart), and the terms through which they do.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class SelectionResults:
     def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         posterior = self.posterior
         some = max(int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS)), 1)
-        found = separated_models(self.model.regression, self._marginal.finder, posterior.gamma[:some])
+        found = self._marginal.separated(posterior.gamma[:some])
         names = self.model.term_names
         result = {
             self._terms(posterior.gamma[row]): tuple(names[j] for j in terms) for row, terms in found.items()
@@ -106,9 +107,8 @@ class SelectionResults:
             culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
             best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
             warnings.warn(
-                f"The classes are separated, wholly or in part, by {listed(culprits)} in {best}: maximum "
-                "likelihood estimates are infinite there, and the posterior depends strongly on the "
-                "coefficient prior.",
+                f"{self.model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
+                "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
                 SeparationWarning,
                 stacklevel=4,
             )
@@ -146,8 +146,9 @@ class SelectionResults:
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients
-        left out) and ``deviance`` (at the maximum of the likelihood). `posterior` is the frequency of
+        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
+        factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
+        saturated model, as in statsmodels). `posterior` is the frequency of
         visits after sampling, and never renormalised over the rows of the table.
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
@@ -166,15 +167,9 @@ class SelectionResults:
             posterior.odds_mcse[:rows],
             known[:rows]
             if known is not None
-            else np.array([self._marginal.integrate(row).log_marginal for row in gamma]),
-            self._deviances(gamma),
+            else np.array([self._marginal.log_marginal(row) for row in gamma]),
+            np.array([self._marginal.deviance(row) for row in gamma]),
         )
-
-    def _deviances(self, gamma: ByteArray) -> FloatArray:
-        regression, finder = self.model.regression, self._marginal.finder
-        saturated = regression.family.saturated(regression.y, regression.weights)
-        best = [finder.maximum_likelihood(np.ascontiguousarray(row))[0] for row in gamma]
-        return 2.0 * (saturated - np.array(best))
 
     @property
     def covered(self) -> float:
@@ -273,8 +268,7 @@ class SelectionResults:
         median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
         reason = space.why_infeasible(median)
         if reason is None:
-            self._marginal.mode(median)
-            if self._marginal.finder.status == 0:
+            if self._marginal.exists(median):
                 return median, None
             reason = "its columns are linearly dependent."
         # Closest in the sense in which the median model is optimal: the sum of squared differences from
@@ -416,7 +410,7 @@ class SelectionResults:
         )
 
     def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:
-        """Predict success probabilities.
+        """Predict expected responses: success probabilities, or counts.
 
         Parameters
         ----------

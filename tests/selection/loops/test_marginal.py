@@ -355,19 +355,22 @@ class TestMaximumLikelihood:
         joint = Joint(case)
         joint.rows = joint.rows[:0]
         joint.precision, joint.mean, joint.normal = np.empty((0, 0)), joint.mean[:0], None
-        value, largest = marginal_of(case).finder.maximum_likelihood(full_model(case))
+        value, smallest, largest = marginal_of(case).finder.maximum_likelihood(full_model(case))
         mode = joint.mode()
         # The search stops when a step gains less than 1e-9.
         assert value == pytest.approx(joint.log(mode), abs=1e-8)
-        assert largest == pytest.approx(np.abs(joint.offset + joint.x @ mode).max(), rel=1e-3)
+        eta = joint.offset + joint.x @ mode
+        assert smallest == pytest.approx(eta.min(), rel=1e-3)
+        assert largest == pytest.approx(eta.max(), rel=1e-3)
 
     def test_a_separated_model(self, kit):
         case = kit.case(["a"], n=20, coef_prior=Normal(1.0))
         y = (case.x[:, 0] > np.median(case.x)).astype(float)
         regression = type(case.regression).build(case.x, y, [1], Normal(1.0))
         finder = MarginalLikelihood(regression, b"", 2, 2).finder
-        value, largest = finder.maximum_likelihood(np.ones(1, dtype=np.uint8))
+        value, smallest, largest = finder.maximum_likelihood(np.ones(1, dtype=np.uint8))
         assert -1e-6 < value <= 0
+        assert smallest < -14
         assert largest > 14
 
 
