@@ -21,6 +21,7 @@ from pyrjsel.selection import (
     Normal,
     PoissonSelection,
     SelectionResults,
+    compare_samplers,
     logit,
     poisson,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "Uniform",
     "UnknownNameError",
     "__version__",
+    "compare_samplers",
     "datasets",
     "logit",
     "poisson",

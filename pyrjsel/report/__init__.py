@@ -8,6 +8,7 @@ from pyrjsel.report.errors import (
     model_stats,
     scalar_stats,
 )
+from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption
 from pyrjsel.report.tables import (
@@ -17,6 +18,7 @@ from pyrjsel.report.tables import (
     inclusion_table,
     model_table,
 )
+from pyrjsel.report.traces import plot_trace
 
 __all__ = [
     "IndicatorStats",
@@ -31,7 +33,9 @@ __all__ = [
     "indicator_stats",
     "model_stats",
     "model_table",
+    "plot_coefficients",
     "plot_inclusion",
     "plot_models",
+    "plot_trace",
     "scalar_stats",
 ]

@@ -259,6 +259,10 @@ def test_summary_of_grouped_rows(wards):
 
 
 def test_screening_keeps_the_family(enumerated, wards):
+    as_classes = rj.logit("any ~ age", wards.assign(any=wards["cases"] > 5)).fit(rng=1, progress=False)
+    counts = rj.poisson("any ~ age", wards.assign(any=wards["cases"] > 5)).fit(rng=1, progress=False)
+    with pytest.raises(rj.ParameterError, match="another family"):
+        counts.screen(others=[as_classes])
     model = enumerated.screen(0.5)
     assert type(model) is rj.PoissonSelection
     assert model.term_names == ("region", "age")

@@ -96,6 +96,14 @@ RESULT_PLACES = {
     "plot_models top": lambda r, value: r.plot_models(top=value, ax="no axes"),
     "plot_inclusion top": lambda r, value: r.plot_inclusion(top=value, ax="no axes"),
     "plot_inclusion sort": lambda r, value: r.plot_inclusion(sort=value, ax="no axes"),
+    "plot_coefficients top": lambda r, value: r.plot_coefficients(top=value, ax="no axes"),
+    "plot_coefficients standardize": lambda r, value: r.plot_coefficients(standardize=value, ax="no axes"),
+    "plot_trace": lambda r, value: r.plot_trace([value]),
+    "compare_samplers": lambda r, value: rj.compare_samplers(value),
+    "compare_samplers one": lambda r, value: rj.compare_samplers([r, value]),
+    "compare_samplers names": lambda r, value: rj.compare_samplers([r, r], names=value),
+    "compare_samplers top": lambda r, value: rj.compare_samplers([r], top=value),
+    "compare_samplers reference": lambda r, value: rj.compare_samplers([r], reference=value),
 }
 
 
