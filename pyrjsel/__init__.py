@@ -15,7 +15,16 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.selection import GPrior, LogitSelection, Normal, SelectionResults, compare_samplers, logit
+from pyrjsel.selection import (
+    GPrior,
+    LogitSelection,
+    Normal,
+    PoissonSelection,
+    SelectionResults,
+    compare_samplers,
+    logit,
+    poisson,
+)
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 
 __all__ = [
@@ -31,6 +40,7 @@ __all__ = [
     "Normal",
     "NotAvailableError",
     "ParameterError",
+    "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
     "RankWarning",
@@ -43,4 +53,5 @@ __all__ = [
     "compare_samplers",
     "datasets",
     "logit",
+    "poisson",
 ]

@@ -42,7 +42,7 @@ class ConvergenceWarning(PyrjselWarning):
 
 
 class SeparationWarning(PyrjselWarning):
-    """A linear combination of the columns separates the classes."""
+    """A linear combination of the columns separates the classes, or the rows without events."""
 
 
 class RankWarning(PyrjselWarning):

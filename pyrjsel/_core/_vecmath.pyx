@@ -1,4 +1,4 @@
-"""Vectorised exponentials, logistic log-likelihoods and weighted sums over observations.
+"""Vectorised exponentials, log-likelihoods and weighted sums over observations.
 
 The work is done in ``vecmath.c``; other extensions cimport the functions of ``_vecmath.pxd``. The
 functions below are the same ones for numpy arrays, for tests and for code that is not compiled.
@@ -8,11 +8,16 @@ import numpy as np
 
 cdef extern from "vecmath.h" nogil:
     void vm_exp_neg(Py_ssize_t n, const double* x, double* out)
+    void vm_exp_any(Py_ssize_t n, const double* x, double* out)
     void vm_log1p_unit(Py_ssize_t n, const double* z, double* out)
     double vm_logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                           const double* wy, const double* w, double* out)
     double vm_logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                             double* residual, double* weight)
+    double vm_poisson_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                            const double* wy, const double* w, double* out)
+    double vm_poisson_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                              double* residual, double* weight)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
@@ -31,6 +36,16 @@ cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double
 cdef double logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                           double* residual, double* weight) noexcept nogil:
     return vm_logit_working(n, eta, wy, w, residual, weight)
+
+
+cdef double poisson_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                          const double* wy, const double* w, double* out) noexcept nogil:
+    return vm_poisson_shift(n, eta, x, delta, wy, w, out)
+
+
+cdef double poisson_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                            double* residual, double* weight) noexcept nogil:
+    return vm_poisson_working(n, eta, wy, w, residual, weight)
 
 
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
@@ -65,6 +80,16 @@ def exp_neg(const double[::1] x):
     return out
 
 
+def exp_any(const double[::1] x):
+    """Return ``exp(x)`` to 2 ulp, at least 3e-308 and infinite for x > 709; shape (n,)."""
+    out = np.empty(x.shape[0])
+    cdef double[::1] view = out
+    if x.shape[0]:
+        with nogil:
+            vm_exp_any(x.shape[0], &x[0], &view[0])
+    return out
+
+
 def log1p_unit(const double[::1] z):
     """Return ``log(1 + z)`` for z in [0, 1], to 2 ulp; shape (n,)."""
     out = np.empty(z.shape[0])
@@ -73,6 +98,43 @@ def log1p_unit(const double[::1] z):
         with nogil:
             vm_log1p_unit(z.shape[0], &z[0], &view[0])
     return out
+
+
+ctypedef double (*shift_t)(Py_ssize_t, const double*, const double*, double, const double*,
+                           const double*, double*) noexcept nogil
+ctypedef double (*working_t)(Py_ssize_t, const double*, const double*, const double*, double*,
+                             double*) noexcept nogil
+
+
+cdef shifted(shift_t pass_over, const double[::1] eta, const double[::1] wy, const double[::1] w,
+             const double[::1] x, double delta):
+    cdef Py_ssize_t n = eta.shape[0]
+    if x is None:
+        x = eta
+    if wy.shape[0] != n or x.shape[0] != n or (w is not None and w.shape[0] != n):
+        raise ValueError("eta, wy, w and x must have the same length")
+    out = np.empty(n)
+    cdef double[::1] view = out
+    cdef double value = 0.0
+    if n:
+        with nogil:
+            value = pass_over(n, &eta[0], &x[0], delta, &wy[0], &w[0] if w is not None else NULL,
+                              &view[0])
+    return value, out
+
+
+cdef scored(working_t pass_over, const double[::1] eta, const double[::1] wy, const double[::1] w):
+    cdef Py_ssize_t n = eta.shape[0]
+    if wy.shape[0] != n or (w is not None and w.shape[0] != n):
+        raise ValueError("eta, wy and w must have the same length")
+    residual = np.empty(n)
+    weight = np.empty(n)
+    cdef double[::1] r = residual, v = weight
+    cdef double value = 0.0
+    if n:
+        with nogil:
+            value = pass_over(n, &eta[0], &wy[0], &w[0] if w is not None else NULL, &r[0], &v[0])
+    return value, residual, weight
 
 
 def logit_loglik(const double[::1] eta, const double[::1] wy, const double[::1] w=None, *,
@@ -90,35 +152,23 @@ def logit_loglik(const double[::1] eta, const double[::1] wy, const double[::1] 
     -------
     tuple of (float, ndarray of shape (n,))
     """
-    cdef Py_ssize_t n = eta.shape[0]
-    if x is None:
-        x = eta
-    if wy.shape[0] != n or x.shape[0] != n or (w is not None and w.shape[0] != n):
-        raise ValueError("eta, wy, w and x must have the same length")
-    out = np.empty(n)
-    cdef double[::1] view = out
-    cdef double value = 0.0
-    if n:
-        with nogil:
-            value = vm_logit_shift(n, &eta[0], &x[0], delta, &wy[0],
-                                   &w[0] if w is not None else NULL, &view[0])
-    return value, out
+    return shifted(vm_logit_shift, eta, wy, w, x, delta)
 
 
 def logit_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
     """Return the log-likelihood, the residual ``wy - w mu`` and the weight ``w mu (1 - mu)``."""
-    cdef Py_ssize_t n = eta.shape[0]
-    if wy.shape[0] != n or (w is not None and w.shape[0] != n):
-        raise ValueError("eta, wy and w must have the same length")
-    residual = np.empty(n)
-    weight = np.empty(n)
-    cdef double[::1] r = residual, v = weight
-    cdef double value = 0.0
-    if n:
-        with nogil:
-            value = vm_logit_working(n, &eta[0], &wy[0], &w[0] if w is not None else NULL,
-                                     &r[0], &v[0])
-    return value, residual, weight
+    return scored(vm_logit_working, eta, wy, w)
+
+
+def poisson_loglik(const double[::1] eta, const double[::1] wy, const double[::1] w=None, *,
+                   const double[::1] x=None, double delta=0.0):
+    """Return the log-likelihood of counts, ``wy eta - w exp(eta)``, as :func:`logit_loglik` does."""
+    return shifted(vm_poisson_shift, eta, wy, w, x, delta)
+
+
+def poisson_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
+    """Return the log-likelihood of counts, the residual ``wy - w mu`` and the weight ``w mu``."""
+    return scored(vm_poisson_working, eta, wy, w)
 
 
 def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):

@@ -21,10 +21,10 @@
 #define CLONES
 #endif
 
-/* exp(x) for x <= 0: x = k log 2 + r, |r| <= log(2)/2, and a polynomial of degree 11 in r that is as good
+/* exp(x) for |x| <= 709: x = k log 2 + r, |r| <= log(2)/2, and a polynomial of degree 11 in r that is as good
  * as that interval allows (1.1 ulp with its rounding), in a tree so that no long chain of operations waits
- * for itself. Below -708 the result is that of -708 (3e-308), never subnormal. */
-static inline double exp_nonpositive(double x)
+ * for itself. */
+static inline double exp_core(double x)
 {
     const double log2e = 0x1.71547652b82fep+0;
     const double ln2_high = 0x1.62e42fefa3800p-1; /* 42 bits: k * ln2_high is exact */
@@ -33,7 +33,6 @@ static inline double exp_nonpositive(double x)
     double t, k, r, r2, r4, low, high, p, scale;
     int64_t bits;
 
-    x = x < -708.0 ? -708.0 : x;
     t = x * log2e + shift;
     k = t - shift;
     r = (x - k * ln2_high) - k * ln2_low;
@@ -49,6 +48,19 @@ static inline double exp_nonpositive(double x)
     bits = (int64_t)((uint64_t)bits + 1023u) << 52;
     memcpy(&scale, &bits, sizeof scale);
     return p * scale;
+}
+
+/* exp(x) for x <= 0. Below -708 the result is that of -708 (3e-308), never subnormal. */
+static inline double exp_nonpositive(double x)
+{
+    return exp_core(x < -708.0 ? -708.0 : x);
+}
+
+/* exp(x) for any x: the same below -708, and infinite above 709 (8e307). */
+static inline double exp_any(double x)
+{
+    const double value = exp_core(x > 709.0 ? 709.0 : x < -708.0 ? -708.0 : x);
+    return x > 709.0 ? INFINITY : value;
 }
 
 /* log(1 + z) for z in [0, 1]: 2 atanh(s), s = z / (2 + z) <= 1/3, after one halving of 1 + z where it
@@ -108,6 +120,12 @@ CLONES void vm_exp_neg(ptrdiff_t n, const double *restrict x, double *restrict o
 {
     for (ptrdiff_t i = 0; i < n; i++)
         out[i] = exp_nonpositive(-fabs(x[i]));
+}
+
+CLONES void vm_exp_any(ptrdiff_t n, const double *restrict x, double *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = exp_any(x[i]);
 }
 
 CLONES void vm_log1p_unit(ptrdiff_t n, const double *restrict z, double *restrict out)
@@ -235,6 +253,92 @@ double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const 
 {
     return w ? working_weighted(n, eta, wy, w, residual, weight)
              : working_plain(n, eta, wy, residual, weight);
+}
+
+/* Counts. Rows of weight 0 count nothing, even where their mean is infinite. */
+CLONES static double counts_plain(ptrdiff_t n, const double *eta, const double *restrict x, double delta,
+                                  const double *restrict wy, double *out)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j] + delta * x[i + j];
+            out[i + j] = e;
+            sum[j] += wy[i + j] * e - exp_any(e);
+        }
+    }
+    return sum_lanes(sum);
+}
+
+CLONES static double counts_weighted(ptrdiff_t n, const double *eta, const double *restrict x,
+                                     double delta, const double *restrict wy, const double *restrict w,
+                                     double *out)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j] + delta * x[i + j], mu = w[i + j] * exp_any(e);
+            out[i + j] = e;
+            sum[j] += wy[i + j] * e - (w[i + j] > 0.0 ? mu : 0.0);
+        }
+    }
+    return sum_lanes(sum);
+}
+
+double vm_poisson_shift(ptrdiff_t n, const double *eta, const double *x, double delta, const double *wy,
+                        const double *w, double *out)
+{
+    return w ? counts_weighted(n, eta, x, delta, wy, w, out) : counts_plain(n, eta, x, delta, wy, out);
+}
+
+CLONES static double means_plain(ptrdiff_t n, const double *restrict eta, const double *restrict wy,
+                                 double *restrict residual, double *restrict weight)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j], mu = exp_any(e);
+            residual[i + j] = wy[i + j] - mu;
+            weight[i + j] = mu;
+            sum[j] += wy[i + j] * e - mu;
+        }
+    }
+    return sum_lanes(sum);
+}
+
+CLONES static double means_weighted(ptrdiff_t n, const double *restrict eta, const double *restrict wy,
+                                    const double *restrict w, double *restrict residual,
+                                    double *restrict weight)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j], product = w[i + j] * exp_any(e);
+            const double mu = w[i + j] > 0.0 ? product : 0.0;
+            residual[i + j] = wy[i + j] - mu;
+            weight[i + j] = mu;
+            sum[j] += wy[i + j] * e - mu;
+        }
+    }
+    return sum_lanes(sum);
+}
+
+double vm_poisson_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
+                          double *residual, double *weight)
+{
+    return w ? means_weighted(n, eta, wy, w, residual, weight) : means_plain(n, eta, wy, residual, weight);
 }
 
 CLONES void vm_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)

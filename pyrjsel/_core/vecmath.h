@@ -7,6 +7,9 @@
 /* out[i] = exp(-|x[i]|). */
 void vm_exp_neg(ptrdiff_t n, const double *x, double *out);
 
+/* out[i] = exp(x[i]), at least 3e-308 and infinite for x[i] > 709. */
+void vm_exp_any(ptrdiff_t n, const double *x, double *out);
+
 /* out[i] = log(1 + z[i]) for z[i] in [0, 1]. */
 void vm_log1p_unit(ptrdiff_t n, const double *z, double *out);
 
@@ -18,6 +21,13 @@ double vm_logit_shift(ptrdiff_t n, const double *eta, const double *x, double de
    w mu (1 - mu). */
 double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
                         double *residual, double *weight);
+
+/* The same for counts: the sum is wy * out - w * exp(out), -inf where an exponential is infinite and its
+   w is not 0; the weight is w mu. */
+double vm_poisson_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
+                        const double *wy, const double *w, double *out);
+double vm_poisson_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
+                          double *residual, double *weight);
 
 /* y += a * x. */
 void vm_axpy(ptrdiff_t n, double a, const double *x, double *y);

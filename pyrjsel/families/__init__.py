@@ -1,5 +1,7 @@
 """Likelihood families: log-likelihood, link, deviance and checks of the response."""
 
 from pyrjsel.families.binomial import Binomial
+from pyrjsel.families.family import Family
+from pyrjsel.families.poisson import Poisson
 
-__all__ = ["Binomial"]
+__all__ = ["Binomial", "Family", "Poisson"]

@@ -2,7 +2,7 @@
 
 from libc.math cimport NAN
 
-from pyrjsel._core._vecmath cimport logit_shift, logit_working
+from pyrjsel._core._vecmath cimport logit_shift, logit_working, poisson_shift, poisson_working
 
 
 cdef double family_shift(int family, Py_ssize_t n, const double* eta, const double* x, double delta,
@@ -10,6 +10,8 @@ cdef double family_shift(int family, Py_ssize_t n, const double* eta, const doub
     """out := eta + delta x; the log-likelihood at out."""
     if family == 0:
         return logit_shift(n, eta, x, delta, wy, w, out)
+    if family == 1:
+        return poisson_shift(n, eta, x, delta, wy, w, out)
     return NAN
 
 
@@ -18,4 +20,6 @@ cdef double family_working(int family, Py_ssize_t n, const double* eta, const do
     """The log-likelihood at eta, with its gradient and minus its second derivative in eta."""
     if family == 0:
         return logit_working(n, eta, wy, w, residual, weight)
+    if family == 1:
+        return poisson_working(n, eta, wy, w, residual, weight)
     return NAN

@@ -1,16 +1,21 @@
 """The binomial family with the logit link."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families.family import Family, share
+
+# At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one.
+FAR = 14.0
 
 
 @dataclass(frozen=True)
-class Binomial:
+class Binomial(Family):
     """Binomial responses, logit link.
 
     The response is 0 or 1, or a proportion of successes in [0, 1] with the number of trials as
@@ -18,9 +23,10 @@ class Binomial:
     coefficient, which no model changes, is left out.
     """
 
-    name: str = "binomial"
-    link: str = "logit"
-    code: int = 0
+    name: ClassVar[str] = "binomial"
+    link: ClassVar[str] = "logit"
+    code: ClassVar[int] = 0
+    apart: ClassVar[str] = "The classes are separated, wholly or in part,"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -56,6 +62,10 @@ class Binomial:
         """Return the success probability at linear predictor `eta`, of the same shape."""
         return np.asarray(expit(eta))
 
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
+        return mean * (1.0 - mean)
+
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, binomial coefficients left out."""
         terms = y * eta - np.logaddexp(0.0, eta)
@@ -65,3 +75,29 @@ class Binomial:
         """Return the log-likelihood of the saturated model (0 for a 0/1 response)."""
         terms = xlogy(y, y) + xlogy(1 - y, 1 - y)
         return float(np.sum(terms if weights is None else weights * terms))
+
+    def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
+        """Return the intercept of a model without terms, roughly."""
+        total = float(weights.sum())
+        odds = float((weights @ y + 0.5) / (weights @ (1.0 - y) + 0.5))
+        return float(np.log(odds) - weights @ offset / total)
+
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return 1 for successes, -1 for failures, 0 for proportions in between."""
+        return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return whether the most extreme of the fitted odds may be on their way to 0 or infinity."""
+        return max(-smallest, largest) > FAR
+
+    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+        """Return quantiles alpha/2 and 1 - alpha/2 of a single 0/1 observation."""
+        failure = 1.0 - means.mean(axis=1)
+        return np.column_stack([failure < alpha / 2, failure < 1 - alpha / 2]).astype(float)
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the number of successes, and of trials where these are weights."""
+        if weights is None:
+            return [("Events", share(float(y.sum()), float(y.size)))]
+        total = float(weights.sum())
+        return [("Trials", f"{total:,.6g}"), ("Successes", share(float(weights @ y), total))]

@@ -278,19 +278,20 @@ cdef class ModeFinder:
         return values, status
 
     def maximum_likelihood(self, const unsigned char[::1] gamma not None):
-        """Return the largest log-likelihood of a model, and the largest linear predictor there.
+        """Return the largest log-likelihood of a model, smallest and largest linear predictor there.
 
-        Separated models approach their supremum: the second value is then large (20 and more).
+        Separated models approach their supremum: one of these is then large (20 and more, by its size).
         """
-        cdef double largest = 0.0
+        cdef double smallest = INFINITY, largest = -INFINITY
         cdef int i
         if not self._load(gamma, None):
-            return np.nan, np.inf
+            return np.nan, -np.inf, np.inf
         with nogil:
             self.status = self.newton(False)
             for i in range(self.p.n):
-                largest = max(largest, fabs(self.eta[i]))
-        return self.log_likelihood, largest
+                smallest = min(smallest, self.eta[i])
+                largest = max(largest, self.eta[i])
+        return self.log_likelihood, smallest, largest
 
     def integrate(self, const unsigned char[::1] gamma not None, const double[::1] radius not None,
                   const double[:, ::1] direction not None, double df, start=None, bint draws=False):

@@ -1,4 +1,4 @@
-"""What data can do to a logistic model: linear dependence and separation, found and named."""
+"""What data can do to a model: linear dependence and separation, found and named."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,8 @@ from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
-# At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one; a
-# model that gets there is looked at by linear programming.
-LARGE_PREDICTOR = 14.0
 # Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
@@ -74,10 +71,10 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
         )
 
 
-def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
+def same_data(first: "Selection", second: "Selection") -> str | None:
     """Return what is different in the data or terms of two models, to stand after "have", or None.
 
-    Terms are compared by name and order; their columns, response, weights and offset by value. No weights
+    Terms are compared by name and order; family, columns, response, weights and offset by value. No weights
     are weights of one, no offset is one of zero, and labels of rows do not matter.
     """
     differ = sorted(set(first.term_names) ^ set(second.term_names))
@@ -88,6 +85,8 @@ def same_data(first: "LogitSelection", second: "LogitSelection") -> str | None:
     if first.nobs != second.nobs:
         return f"{first.nobs:,} and {second.nobs:,} rows"
     one, other = first.regression, second.regression
+    if one.family != other.family:
+        return "another family"
     pairs: dict[str, tuple[Any, Any]] = {
         "another response": (one.y, other.y),
         "other weights": (one.weights, other.weights),  # None where all are one
@@ -113,16 +112,18 @@ def dependent_terms(regression: Regression) -> list[int]:
 
 
 def separated(regression: Regression, gamma: ByteArray) -> list[int]:
-    """Return the terms of model `gamma` (J,) that separate the classes; empty if there is overlap.
+    """Return the terms of model `gamma` (J,) whose likelihood has no maximum; empty if it has one.
 
-    A direction b with ``x_i'b >= 0`` for every success, ``<= 0`` for every failure and not 0 everywhere
-    is looked for by linear programming (Konis, 2007).
+    A direction b along which the likelihood rises for ever is looked for by linear programming (Konis,
+    2007), for the logistic model: ``x_i'b >= 0`` for every success, ``<= 0`` for every failure, and not 0
+    everywhere, so that the classes are separated. In a Poisson model it is ``<= 0`` for rows without
+    events and 0 for all others.
     """
     columns = regression.model_columns(gamma)
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
     used = weights > 0
     y, x = regression.y[used], regression.columns[columns][:, used].T
-    sign = np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
+    sign = regression.family.recession(y)
     mixed = sign == 0
     signed = x * sign[:, None]
     outer, both = signed[~mixed], x[mixed]
@@ -146,7 +147,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
 def separated_models(
     regression: Regression, finder: ModeFinder, gammas: ByteArray
 ) -> dict[int, tuple[int, ...]]:
-    """Return, for the models (rows of `gammas`) that separate the classes, terms that do it by themselves.
+    """Return, for the models (rows of `gammas`) that are separated, terms that do it by themselves.
 
     A model that holds a set of terms that separates is separated too: smaller models are looked at first,
     and linear programs are solved only where no such set is known yet.
@@ -157,8 +158,9 @@ def separated_models(
         gamma = np.ascontiguousarray(gammas[row], dtype=np.uint8)
         terms = next((each for each in known if gamma[list(each)].all()), None)
         if terms is None:
-            _, largest = finder.maximum_likelihood(gamma)
-            terms = _fewest(regression, separated(regression, gamma)) if largest > LARGE_PREDICTOR else ()
+            _, *extremes = finder.maximum_likelihood(gamma)
+            suspect = regression.family.strays(*extremes)
+            terms = _fewest(regression, separated(regression, gamma)) if suspect else ()
             if not terms:
                 continue
             known.append(terms)

@@ -18,7 +18,7 @@ class Choices:
     Attributes
     ----------
     coef_prior, model_prior, costs, budget, always, heredity, max_size
-        As for :class:`LogitSelection`.
+        As for the classes of models.
     known : tuple
         Columns of the data.
     """
@@ -30,7 +30,7 @@ class Choices:
     always: str | Iterable[str]
     heredity: str | None
     max_size: int | None
-    known: tuple[Hashable, ...]
+    known: tuple[Hashable, ...] = ()
 
     def restrict(self, names: Sequence[str], keep: Collection[str]) -> Choices:
         """Return the choices for the terms `keep` among all terms `names`, those of `always` kept."""

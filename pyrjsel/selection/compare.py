@@ -14,7 +14,7 @@ from pyrjsel._validate import bad_value, check_int
 from pyrjsel.report import model_stats
 from pyrjsel.selection.checks import same_data
 from pyrjsel.selection.describe import repr_short
-from pyrjsel.selection.model import LogitSelection
+from pyrjsel.selection.model import Selection
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
 
@@ -174,7 +174,7 @@ def _check_alike(
             )
 
 
-def _same_space(first: LogitSelection, second: LogitSelection) -> str | None:
+def _same_space(first: Selection, second: Selection) -> str | None:
     """Return what is different in the priors or constraints of two models of the same terms, or None.
 
     Values are compared, not how they were written.

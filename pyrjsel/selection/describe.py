@@ -12,7 +12,7 @@ from pyrjsel.selection.checks import listed
 from pyrjsel.space import count_models
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
 
 # More terms than this are listed by posterior probability instead of in the order of the formula.
@@ -55,29 +55,20 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
-def _data_facts(model: LogitSelection) -> list[tuple[str, str]]:
+def _data_facts(model: Selection) -> list[tuple[str, str]]:
     data, regression = model.data, model.regression
     rows = f"{model.nobs:,}"
     if data.n_dropped:
         rows += f" ({data.n_dropped:,} dropped)"
     facts = [("Response", model.design.response), ("Observations", rows)]
-    weights = data.extras.get("weights")
-    if weights is None:
-        facts.append(("Events", _share(float(regression.y.sum()), float(model.nobs))))
-    else:
-        total = float(weights.sum())
-        facts += [("Trials", f"{total:,.6g}"), ("Successes", _share(float(weights @ regression.y), total))]
+    facts += regression.family.facts(data.y, data.extras.get("weights"))
     for extra in ("weights", "offset"):
         if extra in data.extras:
             facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
     return facts
 
 
-def _share(count: float, total: float) -> str:
-    return f"{count:,.6g} ({100 * count / total:.1f} %)"
-
-
-def _space_facts(model: LogitSelection) -> list[tuple[str, str]]:
+def _space_facts(model: Selection) -> list[tuple[str, str]]:
     space = model.space
     count = count_models(space)
     facts = [("Terms", str(space.n_terms))]
@@ -118,7 +109,7 @@ def _notes(results: SelectionResults) -> list[str]:
     if prior.method != "exact":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if model.dependent:
-        kind = "get posterior probability 0" if model.regression.prior.rank_tol else "rest on the prior"
+        kind = "get posterior probability 0" if model.needs_independence else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)
@@ -128,12 +119,12 @@ def _notes(results: SelectionResults) -> list[str]:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
     for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
         notes.append(
-            f"The model {' + '.join(terms) or '1'} separates the classes (through {', '.join(culprits)}): "
-            "its posterior depends strongly on the coefficient prior."
+            f"{model.regression.family.apart} by {', '.join(culprits)} in the model "
+            f"{' + '.join(terms) or '1'}: its posterior depends strongly on the coefficient prior."
         )
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
-        notes.append(f"So do {more} more of the best models.")
+        notes.append(f"So they are in {more} more of the best models.")
     if results.median_problem is not None:
         notes.append(results.median_problem)
     return notes + posterior.notes

@@ -13,13 +13,13 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Posterior
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
 
 class Plotted(Protocol):
     """What the plots need of results."""
 
-    model: LogitSelection
+    model: Selection
     posterior: Posterior
 
     @property

@@ -11,6 +11,7 @@ from scipy.special import fdtri, gammaln, ndtr
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.checks import separated_models
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import pack
 
@@ -26,6 +27,8 @@ MATCHED_DF = 4.0
 # A variance estimated from fewer than JUDGED pairs goes with the estimate itself, so that to stop by it
 # would bias the integral: so few pairs are taken as they are.
 VARIANCE = 2e-5
+# In tables of visited models: wide models would take seconds each for more.
+TABLE_VARIANCE = 1e-3
 JUDGED = 64
 SHARE, HEAVY = 0.05, 25.0
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
@@ -43,7 +46,7 @@ class Integral:
     Attributes
     ----------
     log_marginal : float
-        Log marginal likelihood, binomial coefficients left out; -inf where the prior does not exist.
+        Log marginal likelihood, constants of the family left out; -inf where the prior does not exist.
     variance : float
         Relative variance of the marginal likelihood; NaN where it is not estimated.
     columns : ndarray (d,)
@@ -185,6 +188,29 @@ class MarginalLikelihood:
                 "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
                 "proper prior."
             )
+
+    def exists(self, gamma: np.ndarray) -> bool:
+        """Return whether model `gamma` (J,) has a coefficient prior and a posterior mode."""
+        self.mode(gamma)
+        return self.finder.status == 0
+
+    def log_marginal(self, gamma: np.ndarray) -> float:
+        """Return the log marginal likelihood of model `gamma` (J,), constants of the family left out.
+
+        For tables: its error is about 0.03.
+        """
+        return self.integrate(gamma, variance=TABLE_VARIANCE).log_marginal
+
+    def deviance(self, gamma: np.ndarray) -> float:
+        """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
+        regression = self.regression
+        saturated = regression.family.saturated(regression.y, regression.weights)
+        best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]
+        return 2.0 * (saturated - best)
+
+    def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
+        """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""
+        return separated_models(self.regression, self.finder, gammas)
 
     def approximate(self, gamma: np.ndarray) -> Integral:
         """Return Laplace's approximation, a normal posterior at the mode; its error is not known."""

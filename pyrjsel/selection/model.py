@@ -1,11 +1,11 @@
-"""The models that users build: a formula (or arrays), priors and constraints, and ``fit``."""
+"""What the selection models of all families share: construction, constraints, and ``fit``."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,8 @@ from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
-from pyrjsel.families import Binomial
+from pyrjsel.families import Family
+from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -24,13 +25,12 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.enumerate import MOST_MODELS, EnumerateOptions, enumerate_posterior
-from pyrjsel.selection.population import PopulationOptions, population_posterior
-from pyrjsel.selection.posterior import FitSettings
+from pyrjsel.selection.enumerate import MOST_MODELS
+from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.space import (
     BetaBinomial,
     ModelPrior,
@@ -41,90 +41,30 @@ from pyrjsel.space import (
     prior_inclusion,
 )
 
-# Samplers by name: what their options are, and what finds the posterior.
-SAMPLERS: dict[str, tuple[type, Callable[..., Any]]] = {
-    "enumerate": (EnumerateOptions, enumerate_posterior),
-    "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
-    "population": (PopulationOptions, population_posterior),
-}
+# A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
+Sampler = tuple[type, Callable[..., Posterior]]
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 
 
-class LogitSelection:
-    """Bayesian variable selection in a logistic regression.
+class Selection:
+    """Bayesian variable selection; the families are its subclasses.
 
-    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
-    in or out as a whole, and the intercept is always in. The posterior is over models and their
-    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
-    :func:`pyrjsel.logit`.
-
-    Parameters
-    ----------
-    endog : array_like, shape (n,)
-        Response: 0 and 1, or proportions of successes with the numbers of trials as `weights`.
-    exog : DataFrame or array_like, shape (n, p)
-        One term a column, without a constant column. Text and categories become factors.
-    coef_prior : GPrior or Normal, optional
-        Prior on the coefficients of a model; None is ``GPrior(g="4n")``.
-    model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
-        Prior over models; None is ``BetaBinomial(1, 1)``.
-    costs : mapping or Series, optional
-        Prices. A key that is a column of the data prices that variable, which a model pays once
-        however many of its terms use it; any other key must be a term and replaces that term's price.
-    budget : float, optional
-        Largest cost of a model, compared with a relative tolerance of 1e-9.
-    always : str or iterable of str, default ()
-        Terms in every model.
-    heredity : {None, "weak", "strong"}
-        Whether an interaction needs any (weak) or all (strong) of its lower-order terms.
-    max_size : int, optional
-        Most terms of a model, those of `always` included.
-    weights : str or array_like, optional
-        Numbers of trials, a column of the data or one value a row.
-    offset : str or array_like, optional
-        Added to the linear predictor, a column of the data or one value a row.
-    missing : {"drop", "raise"}
-        What to do with rows with missing values; those dropped are counted in the summary.
-
-    Attributes
-    ----------
-    design : Design
-    data : DesignData
-        The rows that are used.
-    space : ModelSpace
-    regression : Regression
-
-    Raises
-    ------
-    DataError
-        If the response is not 0, 1 or proportions with weights, has one class only, or the data
-        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
-        or small that their squares are not numbers).
-    ParameterError
-        If a prior, cost, budget or constraint is out of range.
-    UnknownNameError
-        If a term, variable or column is not known.
-
-    Warns
-    -----
-    RankWarning
-        If columns are linearly dependent: models that hold all of them have no g-prior and get
-        posterior probability 0. Prior inclusion probabilities do not allow for that.
-
-    Examples
-    --------
-    >>> import pyrjsel as rj
-    >>> births = rj.datasets.birthwt().data
-    >>> model = rj.LogitSelection(births["low"], births[["age", "lwt", "smoke"]])
-    >>> model.count_models()
-    8
-    >>> model.fit(rng=1).inclusion["posterior"].round(2).to_dict()
-    {'age': 0.19, 'lwt': 0.48, 'smoke': 0.36}
+    A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
+    users read. One whose data are not the rows of a :class:`Regression` overrides what stands under "what
+    depends on the family"; one with more parameters calls `_from_arrays` and `_from_rows` with
+    :class:`Choices` of its own.
     """
 
-    title = "Logistic model selection"
-    _owner = "LogitSelection"
+    title: ClassVar[str]
+    _owner: ClassVar[str]
+    _family: ClassVar[Family]
+    # Coefficient priors that the family knows, and the one that is taken where none is given.
+    _coef_priors: ClassVar[tuple[type, ...]] = (GPrior, Normal)
+    _default_prior: ClassVar[Any]
+    # Samplers by name, and which of them "auto" is where there are too many models to enumerate.
+    _samplers: ClassVar[Mapping[str, Sampler]]
+    _large: ClassVar[str]
 
     def __init__(
         self,
@@ -142,21 +82,28 @@ class LogitSelection:
         offset: str | ArrayLike | None = None,
         missing: str = "drop",
     ) -> None:
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+
+    def _from_arrays(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        stacklevel: int,
+    ) -> None:
+        """Fill a new model; of `stacklevel`, 2 is the caller of this method."""
         design, data = Design.from_arrays(
-            endog,
-            exog,
-            extras={"weights": weights, "offset": offset},
-            missing=missing,
-            owner=self._owner,
-            stacklevel=3,
+            endog, exog, extras=extras, missing=missing, owner=self._owner, stacklevel=stacklevel + 1
         )
-        known = exog.columns if isinstance(exog, pd.DataFrame) else [term.name for term in design.terms]
-        choices = Choices(
-            coef_prior, model_prior, costs, budget, always, heredity, max_size, known=tuple(known)
-        )
-        self._build(design, data, choices, 3)
+        names = [term.name for term in design.terms]
+        known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
+        self._build(design, data, replace(choices, known=tuple(known)), stacklevel + 1)
 
     @classmethod
+    @shared_text
     def from_formula(
         cls,
         formula: str,
@@ -174,28 +121,24 @@ class LogitSelection:
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
         stacklevel: int = 2,
-    ) -> "LogitSelection":
+    ) -> Self:
         """Make a model from a formula and a data frame.
 
         Parameters
         ----------
-        formula : str
-            Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-        data : DataFrame or mapping of columns
-            The rows.
+        <formula>
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
         weights, offset, missing : optional
             As for the class.
-        functions : mapping of str to callable, optional
-            Functions that the formula may call, by name, beside the documented ones.
+        <functions>
         stacklevel : int, default 2
             Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
-        LogitSelection
-            Ready to fit.
+        Selection
+            Of the class that was called, ready to fit.
 
         Raises
         ------
@@ -204,23 +147,36 @@ class LogitSelection:
         DataError, ParameterError, UnknownNameError
             As for the class.
         """
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
+        extras = {"weights": weights, "offset": offset}
+        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+
+    @classmethod
+    def _from_rows(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        stacklevel: int,
+    ) -> Self:
+        """Make a model; of `stacklevel`, 2 is the caller of this method."""
         design, rows = Design.from_formula(
             formula,
             data,
-            extras={"weights": weights, "offset": offset},
+            extras=extras,
             missing=missing,
             functions=functions,
             owner=cls._owner,
             stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
-        choices = Choices(
-            coef_prior, model_prior, costs, budget, always, heredity, max_size, known=tuple(data)
-        )
-        model._build(design, rows, choices, stacklevel + 1)
+        model._build(design, rows, replace(choices, known=tuple(data)), stacklevel + 1)
         return model
 
-    def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> "LogitSelection":
+    def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> Self:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         data = replace(self.data, X=np.asfortranarray(self.data.X[:, inside]))
@@ -230,31 +186,23 @@ class LogitSelection:
         return model
 
     def _build(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> None:
-        family = Binomial()
         self.design, self.data = design, data
         check_right_side(design, self._owner)
         check_columns(design, data, self._owner)
-        coef_prior = GPrior("4n") if choices.coef_prior is None else choices.coef_prior
-        if not isinstance(coef_prior, (GPrior, Normal)):
-            raise bad_value(
-                "coef_prior", self._owner, "a GPrior or a Normal, such as GPrior('4n')", coef_prior
-            )
-        model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
-        self.coef_prior, self.model_prior = coef_prior, model_prior
-        weights = data.extras.get("weights")
-        family.check(data.y, weights, design.response)
-        total = float(data.y.size if weights is None else weights.sum())
+        self.coef_prior = self._known_prior(choices.coef_prior)
+        self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
+        self._family.check(data.y, data.extras.get("weights"), design.response)
         costs = named_costs(choices.costs, choices.known)
         self.space = ModelSpace.build(
             design.terms,
-            prior=model_prior,
+            prior=self.model_prior,
             always=choices.always,
             costs=costs,
             budget=choices.budget,
             heredity=choices.heredity,
             max_size=choices.max_size,
             data_columns=[str(name) for name in choices.known],
-            n_observations=total,
+            n_observations=self._n_observations(),
             owner=self._owner,
         )
         self.priced = costs is not None
@@ -262,17 +210,9 @@ class LogitSelection:
         fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
         prices = None if costs is None else dict(costs.items())
         self._choices = replace(choices, costs=prices, always=fixed)
-        self.regression = Regression.build(
-            data.X,
-            data.y,
-            [len(term.columns) for term in design.terms],
-            coef_prior,
-            weights=weights,
-            offset=data.extras.get("offset"),
-            family=family,
-        )
-        self.dependent = tuple(self.space.names[j] for j in dependent_terms(self.regression))
-        if self.dependent and self.regression.prior.rank_tol > 0:
+        self.regression = self._make_regression()
+        self.dependent = tuple(self.space.names[j] for j in self._dependent_terms())
+        if self.dependent and self.needs_independence:
             warnings.warn(
                 "Columns are linearly dependent, on one another or on the intercept, in "
                 f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
@@ -281,6 +221,51 @@ class LogitSelection:
                 RankWarning,
                 stacklevel=stacklevel,
             )
+
+    def _known_prior(self, given: Any) -> Any:
+        """Return the coefficient prior, or that of the family where none is given."""
+        if given is None:
+            return self._default_prior
+        if not isinstance(given, self._coef_priors):
+            names = [kind.__name__ for kind in self._coef_priors]
+            several = f"{', '.join(names[:-1])} or {names[-1]}"
+            raise bad_value("coef_prior", self._owner, f"a {several}, such as {self._default_prior!r}", given)
+        return given
+
+    # ------------------------------------------------------------------ what depends on the family
+
+    def _n_observations(self) -> float:
+        """Return the n of priors: a row that stands for several counts as often."""
+        weights = self.data.extras.get("weights")
+        return float(self.data.y.size if weights is None else weights.sum())
+
+    def _make_regression(self) -> Regression:
+        """Return what the samplers see of the data."""
+        return Regression.build(
+            self.data.X,
+            self.data.y,
+            [len(term.columns) for term in self.design.terms],
+            self.coef_prior,
+            weights=self.data.extras.get("weights"),
+            offset=self.data.extras.get("offset"),
+            family=self._family,
+        )
+
+    def _make_marginal(self, posterior: Posterior) -> MarginalLikelihood:
+        """Return what the results ask about single models."""
+        regression = self.regression
+        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+
+    def _dependent_terms(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence."""
+        return dependent_terms(self.regression)
+
+    @property
+    def needs_independence(self) -> bool:
+        """Whether models with linearly dependent columns have no coefficient prior."""
+        return self.regression.prior.rank_tol > 0
+
+    # ------------------------------------------------------------------ what it is
 
     @property
     def nobs(self) -> int:
@@ -386,12 +371,13 @@ class LogitSelection:
         ConvergenceWarning
             If chains disagree, have not converged or are stuck, or if the run was interrupted.
         SeparationWarning
-            If a model of some posterior probability separates the classes; its posterior is proper,
-            and depends on the coefficient prior.
+            If the likelihood of a model of some posterior probability has no maximum, since the model
+            separates the classes (or, for counts, sets rows without events apart); its posterior is
+            proper, and depends on the coefficient prior.
         """
         owner = f"{self._owner}.fit"
-        if not isinstance(sampler, str) or sampler not in ("auto", *SAMPLERS):
-            raise unknown_name(sampler, "the sampler", owner, ("auto", *SAMPLERS))
+        if not isinstance(sampler, str) or sampler not in ("auto", *self._samplers):
+            raise unknown_name(sampler, "the sampler", owner, ("auto", *self._samplers))
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         if burn_in is not None:
             burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
@@ -411,8 +397,8 @@ class LogitSelection:
             progress=progress,
         )
         if sampler == "auto":
-            sampler = "enumerate" if self._enumerable() else "population"
-        kind, find = SAMPLERS[sampler]
+            sampler = "enumerate" if self._enumerable() else self._large
+        kind, find = self._samplers[sampler]
         chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
         posterior = find(self.regression, self.space, settings, chosen)
         return SelectionResults(self, posterior, settings)

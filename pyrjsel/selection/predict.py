@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families import Binomial
+from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
@@ -43,7 +43,7 @@ def averaged_coefficients(
 
 
 def prediction_rows(
-    model: LogitSelection, new: Any, offset: ArrayLike | None, owner: str
+    model: Selection, new: Any, offset: ArrayLike | None, owner: str
 ) -> tuple[FloatArray, FloatArray, pd.Index]:
     """Return columns (rows, D), offset (rows,) and labels of new rows, or of those of the fit.
 
@@ -82,7 +82,7 @@ class Prediction:
         Labels of the rows.
     coefficients : ndarray (m, D + 1)
         Posterior draws in units of the columns, intercept first.
-    family : Binomial
+    family : Family
     name : str
         Name of the response.
     """
@@ -91,7 +91,7 @@ class Prediction:
     offset: FloatArray
     index: pd.Index
     coefficients: FloatArray
-    family: Binomial
+    family: Family
     name: str
 
     def _complete(self) -> np.ndarray:
@@ -124,10 +124,11 @@ class Prediction:
         Returns
         -------
         DataFrame
-            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the success
-            probability; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
-            ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new 0/1 observation. Rows with
-            missing inputs are NaN.
+            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected
+            response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
+            equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
+            response (0 or 1, or a count) of weight one under its posterior predictive distribution. Rows
+            with missing inputs are NaN.
 
         Raises
         ------
@@ -138,10 +139,10 @@ class Prediction:
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
         for part, means in self._blocks(np.flatnonzero(self._complete())):
-            mean = means.mean(axis=1)
-            out[part, 0] = mean
-            out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
-            out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
-            out[part, 4] = (1 - mean) < alpha / 2
-            out[part, 5] = (1 - mean) < 1 - alpha / 2
+            # Expected counts far outside the data may be infinite, and their spread is NaN then.
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[part, 0] = means.mean(axis=1)
+                out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
+                out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
+            out[part, 4:] = self.family.interval(means, alpha)
         return pd.DataFrame(out, index=self.index, columns=columns)

@@ -80,7 +80,7 @@ class Normal:
     ----------
     scale : float
         Prior standard deviation of every coefficient, in units of response scale per unit of column
-        (log odds for the logistic model).
+        (log odds for a logistic model, log rate for a Poisson model).
     mean : float, default 0
         Prior mean of every coefficient.
     standardize : bool, default False
@@ -91,7 +91,7 @@ class Normal:
         for other families None and False are the only values.
     intercept : None, "flat" or Normal, optional
         Prior of the intercept: of the columns as they are, or of the standardised ones under
-        `standardize`. None is ``Normal(10)`` for a logistic model.
+        `standardize`. None is ``Normal(10)`` for logistic and Poisson models.
 
     Examples
     --------
@@ -167,7 +167,8 @@ class GPrior:
     """Zellner's g-prior, ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
     phi is the error variance of a gaussian model and 1 otherwise; W holds the weights (numbers of
-    trials), so that grouping equal rows changes nothing.
+    trials, or of rows behind a mean count) and nothing else of the likelihood's curvature, so that
+    grouping equal rows changes nothing and the prior does not know the response.
 
     Parameters
     ----------
@@ -176,7 +177,8 @@ class GPrior:
         prior, ``"4n"`` the low-information prior for logistic models of Ntzoufras, Dellaportas and
         Forster (2003).
     intercept : None, "joint", "flat" or Normal, optional
-        ``"joint"`` counts the intercept as a column of X_gamma (the default for logistic models);
+        ``"joint"`` counts the intercept as a column of X_gamma (the default for logistic and Poisson
+        models): the linear predictor at the mean of the columns has prior mean 0 and variance g / n;
         ``"flat"`` centres the columns and gives it a flat prior; a :class:`Normal` centres the
         columns and gives it that prior.
 

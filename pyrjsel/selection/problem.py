@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.families import Binomial
+from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 
@@ -28,7 +28,7 @@ class Regression:
     term_start : int32 array (J + 1,)
         Term j owns the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
     prior : CompiledPrior
-    family : Binomial
+    family : Family
     """
 
     columns: FloatArray
@@ -39,7 +39,7 @@ class Regression:
     weights: FloatArray | None
     term_start: NDArray[np.intc]
     prior: CompiledPrior
-    family: Binomial = field(default_factory=Binomial)
+    family: Family = field(default_factory=Binomial)
 
     @classmethod
     def build(
@@ -51,7 +51,7 @@ class Regression:
         *,
         weights: FloatArray | None = None,
         offset: FloatArray | None = None,
-        family: Binomial | None = None,
+        family: Family | None = None,
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
         n, size = x.shape
@@ -106,16 +106,9 @@ class Regression:
             family=self.family.code,
             flat=self.prior.flat,
             log_weights=self.prior.log_weights,
-            intercept=self.null_intercept,
+            intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
         )
-
-    @property
-    def null_intercept(self) -> float:
-        """Intercept of a model without terms, roughly: where searches for modes begin."""
-        w = np.ones(self.y.size) if self.weights is None else self.weights
-        share = float((w @ self.y + 0.5) / (w.sum() + 1.0))
-        return float(np.log(share / (1.0 - share)) - w @ self.offset / w.sum())
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

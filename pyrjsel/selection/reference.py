@@ -155,7 +155,8 @@ class Transition:
         mu = regression.family.mean(regression.offset + b @ regression.columns)
         # b is zero outside the model, so that whole rows of K may be used.
         score = x @ (weights * (regression.y - mu)) + prior.shift[columns] - prior.precision[columns] @ b
-        precision = (x * (weights * mu * (1 - mu))) @ x.T + prior.precision[columns][:, columns]
+        curvature = weights * regression.family.curvature(mu)
+        precision = (x * curvature) @ x.T + prior.precision[columns][:, columns]
         step = np.linalg.solve(precision, score)
         if reach is None:
             return Gaussian(b[columns] + step, precision)

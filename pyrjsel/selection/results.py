@@ -15,7 +15,7 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.report import Report, coefficient_table, inclusion_table, model_table
-from pyrjsel.selection.checks import INTERCEPT, listed, separated_models
+from pyrjsel.selection.checks import INTERCEPT, listed
 from pyrjsel.selection.describe import describe, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.looks import Looks
@@ -30,12 +30,10 @@ from pyrjsel.selection.predict import (
 from pyrjsel.selection.screen import screened
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
 
 # Rows of the table of models.
 TABLE_ROWS = 10_000
-# Relative variance of the marginal likelihoods there after sampling: their logs err by 0.03.
-TABLE_VARIANCE = 1e-3
 # Models with at least this posterior probability are looked at for separation, at most so many.
 SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
@@ -46,7 +44,7 @@ class SelectionResults(Looks):
 
     Parameters
     ----------
-    model : LogitSelection
+    model : Selection
         What was fitted.
     posterior : Posterior
         Full-precision arrays behind the tables.
@@ -58,7 +56,8 @@ class SelectionResults(Looks):
     sampler : str
         The sampler that was used.
     separated : dict of tuple of str to tuple of str
-        The best models that separate the classes, and the terms through which they do.
+        The best models whose likelihood has no maximum, because they separate the classes (or, for
+        counts, set rows without events apart), and the terms through which they do.
 
     Examples
     --------
@@ -69,7 +68,7 @@ class SelectionResults(Looks):
     {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
     """
 
-    def __init__(self, model: LogitSelection, posterior: Posterior, settings: FitSettings) -> None:
+    def __init__(self, model: Selection, posterior: Posterior, settings: FitSettings) -> None:
         self.model = model
         self.posterior = posterior
         self.settings = settings
@@ -80,8 +79,7 @@ class SelectionResults(Looks):
 
     @cached_property
     def _marginal(self) -> MarginalLikelihood:
-        regression, posterior = self.model.regression, self.posterior
-        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+        return self.model._make_marginal(self.posterior)
 
     def _stream(self, label: bytes) -> np.random.Generator:
         """Return the random stream for one kind of draws after the fit; the same on every call."""
@@ -94,7 +92,7 @@ class SelectionResults(Looks):
     def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         posterior = self.posterior
         some = max(int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS)), 1)
-        found = separated_models(self.model.regression, self._marginal.finder, posterior.gamma[:some])
+        found = self._marginal.separated(posterior.gamma[:some])
         names = self.model.term_names
         result = {
             self._terms(posterior.gamma[row]): tuple(names[j] for j in terms) for row, terms in found.items()
@@ -103,9 +101,8 @@ class SelectionResults(Looks):
             culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
             best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
             warnings.warn(
-                f"The classes are separated, wholly or in part, by {listed(culprits)} in {best}: maximum "
-                "likelihood estimates are infinite there, and the posterior depends strongly on the "
-                "coefficient prior.",
+                f"{self.model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
+                "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
                 SeparationWarning,
                 stacklevel=4,
             )
@@ -143,8 +140,9 @@ class SelectionResults(Looks):
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients
-        left out) and ``deviance`` (at the maximum of the likelihood). `posterior` is the frequency of
+        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
+        factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
+        saturated model, as in statsmodels). `posterior` is the frequency of
         visits after sampling, and never renormalised over the rows of the table.
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
@@ -163,17 +161,9 @@ class SelectionResults(Looks):
             posterior.odds_mcse[:rows],
             known[:rows]
             if known is not None
-            else np.array(
-                [self._marginal.integrate(row, variance=TABLE_VARIANCE).log_marginal for row in gamma]
-            ),
-            self._deviances(gamma),
+            else np.array([self._marginal.log_marginal(row) for row in gamma]),
+            np.array([self._marginal.deviance(row) for row in gamma]),
         )
-
-    def _deviances(self, gamma: ByteArray) -> FloatArray:
-        regression, finder = self.model.regression, self._marginal.finder
-        saturated = regression.family.saturated(regression.y, regression.weights)
-        best = [finder.maximum_likelihood(np.ascontiguousarray(row))[0] for row in gamma]
-        return 2.0 * (saturated - np.array(best))
 
     @property
     def covered(self) -> float:
@@ -272,8 +262,7 @@ class SelectionResults(Looks):
         median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
         reason = space.why_infeasible(median)
         if reason is None:
-            self._marginal.mode(median)
-            if self._marginal.finder.status == 0:
+            if self._marginal.exists(median):
                 return median, None
             reason = "its columns are linearly dependent."
         # Closest in the sense in which the median model is optimal: the sum of squared differences from
@@ -326,7 +315,7 @@ class SelectionResults(Looks):
         check_choice(which, "which", "best", WHICH[1:])
         return self._terms(self._model(which, 3))
 
-    def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> LogitSelection:
+    def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> Selection:
         """Return the model of the terms that matter, on the same rows, ready to fit again.
 
         The second stage of a selection among many terms: a term is dropped if its posterior inclusion
@@ -343,12 +332,12 @@ class SelectionResults(Looks):
 
         Returns
         -------
-        LogitSelection
-            With the rows of this fit, those left out included (missing values are not looked at again),
-            the columns that the kept terms have there, weights, offset, priors and constraints.
-            Probabilities and costs of single terms go with them. A prior on the size of a model counts
-            the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows need the
-            variables of kept terms only.
+        Selection
+            Of the same class, with the rows of this fit, those left out included (missing values are
+            not looked at again), the columns that the kept terms have there, weights, offset, priors and
+            constraints. Probabilities and costs of single terms go with them. A prior on the size of a
+            model counts the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows
+            need the variables of kept terms only.
 
         Raises
         ------
@@ -415,7 +404,7 @@ class SelectionResults(Looks):
         )
 
     def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:
-        """Predict success probabilities.
+        """Predict expected responses: success probabilities, or counts.
 
         Parameters
         ----------

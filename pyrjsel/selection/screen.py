@@ -14,11 +14,11 @@ from pyrjsel.selection.checks import same_data
 from pyrjsel.space import ModelSpace
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.model import LogitSelection
+    from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
 
 
-def screened(runs: Sequence[SelectionResults], threshold: float) -> LogitSelection:
+def screened(runs: Sequence[SelectionResults], threshold: float) -> Selection:
     """Return the model of the first of `runs` without the terms below `threshold` in all of them."""
     threshold = check_real(threshold, "threshold", "screen", low=0, high=1, open_low=True, open_high=True)
     model = runs[0].model
@@ -39,7 +39,7 @@ def screened(runs: Sequence[SelectionResults], threshold: float) -> LogitSelecti
     return model._restrict([model.term_names[term] for term in sorted(kept)], stacklevel=4)
 
 
-def _nothing_left(model: LogitSelection, inclusion: FloatArray, threshold: float) -> str:
+def _nothing_left(model: Selection, inclusion: FloatArray, threshold: float) -> str:
     if not inclusion.size:
         return "There is nothing to screen: the model has no terms."
     highest = int(np.argmax(inclusion))

@@ -6,11 +6,13 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.selection.model import LogitSelection
+from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.space import ModelPrior
 
 
+@shared_text
 def logit(
     formula: str,
     data: pd.DataFrame | Mapping[str, Any],
@@ -31,14 +33,10 @@ def logit(
 
     Parameters
     ----------
-    formula : str
-        Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-    data : DataFrame or mapping of columns
-        The rows.
+    <formula>
     coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
         As for :class:`LogitSelection`.
-    functions : mapping of str to callable, optional
-        Functions that the formula may call, by name, beside the documented ones.
+    <functions>
 
     Returns
     -------
@@ -62,6 +60,77 @@ def logit(
     ('race', 'lwt', 'smoke', 'ht')
     """
     return LogitSelection.from_formula(
+        formula,
+        data,
+        coef_prior=coef_prior,
+        model_prior=model_prior,
+        costs=costs,
+        budget=budget,
+        always=always,
+        heredity=heredity,
+        max_size=max_size,
+        weights=weights,
+        offset=offset,
+        missing=missing,
+        functions=functions,
+        stacklevel=3,
+    )
+
+
+@shared_text
+def poisson(
+    formula: str,
+    data: pd.DataFrame | Mapping[str, Any],
+    *,
+    coef_prior: GPrior | Normal | None = None,
+    model_prior: ModelPrior | None = None,
+    costs: Mapping[str, float] | pd.Series | None = None,
+    budget: float | None = None,
+    always: str | Iterable[str] = (),
+    heredity: str | None = None,
+    max_size: int | None = None,
+    weights: str | ArrayLike | None = None,
+    offset: str | ArrayLike | None = None,
+    missing: str = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> PoissonSelection:
+    """Make a Poisson variable-selection model from a formula and a data frame.
+
+    Parameters
+    ----------
+    <formula>
+    coef_prior, model_prior, costs, budget, always, heredity, max_size, weights, offset, missing : optional
+        As for :class:`PoissonSelection`.
+    <functions>
+
+    Returns
+    -------
+    PoissonSelection
+        Ready to fit.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read or calls what it may not.
+    DataError, ParameterError, UnknownNameError
+        As for :class:`PoissonSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import pyrjsel as rj
+    >>> rng = np.random.default_rng(2)
+    >>> wards = pd.DataFrame({"age": rng.normal(size=60), "income": rng.normal(size=60)})
+    >>> wards["people"] = rng.integers(500, 5000, size=60)
+    >>> wards["cases"] = rng.poisson(wards["people"] * np.exp(-6 + 0.5 * wards["age"]))
+    >>> wards["log_people"] = np.log(wards["people"])
+    >>> prior = rj.GPrior("4n", intercept="flat")
+    >>> model = rj.poisson("cases ~ age + income", wards, offset="log_people", coef_prior=prior)
+    >>> model.fit(rng=1).best()
+    ('age',)
+    """
+    return PoissonSelection.from_formula(
         formula,
         data,
         coef_prior=coef_prior,

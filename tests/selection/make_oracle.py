@@ -26,7 +26,7 @@ from selection_cases import (
     table,
     table_path,
 )
-from selection_oracle import Problem, Sample, model_prior, sample_model
+from selection_oracle import Problem, Sample, mean, model_prior, sample_model
 
 LOG2, SCRAMBLES = 16, 16
 HOW = (
@@ -52,9 +52,9 @@ def make_rows() -> None:
     frame.to_csv(DATA / "ward.csv", index=False)
 
     cells = pd.DataFrame([(f, a, b) for f in "uvw" for a in (0, 1) for b in (0, 1)], columns=["f", "a", "b"])
-    cells["trials"] = rng.integers(3, 9, len(cells))
+    cells["rows"] = rng.integers(3, 9, len(cells))
     rate = expit(-0.8 + 1.3 * cells["a"] * cells["b"] + 0.9 * (cells["f"] == "w"))
-    cells["successes"] = rng.binomial(cells["trials"], rate)
+    cells["events"] = rng.binomial(cells["rows"], rate)
     cells.to_csv(DATA / "cells.csv", index=False)
 
     n = 20
@@ -68,6 +68,26 @@ def make_rows() -> None:
     short = pd.DataFrame(values, columns=[f"x{k}" for k in range(1, 7)])
     short.insert(0, "y", [0, 1, 1, 0, 1])
     short.to_csv(DATA / "short.csv", index=False)
+    make_counts(frame, cells[["f", "a", "b"]])
+
+
+def make_counts(ward: pd.DataFrame, cells: pd.DataFrame) -> None:
+    """Write the rows of the problems with counts: few events, and a group of rows without any."""
+    rng = np.random.default_rng(21)
+    eta = -0.4 + 0.35 * (ward["age"] - 5) + 0.6 * (ward["stage"] == "c") + 0.4 * ward["smoke"]
+    visits = ward.assign(y=rng.poisson(np.exp(eta + ward["shift"])))
+    visits.to_csv(DATA / "visits.csv", index=False)
+
+    sheets = cells.assign(rows=rng.integers(2, 7, len(cells)))
+    rate = np.exp(-0.3 + 0.7 * sheets["a"] * sheets["b"] + 0.5 * (sheets["f"] == "w"))
+    sheets["events"] = rng.poisson(sheets["rows"] * rate)
+    sheets.to_csv(DATA / "sheets.csv", index=False)
+
+    n = 24
+    drought = pd.DataFrame(np.round(rng.standard_normal((n, 2)), 2), columns=["x", "u"])
+    drought.insert(1, "z", np.arange(n) % 4 == 0)
+    y = rng.poisson(np.exp(0.2 + 0.5 * drought["x"])) * ~drought["z"]
+    drought.astype({"z": int}).assign(y=y).to_csv(DATA / "drought.csv", index=False)
 
 
 def digits(values: Any) -> list[float]:
@@ -94,7 +114,8 @@ def entry(problem: Problem, model: str, found: Sample) -> dict[str, Any]:
         found.weight @ found.beta**2,
         found.weight @ (found.beta > 0),
     ]
-    p = expit(predictors(problem, model, found.beta)) if rows else np.zeros((0, found.weight.size))
+    eta = predictors(problem, model, found.beta) if rows else np.zeros((0, found.weight.size))
+    p = mean(problem, eta)
     return {
         "integral": [float(f"{found.log_m:.10g}"), float(f"{found.error:.2g}")],
         "first": digits(moments[0]),

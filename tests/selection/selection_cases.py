@@ -13,6 +13,10 @@ from selection_oracle import Problem, Table, Term
 DATA = Path(__file__).parent / "data"
 INTERCEPT = [0.0, 10.0]  # mean and standard deviation where Normal says nothing
 
+# The response of each problem: proportions with the logit link, or counts with the logarithm.
+FAMILIES = dict.fromkeys(("ward", "cells", "wall", "short"), "binomial")
+FAMILIES |= dict.fromkeys(("visits", "sheets", "drought"), "poisson")
+
 COEFFICIENT_PRIORS: dict[str, dict] = {
     "g joint": {"kind": "g", "g": 20.0, "intercept": "joint"},
     "4n joint": {"kind": "g", "g": "4n", "intercept": "joint"},
@@ -41,6 +45,13 @@ TABLES = [
     ("wall", "4n joint"),
     ("short", "standard"),
     ("short", "n joint"),
+    *(("visits", name) for name in ("4n joint", "n flat", "raw", "standard shifted")),
+    ("visits offset", "n joint"),
+    ("visits offset", "raw"),
+    ("sheets", "n joint"),
+    ("sheets", "standard"),
+    ("drought", "wide"),
+    ("drought", "4n joint"),
 ]
 # The table whose model-averaged distribution functions are stored too, under this prior over models.
 AVERAGED = ("ward", "4n joint")
@@ -88,8 +99,8 @@ NEW_ROWS = pd.DataFrame(
 )
 
 
-def _ward(offset: bool) -> tuple[Problem, Case]:
-    frame = pd.read_csv(DATA / "ward.csv")
+def _ward(name: str, offset: bool) -> tuple[Problem, Case]:
+    frame = pd.read_csv(DATA / f"{name}.csv")
     n = len(frame)
     shift = frame["shift"].to_numpy(float) if offset else np.zeros(n)
     problem = Problem(
@@ -100,14 +111,15 @@ def _ward(offset: bool) -> tuple[Problem, Case]:
         WARD_COLUMNS,
         tuple(term.columns for term in _ward_terms(NEW_ROWS)),
         NEW_ROWS["shift"].to_numpy() if offset else np.zeros(len(NEW_ROWS)),
+        FAMILIES[name],
     )
     formula = "y ~ stage + age + bp + smoke + age:smoke"
     return problem, Case(formula, frame, {"offset": "shift"} if offset else {}, NEW_ROWS)
 
 
-def _cells() -> tuple[Problem, Case]:
-    frame = pd.read_csv(DATA / "cells.csv")
-    frame["rate"] = frame["successes"] / frame["trials"]
+def _cells(name: str) -> tuple[Problem, Case]:
+    frame = pd.read_csv(DATA / f"{name}.csv")
+    frame["rate"] = frame["events"] / frame["rows"]
     a, b = _numeric(frame, "a"), _numeric(frame, "b")
     terms = (
         Term("f", _indicators(frame, "f", "uvw"), ("f",)),
@@ -118,18 +130,19 @@ def _cells() -> tuple[Problem, Case]:
     problem = Problem(
         terms,
         frame["rate"].to_numpy(float),
-        frame["trials"].to_numpy(float),
+        frame["rows"].to_numpy(float),
         np.zeros(len(frame)),
         ("Intercept", "f[T.v]", "f[T.w]", "a", "b", "a:b"),
+        family=FAMILIES[name],
     )
-    return problem, Case("rate ~ f + a + b + a:b", frame, {"weights": "trials"})
+    return problem, Case("rate ~ f + a + b + a:b", frame, {"weights": "rows"})
 
 
 def single_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a trial, shuffled, from the frame of grouped rows."""
-    rows = frame.loc[frame.index.repeat(frame["trials"])].copy()
+    """Return the rows behind grouped ones, shuffled, with their events dealt out one after the other."""
+    rows = frame.loc[frame.index.repeat(frame["rows"])].copy()
     rank = rows.groupby(level=0).cumcount()
-    rows["rate"] = (rank < rows["successes"]).astype(float)
+    rows["rate"] = ((rows["events"] - rank - 1) // rows["rows"] + 1).astype(float)
     return rows.sample(frac=1.0, random_state=np.random.default_rng(5)).reset_index(drop=True)
 
 
@@ -141,6 +154,7 @@ def _columns(name: str, terms: list[str]) -> tuple[Problem, Case]:
         np.ones(len(frame)),
         np.zeros(len(frame)),
         ("Intercept", *terms),
+        family=FAMILIES[name],
     )
     return problem, Case("y ~ " + " + ".join(terms), frame, {})
 
@@ -148,11 +162,12 @@ def _columns(name: str, terms: list[str]) -> tuple[Problem, Case]:
 @cache
 def load(name: str) -> tuple[Problem, Case]:
     """Return a problem for the oracle and the same for the package."""
-    if name.startswith("ward"):
-        return _ward(name == "ward offset")
-    if name == "cells":
-        return _cells()
-    return _columns(name, {"wall": ["x", "z", "u"], "short": ["x1", "x2", "x3", "x4", "x5", "x6"]}[name])
+    first = name.split(maxsplit=1)[0]
+    if first in ("ward", "visits"):
+        return _ward(first, name.endswith("offset"))
+    if name in ("cells", "sheets"):
+        return _cells(name)
+    return _columns(name, [f"x{k}" for k in range(1, 7)] if name == "short" else ["x", "z", "u"])
 
 
 def table_path(problem: str, prior: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from selection_cases import COEFFICIENT_PRIORS, INTERCEPT, load, table
+from selection_cases import COEFFICIENT_PRIORS, FAMILIES, INTERCEPT, load, table
 from selection_oracle import inclusion, model_prior
 
 import pyrjsel as rj
@@ -74,7 +74,7 @@ def space_prior(models: tuple) -> Any:
     return kinds[models[0]](*models[1:])
 
 
-def build(scenario: Scenario, **changes: Any) -> rj.LogitSelection:
+def build(scenario: Scenario, **changes: Any) -> rj.LogitSelection | rj.PoissonSelection:
     """Return the package's model of a scenario."""
     case = load(scenario.problem)[1]
     arguments = {
@@ -84,10 +84,11 @@ def build(scenario: Scenario, **changes: Any) -> rj.LogitSelection:
         **scenario.constraints,
         **changes,
     }
-    return rj.logit(case.formula, case.frame, **arguments)
+    make = {"binomial": rj.logit, "poisson": rj.poisson}[FAMILIES[scenario.problem.split(maxsplit=1)[0]]]
+    return make(case.formula, case.frame, **arguments)
 
 
-def fit(model: rj.LogitSelection, **options: Any) -> rj.SelectionResults:
+def fit(model: rj.LogitSelection | rj.PoissonSelection, **options: Any) -> rj.SelectionResults:
     """Fit without the warnings that a correct run may give.
 
     Every correct run has a chance of 1e-3 of a ConvergenceWarning; where it comes, the package's

@@ -1,11 +1,11 @@
-"""Posteriors of small logistic selection problems by numerical integration, apart from the package.
+"""Posteriors of small selection problems by numerical integration, apart from the package.
 
 Written from the mathematics alone: columns as they are, one dense matrix a model, every model of the
 space in a plain list. Nothing of ``pyrjsel`` is used here, so that an error in the package cannot be
 repeated. The expensive integrals are made once, by ``make_oracle.py``, and kept in ``data``.
 
-A problem has n rows with response y (proportions where weights count trials), weights w, offsets o and J
-terms. A model is a string of J digits, "1" for the terms that are in.
+A problem has n rows with response y (proportions where weights count trials, or counts and means of
+counts), weights w, offsets o and J terms. A model is a string of J digits, "1" for the terms that are in.
 """
 
 from dataclasses import dataclass, field
@@ -38,6 +38,7 @@ class Problem:
     column_names: tuple[str, ...]
     new: tuple[np.ndarray, ...] = ()
     new_offset: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    family: str = "binomial"
 
     @cached_property
     def models(self) -> list[str]:
@@ -107,10 +108,34 @@ def coordinates(problem: Problem, model: str, prior: dict) -> Coordinates | None
     return Coordinates(Z, mu, P, norm, A)
 
 
+# ---------------------------------------------------------------------- likelihoods
+
+
 def log_likelihood(problem: Problem, eta: np.ndarray) -> np.ndarray:
-    """Return sum of w (y eta - log(1 + exp(eta))) over the rows of eta (n, ...)."""
-    log_odds = np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta)))
-    return (problem.w * problem.y) @ eta - problem.w @ log_odds
+    """Return sum of w (y eta - log(1 + exp(eta))), or w (y eta - exp(eta)), over the rows of eta (n, ...)."""
+    if problem.family == "poisson":
+        with np.errstate(over="ignore"):  # the log-likelihood of an infinite mean is -inf
+            cumulant = np.exp(eta)
+    else:
+        cumulant = np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta)))
+    return (problem.w * problem.y) @ eta - problem.w @ cumulant
+
+
+def mean(problem: Problem, eta: np.ndarray) -> np.ndarray:
+    """Return expected responses."""
+    return np.exp(eta) if problem.family == "poisson" else expit(eta)
+
+
+def variance(problem: Problem, mu: np.ndarray) -> np.ndarray:
+    """Return the variances of single responses with means `mu`, the slopes of `mean`."""
+    return mu if problem.family == "poisson" else mu * (1 - mu)
+
+
+def simulate(problem: Problem, eta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a response."""
+    if problem.family == "poisson":
+        return rng.poisson(problem.w * np.exp(eta)) / problem.w
+    return rng.binomial(problem.w.astype(int), expit(eta)) / problem.w
 
 
 def log_joint(problem: Problem, at: Coordinates, c: np.ndarray) -> np.ndarray:
@@ -124,9 +149,9 @@ def find_mode(problem: Problem, at: Coordinates) -> tuple[np.ndarray, np.ndarray
     """Return the mode of log_joint and minus its Hessian there, by damped Newton steps."""
     c = np.zeros(at.mu.size)
     for _ in range(500):
-        q = expit(problem.o + at.Z @ c)
+        q = mean(problem, problem.o + at.Z @ c)
         gradient = at.Z.T @ (problem.w * (problem.y - q)) - at.P @ (c - at.mu)
-        H = at.Z.T @ ((problem.w * q * (1 - q))[:, None] * at.Z) + at.P
+        H = at.Z.T @ ((problem.w * variance(problem, q))[:, None] * at.Z) + at.P
         step = np.linalg.solve(H, gradient)
         if gradient @ step < 1e-20:
             return c, H
@@ -360,7 +385,7 @@ class Table:
         Posterior mean, mean square and probability of a positive sign of each coefficient given the
         model, 0 outside it.
     mean, square : ndarray (m, rows)
-        Posterior mean and mean square of the success probability of each new row given the model.
+        Posterior mean and mean square of the expected response of each new row given the model.
     """
 
     prior: dict

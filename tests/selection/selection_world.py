@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit
 from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import build
-from selection_oracle import coordinates, log_joint
+from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.proposal import full_model_proposal
@@ -56,8 +55,7 @@ class World:
         row = rng.choice(self.probability.size, p=self.probability)
         at = self.at[row]
         c = at.mu + self.root[row] @ rng.standard_normal(at.mu.size)
-        w = self.problem.w
-        y = rng.binomial(w.astype(int), expit(self.problem.o + at.Z @ c)) / w
+        y = simulate(self.problem, self.problem.o + at.Z @ c, rng)
         beta = np.zeros(self.columns.shape[1])
         beta[self.problem.places(self.problem.models[row])] = at.A @ c
         return row, beta, y
@@ -95,7 +93,7 @@ class World:
         density = log_joint(replace(self.problem, y=y), at, c[None])[0] - np.linalg.slogdet(at.A)[1]
         away = c - at.mu
         exponent = -0.5 * away @ at.P @ away
-        p = expit(self.problem.o + self.columns @ beta)
+        p = mean(self.problem, self.problem.o + self.columns @ beta)
         score = self.columns.T @ (self.problem.w * (y - p))
         return np.concatenate(
             [gamma, [gamma.sum(), density, exponent], gamma * density, beta, beta * score, score]
@@ -108,6 +106,6 @@ class World:
         return stats.chi2.cdf((c - at.mu) @ at.P @ (c - at.mu), c.size)
 
     def summary(self, row, beta):
-        """Return size, expected successes and coefficients, for ranks."""
-        p = expit(self.problem.o + self.columns @ beta)
+        """Return size, expected events and coefficients, for ranks."""
+        p = mean(self.problem, self.problem.o + self.columns @ beta)
         return np.concatenate([[self.problem.models[row].count("1"), self.problem.w @ p], beta])

@@ -51,6 +51,11 @@ PLACES = {
         f"logit {name}": lambda value, name=name: build(**{name: value})
         for name in ("offset", "missing", "functions", "formula")
     },
+    **{
+        f"poisson {name}": lambda value, name=name: rj.poisson("w ~ x + z", FRAME, **{name: value})
+        for name in ("coef_prior", "weights", "offset")
+    },
+    "poisson endog": lambda value: rj.PoissonSelection([] if value is None else value, FRAME[["x", "z"]]),
     "budget": lambda value: build(costs=COSTS, budget=value),
     "data": lambda value: rj.logit("y ~ x", value),
     "endog": lambda value: arrays(endog=[] if value is None else value),

@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, log_expit
 
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.priors import GPrior, Normal
@@ -103,7 +102,7 @@ class Oracle:
         raw = self.to_raw @ b
         eta = self.offset + self.design @ raw
         y = self.case.y
-        log_likelihood = self.weights @ (y * log_expit(eta) + (1 - y) * log_expit(-eta))
+        log_likelihood = self.weights @ self.case.likelihood.log(y, eta)
         rows, mean, covariance, jacobian = self.prior(gamma)
         if not len(rows):
             return log_likelihood + log_model
@@ -118,8 +117,9 @@ class Oracle:
         columns = self.columns(gamma)
         rows, mean, covariance, _ = self.prior(gamma)
         raw, x = (self.to_raw @ b)[columns], self.design[:, columns]
-        p = expit(self.offset + x @ raw)
-        score, hessian = x.T @ (self.weights * (self.case.y - p)), (x.T * (self.weights * p * (1 - p))) @ x
+        mu = self.case.likelihood.mean(self.offset + x @ raw)
+        score = x.T @ (self.weights * (self.case.y - mu))
+        hessian = (x.T * (self.weights * self.case.likelihood.variance(mu))) @ x
         if len(rows):
             precision = np.linalg.inv(covariance)
             score = score - rows.T @ precision @ (rows @ raw - mean)
@@ -174,7 +174,7 @@ def models(case):
 def random_b(oracle, gamma, rng):
     b = np.zeros(oracle.design.shape[1])
     columns = oracle.columns(gamma)
-    b[columns] = rng.normal(size=columns.size)
+    b[columns] = oracle.case.likelihood.reach * rng.normal(size=columns.size)
     return b
 
 
@@ -214,7 +214,8 @@ def moved(oracle, b, leaves, enters, rng):
     if leaves is not None:
         new_b[oracle.block(leaves)] = 0.0
     if enters is not None:
-        new_b[oracle.block(enters)] = rng.normal(size=oracle.block(enters).size)
+        block = oracle.block(enters)
+        new_b[block] = oracle.case.likelihood.reach * rng.normal(size=block.size)
     return new_b
 
 

@@ -5,10 +5,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import expit, log_expit
 
+from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import BetaBinomial, ModelSpace
@@ -20,6 +23,41 @@ if "balance_oracle" not in sys.modules:
     )
     sys.modules["balance_oracle"] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules["balance_oracle"])
+
+
+class Likelihood(NamedTuple):
+    """A family as the oracles write it: log density of a row, mean, variance of a response, draws.
+
+    `reach` is the size of coefficients that leaves sums over some 30 rows of size 100: means of counts grow
+    exponentially.
+    """
+
+    family: Any
+    log: Any  # of y and eta
+    mean: Any  # of eta
+    variance: Any  # of the mean
+    draw: Any  # of rng, weights and mean
+    reach: float
+
+
+LIKELIHOODS = {
+    "binomial": Likelihood(
+        Binomial(),
+        lambda y, eta: y * log_expit(eta) + (1 - y) * log_expit(-eta),
+        expit,
+        lambda mu: mu * (1 - mu),
+        lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
+        1.0,
+    ),
+    "poisson": Likelihood(
+        Poisson(),
+        lambda y, eta: y * eta - np.exp(eta),
+        np.exp,
+        lambda mu: mu,
+        lambda rng, w, mu: rng.poisson(w * mu) / w,
+        0.3,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +72,7 @@ class Case:
     offset: np.ndarray | None
     prior: GPrior | Normal
     sizes: list[int] = field(default_factory=list)
+    likelihood: Likelihood = LIKELIHOODS["binomial"]
 
 
 def columns_of(names, n, rng):
@@ -87,6 +126,7 @@ def make_case(
     weighted=False,
     with_offset=False,
     signal=1.0,
+    family="binomial",
     **space,
 ):
     """A problem with a response that depends on every second column."""
@@ -96,13 +136,19 @@ def make_case(
     x = np.hstack([parts[name] for name in names]) if names else np.empty((n, 0))
     spread = np.where(x.std(axis=0) > 0, x.std(axis=0), 1.0)
     eta = 0.3 + signal * ((x - x.mean(axis=0)) / spread)[:, ::2].sum(axis=1)
-    probability = 1 / (1 + np.exp(-eta))
+    likelihood = LIKELIHOODS[family]
+    mean = likelihood.mean(eta)
     weights = rng.integers(1, 6, size=n).astype(float) if weighted else None
-    y = (rng.random(n) < probability).astype(float)
     if weighted:
-        y = rng.binomial(weights.astype(int), probability) / weights
+        y = likelihood.draw(rng, weights, mean)
+    elif family == "binomial":
+        y = (rng.random(n) < mean).astype(float)
+    else:
+        y = rng.poisson(mean).astype(float)
     offset = rng.normal(size=n) if with_offset else None
-    regression = Regression.build(x, y, sizes, coef_prior, weights=weights, offset=offset)
+    regression = Regression.build(
+        x, y, sizes, coef_prior, weights=weights, offset=offset, family=likelihood.family
+    )
     model_space = ModelSpace.build(
         terms_of(names, sizes),
         prior=BetaBinomial(1, 1) if model_prior is None else model_prior,
@@ -110,7 +156,7 @@ def make_case(
         data_columns=[name for name in names if ":" not in name],
         **space,
     )
-    return Case(regression, model_space, x, y, weights, offset, coef_prior, sizes)
+    return Case(regression, model_space, x, y, weights, offset, coef_prior, sizes, likelihood)
 
 
 # Every shape of coefficient prior that the compiled algebra tells apart.
@@ -133,6 +179,8 @@ def kit():
 
 
 def pytest_generate_tests(metafunc):
-    """Run tests that ask for `coef_prior` with every prior."""
+    """Run tests that ask for `coef_prior` with every prior, those that ask for `family` with every family."""
     if "coef_prior" in metafunc.fixturenames:
         metafunc.parametrize("coef_prior", COEF_PRIORS.values(), ids=COEF_PRIORS)
+    if "family" in metafunc.fixturenames:
+        metafunc.parametrize("family", LIKELIHOODS)

@@ -22,11 +22,12 @@ from pyrjsel.space import Bernoulli
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_flips_and_swaps(kit, coef_prior, space):
+def test_flips_and_swaps(kit, coef_prior, space, family):
     names, options = SPACES[space]
     # Weights and offsets in one half of the problems, 0/1 responses without them in the other.
     rich = len(space) % 2 == 0
-    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=rich, with_offset=rich, **options)
+    options = {"weighted": rich, "with_offset": rich, "family": family, **options}
+    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
     seen = check_flips_and_swaps(case, np.random.default_rng(9))
     # A loop over no pair would pass, too.
     if names:
@@ -40,23 +41,26 @@ def test_flips_and_swaps(kit, coef_prior, space):
 
 
 @pytest.mark.parametrize("space", ["free", "budget", "always", "a big factor"])
-def test_flips_and_swaps_with_the_fixed_proposal(kit, coef_prior, space):
+def test_flips_and_swaps_with_the_fixed_proposal(kit, coef_prior, space, family):
     names, options = SPACES[space]
-    case = kit.case(names, n=40, seed=8, coef_prior=coef_prior, weighted=True, **options)
+    options = {"weighted": True, "family": family, **options}
+    case = kit.case(names, n=40, seed=8, coef_prior=coef_prior, **options)
     seen = check_flips_and_swaps(case, np.random.default_rng(10), full_model_proposal(case.regression))
     assert seen["birth"] > 0
 
 
 @pytest.mark.parametrize("reach", [1.0, 0.25, 0.015625])
 @pytest.mark.parametrize("space", SPACES)
-def test_updates_of_coefficients(kit, coef_prior, space, reach):
+def test_updates_of_coefficients(kit, coef_prior, space, reach, family):
     names, options = SPACES[space]
-    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=True, with_offset=True, **options)
+    options = {"weighted": True, "with_offset": True, "family": family, **options}
+    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
     check_updates(case, np.random.default_rng(11), reach)
 
 
-def test_densities_of_a_state(kit, coef_prior):
-    case = kit.case(["a", "f3", "b"], n=30, seed=5, coef_prior=coef_prior, weighted=True, with_offset=True)
+def test_densities_of_a_state(kit, coef_prior, family):
+    options = {"weighted": True, "with_offset": True, "family": family}
+    case = kit.case(["a", "f3", "b"], n=30, seed=5, coef_prior=coef_prior, **options)
     oracle, rng = Oracle(case), np.random.default_rng(12)
     for gamma in models(case):
         b = random_b(oracle, gamma, rng)

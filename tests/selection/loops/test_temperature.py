@@ -22,16 +22,17 @@ TEMPERATURES = [0.3, 1.0, 1.7]
 SOME = ["free", "budget", "always", "strong heredity", "dependent", "one term"]
 
 
-def make_case(kit, space, coef_prior):
+def make_case(kit, space, coef_prior, family="binomial"):
     names, options = SPACES[space]
     rich = len(space) % 2 == 0
-    return kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=rich, with_offset=rich, **options)
+    options = {"weighted": rich, "with_offset": rich, "family": family, **options}
+    return kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
 
 
 @pytest.mark.parametrize("t", TEMPERATURES)
 @pytest.mark.parametrize("space", SOME)
-def test_flips_and_swaps(kit, coef_prior, space, t):
-    seen = check_flips_and_swaps(make_case(kit, space, coef_prior), np.random.default_rng(21), t=t)
+def test_flips_and_swaps(kit, coef_prior, space, t, family):
+    seen = check_flips_and_swaps(make_case(kit, space, coef_prior, family), np.random.default_rng(21), t=t)
     # A loop over no pair would pass, too.
     assert seen["birth"] > 0
     assert seen["birth"] == seen["death"]

@@ -162,15 +162,16 @@ def check_same(compiled, twin):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_same_draws(kit, name):
+def test_same_draws(kit, name, family):
     names, problem, options = CASES[name]
-    case = kit.case(names, seed=3, signal=0.5, **problem)
+    case = kit.case(names, seed=3, signal=0.5, family=family, **problem)
     compiled, twin = run_both(case, 17, 80, **options)
     check_same(compiled, twin)
 
 
-def test_same_draws_under_every_coefficient_prior(kit, coef_prior):
-    case = kit.case(NAMES, seed=4, signal=0.4, coef_prior=coef_prior, weighted=True, with_offset=True)
+def test_same_draws_under_every_coefficient_prior(kit, coef_prior, family):
+    problem = {"weighted": True, "with_offset": True, "family": family}
+    case = kit.case(NAMES, seed=4, signal=0.2, coef_prior=coef_prior, **problem)
     compiled, twin = run_both(case, 5, 120, n_swaps=2)
     check_same(compiled, twin)
     # The comparison would be idle if a kind of move were always or never taken.

@@ -1,0 +1,78 @@
+"""What a likelihood family is to the rooms that use it."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from pyrjsel._typing import FloatArray
+
+
+class Family(ABC):
+    """A likelihood family with its link.
+
+    The log-likelihood of a row is a concave function of its linear predictor eta, times its weight;
+    constants that no model changes are left out of it.
+
+    Attributes
+    ----------
+    name, link : str
+    code : int
+        Of the compiled passes, see ``_family.pyx``.
+    apart : str
+        What a linear combination of the columns does to rows along which the likelihood rises for ever.
+    """
+
+    name: ClassVar[str]
+    link: ClassVar[str]
+    code: ClassVar[int]
+    apart: ClassVar[str]
+
+    @abstractmethod
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+
+    @abstractmethod
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the expected response at linear predictor `eta`, of the same shape."""
+
+    @abstractmethod
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
+
+    @abstractmethod
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood."""
+
+    @abstractmethod
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model, which the deviance is counted from."""
+
+    @abstractmethod
+    def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
+        """Return the intercept of a model without terms, roughly: where searches for modes begin."""
+
+    @abstractmethod
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return, by row, the sign of the infinity to which eta may go while the likelihood never falls.
+
+        0 where it falls both ways.
+        """
+
+    @abstractmethod
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return whether fitted eta from `smallest` to `largest` may be on their way to infinity."""
+
+    @abstractmethod
+    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+        """Return quantiles alpha/2 and 1 - alpha/2 of a new response of each row, shape (rows, 2).
+
+        `means` (rows, m) are draws of its expectation; the law of the response is their mixture.
+        """
+
+    @abstractmethod
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return labels and values that describe a response in a summary."""
+
+
+def share(part: float, whole: float) -> str:
+    """Return a number with the percentage of another that it is."""
+    return f"{part:,.6g} ({100 * part / whole:.1f} %)"

@@ -1,0 +1,146 @@
+"""The Poisson family with the log link."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp, pdtr, xlogy
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel.families.family import Family, share
+
+# A maximum of the likelihood at infinity has fitted rates on their way to 0. The search for it stops where a
+# step gains less than 1e-9, at rates near exp(-20), or less than the rounding of the log-likelihood, at
+# rates some exp(-20) times the largest.
+LOW, SPAN = 8.0, 18.0
+# Counts that are as good as infinite.
+ENDLESS = 1e300
+# Quantiles of a mixture are enclosed by every 64th of its means first, then by every eighth.
+STRIDES = (64, 8, 1)
+
+
+@dataclass(frozen=True)
+class Poisson(Family):
+    """Counts, log link.
+
+    The response is a whole number, or the mean count of several rows of which the weight is the number.
+    The log-likelihood of a row is ``w (y eta - exp(eta))``: ``w log y!``, which no model changes, is
+    left out. An offset is the logarithm of an exposure.
+    """
+
+    name: ClassVar[str] = "poisson"
+    link: ClassVar[str] = "log"
+    code: ClassVar[int] = 1
+    apart: ClassVar[str] = "Rows without events are set apart"
+
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+        if y.size == 0:
+            raise DataError("There are no rows to fit: the data are empty.")
+        if np.any(y < 0):
+            raise DataError(f"The response {response!r} must be counts of at least 0. Got {y.min():g}.")
+        whole = y == np.floor(y)
+        if weights is not None:
+            if np.any(weights < 0):
+                raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
+            if not np.any(weights > 0):
+                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+            events = weights * y
+            # A mean count times the number of rows, from decimals of ten digits and more.
+            whole |= np.abs(events - np.round(events)) <= 1e-9 * np.maximum(events, 1.0)
+        if not np.all(whole):
+            odd = y[~whole]
+            raise DataError(
+                f"The response {response!r} must be whole numbers, or mean counts with weights= giving the "
+                f"number of rows behind each. Got {odd[0]:g} ({odd.size} value(s) of that kind)."
+            )
+        if not np.any(y > 0 if weights is None else weights * y > 0):
+            raise DataError(f"The response {response!r} must have events somewhere. Got zeros only.")
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the expected count at linear predictor `eta`, of the same shape."""
+        with np.errstate(over="ignore"):  # inf is what it is then
+            return np.exp(eta)
+
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
+        return mean
+
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood, factorials left out; -inf where a mean is infinite."""
+        terms = y * eta - self.mean(eta)
+        if weights is None:
+            return float(np.sum(terms))
+        return float(weights[weights > 0] @ terms[weights > 0])
+
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model, factorials left out."""
+        terms = xlogy(y, y) - y
+        return float(np.sum(terms if weights is None else weights * terms))
+
+    def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
+        """Return the intercept of a model without terms under a flat prior."""
+        events = max(float(weights @ y), 0.5)  # none has no maximum
+        return float(np.log(events) - logsumexp(offset, b=weights))
+
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return -1 for rows without events, 0 for others."""
+        return np.where(y == 0, -1.0, 0.0)
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return whether the smallest fitted rate may be on its way to 0."""
+        return smallest < -LOW or largest - smallest > SPAN
+
+    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+        """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
+        means = np.sort(np.minimum(means, ENDLESS), axis=1)
+        ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
+        return np.where(ends >= ENDLESS, np.inf, ends)
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the number of events, and of rows without any."""
+        rows = np.ones(y.size) if weights is None else weights
+        total = float(rows.sum())
+        return [
+            ("Events", f"{rows @ y:,.6g} ({rows @ y / total:.4g} a row)"),
+            ("Rows without events", share(float(rows @ (y == 0)), total)),
+        ]
+
+
+def mixture_quantile(means: FloatArray, p: float) -> FloatArray:
+    """Return the smallest counts (rows,) at which mixtures of Poisson laws reach probability `p`.
+
+    `means` (rows, m) in ascending order, m laws of equal weight a row. A distribution function falls as
+    its mean rises: a block of laws lies between those of its smallest and its largest mean.
+    """
+    rows, m = means.shape
+    top = means[:, -1]
+    reach = 10.0 + 10.0 * np.sqrt(top)
+    while np.any(short := pdtr(np.ceil(top + reach), top) < p):
+        reach[short] *= 2.0
+    low, high = np.full(rows, -1.0), np.ceil(top + reach)
+    for stride in STRIDES:
+        starts = np.arange(0, m, stride)
+        ends = np.minimum(starts + stride, m) - 1
+        weight = (ends - starts + 1) / m
+        above = _smallest(means[:, ends], weight, p, low, high)
+        if stride > 1:
+            low = _smallest(means[:, starts], weight, p, low, above) - 1.0
+        high = above
+    return high
+
+
+def _smallest(
+    means: FloatArray, weight: FloatArray, p: float, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """Return the smallest counts in (low, high] at which mixtures reach `p`; at `high` they do."""
+    low, high = low.copy(), high.copy()
+    while True:
+        middle = np.floor(low + 0.5 * (high - low))
+        rows = np.flatnonzero((middle > low) & (middle < high))
+        if not rows.size:
+            return high
+        reached = pdtr(middle[rows, None], means[rows]) @ weight >= p
+        high[rows[reached]] = middle[rows[reached]]
+        low[rows[~reached]] = middle[rows[~reached]]

@@ -1,0 +1,78 @@
+"""Text that the docstrings of several models have in common, put in its places when they are defined."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T", bound=Callable[..., object])
+
+CONSTRAINTS = """\
+model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
+    Prior over models; None is ``BetaBinomial(1, 1)``.
+costs : mapping or Series, optional
+    Prices. A key that is a column of the data prices that variable, which a model pays once
+    however many of its terms use it; any other key must be a term and replaces that term's price.
+budget : float, optional
+    Largest cost of a model, compared with a relative tolerance of 1e-9.
+always : str or iterable of str, default ()
+    Terms in every model.
+heredity : {None, "weak", "strong"}
+    Whether an interaction needs any (weak) or all (strong) of its lower-order terms.
+max_size : int, optional
+    Most terms of a model, those of `always` included."""
+
+MISSING = """\
+missing : {"drop", "raise"}
+    What to do with rows with missing values; those dropped are counted in the summary."""
+
+ATTRIBUTES = """\
+design : Design
+data : DesignData
+    The rows that are used.
+space : ModelSpace
+regression : Regression"""
+
+RAISES = """\
+ParameterError
+    If a prior, cost, budget or constraint is out of range.
+UnknownNameError
+    If a term, variable or column is not known."""
+
+RANK_WARNING = """\
+RankWarning
+    If columns are linearly dependent: models that hold all of them have no g-prior and get
+    posterior probability 0. Prior inclusion probabilities do not allow for that."""
+
+FORMULA = """\
+formula : str
+    Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+data : DataFrame or mapping of columns
+    The rows."""
+
+FUNCTIONS = """\
+functions : mapping of str to callable, optional
+    Functions that the formula may call, by name, beside the documented ones."""
+
+TEXTS = {
+    "constraints": CONSTRAINTS,
+    "missing": MISSING,
+    "attributes": ATTRIBUTES,
+    "raises": RAISES,
+    "rank warning": RANK_WARNING,
+    "formula": FORMULA,
+    "functions": FUNCTIONS,
+}
+
+
+def shared_text(item: T) -> T:
+    """Replace each line ``<name>`` of a docstring by the text of that name, indented alike."""
+    if item.__doc__:  # gone under python -OO
+        lines = []
+        for line in item.__doc__.split("\n"):
+            word = line.strip()
+            if word.startswith("<") and word.endswith(">"):
+                indent = line[: len(line) - len(line.lstrip())]
+                lines += [indent + text for text in TEXTS[word[1:-1]].split("\n")]
+            else:
+                lines.append(line)
+        item.__doc__ = "\n".join(lines)
+    return item

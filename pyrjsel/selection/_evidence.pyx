@@ -1,0 +1,21 @@
+"""The interface of marginal likelihoods that walks over models use; see ``_evidence.pxd``."""
+
+from libc.math cimport INFINITY
+
+
+cdef class Evidence:
+    """A marginal likelihood as a function of the model, at a current model."""
+
+    cdef int load(self, const unsigned char* gamma) noexcept nogil:
+        return 1
+
+    cdef void changes(self, double* out) noexcept nogil:
+        cdef int j
+        for j in range(self.n_terms):
+            out[j] = self.change(j)
+
+    cdef double change(self, int j) noexcept nogil:
+        return -INFINITY
+
+    cdef int flip(self, int j) noexcept nogil:
+        return 1

@@ -1,0 +1,146 @@
+"""The models that users build, one class a family."""
+
+from pyrjsel.families import Binomial, Poisson
+from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.enumerate import EnumerateOptions, enumerate_posterior
+from pyrjsel.selection.model import Sampler, Selection
+from pyrjsel.selection.population import PopulationOptions, population_posterior
+from pyrjsel.selection.priors import GPrior
+from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+
+# Of the families without an error variance.
+SAMPLERS: dict[str, Sampler] = {
+    "enumerate": (EnumerateOptions, enumerate_posterior),
+    "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
+    "population": (PopulationOptions, population_posterior),
+}
+
+
+@shared_text
+class LogitSelection(Selection):
+    """Bayesian variable selection in a logistic regression.
+
+    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
+    in or out as a whole, and the intercept is always in. The posterior is over models and their
+    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
+    :func:`pyrjsel.logit`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: 0 and 1, or proportions of successes with the numbers of trials as `weights`.
+    exog : DataFrame or array_like, shape (n, p)
+        One term a column, without a constant column. Text and categories become factors.
+    coef_prior : GPrior or Normal, optional
+        Prior on the coefficients of a model; None is ``GPrior(g="4n")``.
+    <constraints>
+    weights : str or array_like, optional
+        Numbers of trials, a column of the data or one value a row.
+    offset : str or array_like, optional
+        Added to the linear predictor, a column of the data or one value a row.
+    <missing>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Raises
+    ------
+    DataError
+        If the response is not 0, 1 or proportions with weights, has one class only, or the data
+        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
+        or small that their squares are not numbers).
+    <raises>
+
+    Warns
+    -----
+    <rank warning>
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.LogitSelection(births["low"], births[["age", "lwt", "smoke"]])
+    >>> model.count_models()
+    8
+    >>> model.fit(rng=1).inclusion["posterior"].round(2).to_dict()
+    {'age': 0.19, 'lwt': 0.48, 'smoke': 0.36}
+    """
+
+    title = "Logistic model selection"
+    _owner = "LogitSelection"
+    _family = Binomial()
+    _default_prior = GPrior("4n")
+    _samplers = SAMPLERS
+    _large = "population"
+
+
+@shared_text
+class PoissonSelection(Selection):
+    """Bayesian variable selection in a Poisson regression with log link.
+
+    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
+    in or out as a whole, and the intercept is always in. The posterior is over models and their
+    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
+    :func:`pyrjsel.poisson`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: counts, or mean counts of several rows with the numbers of rows as `weights`.
+    exog : DataFrame or array_like, shape (n, p)
+        One term a column, without a constant column. Text and categories become factors.
+    coef_prior : GPrior or Normal, optional
+        Prior on the coefficients of a model; None is ``GPrior(g="4n")``. Its intercept, the log rate at
+        the mean of the columns, has prior mean 0 and standard deviation 2, which is informative for
+        rates of less than 0.02 or more than 50: ``GPrior("4n", intercept="flat")`` knows nothing of
+        the level, and does not depend on the unit of the exposure.
+    <constraints>
+    weights : str or array_like, optional
+        How many rows a row counts for: the log-likelihood of a row is ``w (y eta - exp(eta))``. A column
+        of the data or one value a row.
+    offset : str or array_like, optional
+        Added to the linear predictor, a column of the data or one value a row: the logarithm of the
+        exposure (time, population) over which a row was counted.
+    <missing>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Raises
+    ------
+    DataError
+        If the response is not counts or mean counts with weights, has no events at all, or the data
+        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
+        or small that their squares are not numbers).
+    <raises>
+
+    Warns
+    -----
+    <rank warning>
+
+    Examples
+    --------
+    Accidents in a year at sites that differ in traffic, width and light, of which the last does nothing.
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import pyrjsel as rj
+    >>> rng = np.random.default_rng(1)
+    >>> sites = pd.DataFrame({"traffic": rng.normal(size=90), "width": rng.normal(size=90)})
+    >>> sites["light"] = rng.integers(0, 2, size=90)
+    >>> accidents = rng.poisson(np.exp(0.8 + 0.4 * sites["traffic"] - 0.2 * sites["width"]))
+    >>> model = rj.PoissonSelection(accidents, sites)
+    >>> model.count_models()
+    8
+    >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
+    {'traffic': 1.0, 'width': 0.3, 'light': 0.1}
+    """
+
+    title = "Poisson model selection"
+    _owner = "PoissonSelection"
+    _family = Poisson()
+    _default_prior = GPrior("4n")
+    _samplers = SAMPLERS
+    _large = "population"
