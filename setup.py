@@ -60,6 +60,8 @@ EXTENSIONS = [
     extension("pyrjsel.selection._problem"),
     extension("pyrjsel.selection._rjmcmc", random=True),
     extension("pyrjsel.selection._score"),
+    extension("pyrjsel.selection._student"),
+    extension("pyrjsel.selection._subsets"),
     extension("pyrjsel.selection._tableau"),
 ]
 

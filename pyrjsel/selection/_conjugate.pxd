@@ -13,7 +13,7 @@ cdef class ConjugateEvidence(Evidence):
     cdef int prior_base               # of them those that the prior leaves flat
     cdef int most                     # columns of a model, at most; INT_MAX for no limit
     cdef int d
-    cdef bint multiple                # a g-prior: determinants cancel
+    cdef bint lost                    # rounding has left no number where there is one
     cdef double rank_tol, least, log_precision, penalty, doubt
     cdef const double* log_weights    # (J): log det of the prior precision by term
     cdef const double* penalties      # (J)

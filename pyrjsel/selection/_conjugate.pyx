@@ -9,15 +9,24 @@ from libc.math cimport INFINITY, NAN
 
 import numpy as np
 
+from pyrjsel._errors import DataError
 from pyrjsel.selection._gram cimport Gram
 from pyrjsel.selection._tableau cimport gain_t
 
 # Rounding of one sweep is multiplied by one over the share that the other columns leave of the one that
 # moves. Once such factors add up to this, the state is made anew: errors of log marginal likelihoods stay
 # below 1e-9 (tests/selection/linear/test_drift.py), and well-conditioned models flip 10,000 times between.
-cdef double DOUBT = 2e4
+cdef double DOUBT = 1e4
 # Shares of models are known exactly where they are this many times the least that is allowed, or less.
 cdef double NEAR = 100.0
+# A column of which the others leave less than this is rounding.
+cdef double ROUNDING = 1e-12
+
+LOST = (
+    "Rounding has left nothing of the marginal likelihood of a model: its columns are linearly dependent, or "
+    "fit the response perfectly, under a normal prior that is all but flat. Give the prior a smaller scale, "
+    "or leave columns out."
+)
 
 
 cdef class ConjugateEvidence(Evidence):
@@ -71,7 +80,6 @@ cdef class ConjugateEvidence(Evidence):
         self.score = score
         self.tableau = Tableau(gram, cross, groups)
         self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
-        self.multiple = score.kind in (2, 3)
         self.rank_tol = rank_tol
         self.most = INT_MAX if most is None else most
         self.arrays = (sums, gamma)
@@ -84,11 +92,13 @@ cdef class ConjugateEvidence(Evidence):
 
     cdef double worth(self, int d, double log_precision, double log_det, double fit) noexcept nogil:
         """The score of sums; -inf where rounding has left no number."""
-        cdef double value
-        if fit == -INFINITY:
-            return -INFINITY
-        value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
-        return value if value == value else -INFINITY
+        cdef double value = NAN
+        if fit > -INFINITY:
+            value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
+        if value == value:
+            return value
+        self.lost = self.lost or self.rank_tol <= 0.0
+        return -INFINITY
 
     cdef double now(self) noexcept nogil:
         """The score of the current model."""
@@ -100,7 +110,11 @@ cdef class ConjugateEvidence(Evidence):
     cdef int enter(self, int column) noexcept nogil:
         """Sweep a column into all tableaux; non-zero where that cannot be."""
         cdef double share = self.tableau.enter(column)
-        if not share > 0.0:
+        if not share > ROUNDING:
+            # Under a g-prior the rank rule has seen that before, or will; a normal prior has no such rule.
+            self.lost = self.lost or self.rank_tol <= 0.0
+            if share > 0.0:
+                self.tableau.leave(column)
             return 1
         self.doubt += 1.0 / share
         if self.prior is not None and column >= self.prior_base:
@@ -235,7 +249,7 @@ cdef class ConjugateEvidence(Evidence):
         with nogil:
             for row in range(models.shape[0]):
                 view[row] = self.value if self.load(&models[row, 0]) == 0 else -INFINITY
-        self.check_memory()
+        self.check_state()
         return out
 
     def changes_at(self, const unsigned char[::1] gamma not None):
@@ -247,7 +261,7 @@ cdef class ConjugateEvidence(Evidence):
             raise ValueError("the model has no coefficient prior")
         if self.n_terms:
             self.changes(&view[0])
-        self.check_memory()
+        self.check_state()
         return out
 
     def walk(self, const int[::1] flips not None):
@@ -258,7 +272,7 @@ cdef class ConjugateEvidence(Evidence):
         with nogil:
             for step in range(flips.shape[0]):
                 view[step] = self.value if self.flip(flips[step]) == 0 else NAN
-        self.check_memory()
+        self.check_state()
         return out
 
     def neighbours(self):
@@ -278,7 +292,9 @@ cdef class ConjugateEvidence(Evidence):
         if terms != self.n_terms or terms == 0:
             raise ValueError(f"models must have {self.n_terms} terms, and at least one")
 
-    def check_memory(self):
-        """Raise MemoryError if a loop ran out of memory, which leaves its state void."""
+    def check_state(self):
+        """Raise if a loop has left a state that is void."""
         if self.tableau.failed or (self.prior is not None and self.prior.failed):
             raise MemoryError("no memory for the rows of a swept Gram matrix")
+        if self.lost:
+            raise DataError(LOST)

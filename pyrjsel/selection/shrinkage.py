@@ -18,13 +18,14 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.selection.grids import draw, find_nodes
 from pyrjsel.selection.mixtures import Mixture
 
 # Values of log g between which the mass of every posterior of g lies that double precision can describe:
 # priors fall at least as g to the left, and as g^(-1/2) to the right of n / (1 - R^2).
-LOWEST, HIGHEST, COARSE = -60.0, 200.0, 0.5
-# Where the integrand is below exp(-46) = 1e-20 of its maximum it is left out.
-DEPTH = 46.0
+LOWEST, HIGHEST = -60.0, 200.0
+# For probabilities of signs exp(-20) = 2e-9 does.
+SHALLOW = 20.0
 # The largest step; a peak is as narrow as 1 / sqrt(d), and with a step of 0.6 of that the rule's error
 # is below 1e-13 (measured for d up to 900 against steps of 0.02).
 STEP, NARROW = 0.2, 0.6
@@ -86,15 +87,14 @@ class Shrinkage:
         far = np.log(rest) + np.logaddexp(0.0, log_g) - np.log1p(np.exp(log_g) * rest)
         return np.asarray(base + 0.5 * self.nu * np.where(part < 0.5, near, far))
 
-    def _nodes(self, d: int, odds: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return nodes (k,) of log g, log integrands (m, k) and the step, for odds (m,)."""
-        odds = odds[:, None]
-        coarse = np.arange(LOWEST, HIGHEST, COARSE)
-        value = self.log_weight(coarse, d, odds)
-        used = np.flatnonzero(np.any(value > value.max(axis=1, keepdims=True) - DEPTH, axis=0))
-        step = min(STEP, NARROW / np.sqrt(0.5 * d + 1.0))
-        nodes = np.arange(coarse[used[0]] - COARSE, coarse[used[-1]] + COARSE, step)
-        return nodes, self.log_weight(nodes, d, odds), step
+    def _step(self, d: int) -> float:
+        return min(STEP, NARROW / float(np.sqrt(0.5 * d + 1.0)))
+
+    def _nodes(self, d: int, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return nodes (k,) of log g and log integrands (m, k), for odds (m,)."""
+        return find_nodes(
+            lambda log_g: self.log_weight(log_g, d, odds[:, None]), LOWEST, HIGHEST, self._step(d)
+        )
 
     def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of log g and their posterior probabilities, (k,): a quadrature rule.
@@ -111,18 +111,42 @@ class Shrinkage:
         tuple of ndarray
             Exact to rounding for functions that are as smooth as the integrand.
         """
-        nodes, value, _ = self._nodes(d, np.array([r2 / (1.0 - r2)]))
+        nodes, value = self._nodes(d, np.array([r2 / (1.0 - r2)]))
         weight = np.exp(value[0] - value[0].max())
         return nodes, weight / weight.sum()
 
+    def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of the shrinkage factor and log weights for the prior and (1 + g)^(-d/2).
+
+        For averages of distribution functions, at any R^2 up to 1 - `least`: with twice the step of other
+        integrals and less depth, errors are below 1e-7.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+
+        Returns
+        -------
+        tuple of ndarray (k,)
+            The posterior weight of a node delta is ``exp(log weight) (1 - delta R^2)^(-nu/2)``, normalised.
+        """
+        highest = np.log1p(0.5 * self.nu / max(self.least, PERFECT))
+        odds = np.expm1(np.linspace(0.0, highest, 40)) / (0.5 * self.nu)
+        nodes, _ = find_nodes(
+            lambda log_g: self.log_weight(log_g, d, odds[:, None]), LOWEST, HIGHEST, 2 * self._step(d), SHALLOW
+        )
+        base = self.prior.log_density(nodes, self.n) - 0.5 * d * np.logaddexp(0.0, nodes)
+        return 1.0 / (1.0 + np.exp(-nodes)), np.asarray(base)
+
     def integrals(self, d: int, odds: FloatArray) -> FloatArray:
         """Return log B + nu/2 log(1 - R^2), E[1 / (1 + g)] and E[1 / (1 + g)^2], (3, m), at odds (m,)."""
-        nodes, value, step = self._nodes(d, odds)
+        nodes, value = self._nodes(d, odds)
         top = value.max(axis=1)
         weight = np.exp(value - top[:, None])
         total = weight.sum(axis=1)
         left = 1.0 / (1.0 + np.exp(nodes))
-        return np.stack([top + np.log(total * step), weight @ left / total, weight @ left**2 / total])
+        return np.stack([top + np.log(total * self._step(d)), weight @ left / total, weight @ left**2 / total])
 
     def log_factor(self, d: int, r2: FloatArray | float) -> FloatArray:
         """Return log B(d, R^2), the log Bayes factor against the null model.
@@ -167,10 +191,6 @@ class Shrinkage:
     def sample(self, d: int, r2: float, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw g from its posterior given the model.
 
-        By rejection from the density that is constant between neighbouring points of a fine grid, at
-        1.05 of the larger end: exact where the density changes by less than a factor between points,
-        which holds wherever there is mass to speak of.
-
         Parameters
         ----------
         d : int
@@ -187,23 +207,9 @@ class Shrinkage:
         ndarray (size,)
         """
         odds = np.array([r2 / (1.0 - r2)])
-        coarse, _, step = self._nodes(d, odds)
-        grid = np.arange(coarse[0], coarse[-1], step / 8.0)
-        value = self.log_weight(grid, d, odds)
-        top = value.max()
-        height = np.exp(value - top)
-        envelope = 1.05 * np.maximum(height[1:], height[:-1])
-        edges = np.cumsum(envelope)
-        drawn: list[FloatArray] = []
-        missing = size
-        while missing > 0:
-            count = missing + missing // 4 + 8
-            cell = np.minimum(np.searchsorted(edges, rng.random(count) * edges[-1]), envelope.size - 1)
-            point = grid[cell] + (grid[1] - grid[0]) * rng.random(count)
-            kept = rng.random(count) * envelope[cell] < np.exp(self.log_weight(point, d, odds) - top)
-            drawn.append(point[kept])
-            missing -= int(kept.sum())
-        return np.asarray(np.exp(np.concatenate(drawn)[:size]))
+        nodes = self._nodes(d, odds)[0]
+        drawn = draw(lambda log_g: self.log_weight(log_g, d, odds)[None], nodes, size, rng)
+        return np.asarray(np.exp(drawn))
 
     @cached_property
     def _tables(self) -> dict[int, Panels]:
