@@ -13,7 +13,7 @@ from pyrjsel.selection._conjugate import LOST
 from pyrjsel.selection._student import StudentCdf
 from pyrjsel.selection._subsets import Subsets
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.masses import feasible_models, normalise, odds_of, sum_inside
+from pyrjsel.selection.listing import PARTS, feasible_models, normalise, odds_of, run_parts, sum_inside
 from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, pack
@@ -23,6 +23,11 @@ from pyrjsel.space import ModelSpace, pack
 REST = 1e-6
 Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
 NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class ExactOptions:
+    """Options of ``fit(sampler="enumerate")`` for gaussian models: none."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,10 @@ class Values:
 
     tree: Tree
     gamma: ByteArray
-    parts: int
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.total = -(-len(self.gamma) // self.parts)
+        self.total = -(-len(self.gamma) // PARTS)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Values":
         return _Values(self, chain * self.total)
@@ -151,15 +155,16 @@ class Averages:
     tree: Tree
     gamma: ByteArray
     probability: FloatArray
-    parts: int
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.total = -(-len(self.gamma) // self.parts)
+        self.total = -(-len(self.gamma) // PARTS)
         regression = self.tree.regression
-        ordered = np.sort(self.probability)[::-1]
-        kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
-        self.main = self.probability >= ordered[kept]
+        self.main = self.probability > 0
+        if regression.prior.kind in ("mixture", "unscaled"):
+            ordered = np.sort(self.probability)[::-1]
+            kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
+            self.main = self.probability >= ordered[kept]
         self.rules = NO_RULES
         if regression.prior.kind == "mixture":
             made = [regression.shrinkage.rule(d) for d in range(1, self.tree.most + 1)]
@@ -191,16 +196,14 @@ class _Averages:
             return
         regression = job.tree.regression
         if self.closed:
-            mixture = regression.prior.kind == "mixture"
-            signs = (main if mixture else weights > 0).astype(np.uint8)
             sums = np.zeros((4, regression.n_columns))
             self.subsets.average(
-                job.tree.words[part], weights, signs, self.student, regression.centre,
+                job.tree.words[part], weights, main.astype(np.uint8), self.student, regression.centre,
                 regression.total_weight, job.rules, sums,
             )  # fmt: skip
             self.sums[:4, 0] += sums[:, 0]
             self.sums[:4, job.tree.columns + 1] += sums[:, 1:]
-            self.sums[4] += float(weights[signs > 0].sum())
+            self.sums[4] += float(weights[main].sum())
             return
         for row in np.flatnonzero(main):
             found = self.single.moments(job.gamma[part][row])
@@ -228,10 +231,10 @@ def exact_posterior(
     KeyboardInterrupt
         On Ctrl-C: a posterior over a part of the models would be no posterior.
     """
-    gamma, log_prior = feasible_models(space, OWNER)
+    gamma, log_prior = feasible_models(space)
     entropy = settings.rng.bytes(16)
     tree = Tree.of(regression, space, gamma)
-    found, seconds = run_parts(Values(tree, gamma, PARTS), settings, "models")
+    found, seconds = run_parts(Values(tree, gamma), settings, "models")
     values = np.concatenate(found)
     check_values(values, regression)
     deficient = int(np.sum(np.isinf(values)))
@@ -241,7 +244,7 @@ def exact_posterior(
     if deficient:
         notes.append(f"{deficient:,} models with linearly dependent columns have posterior 0.")
     probability = normalise(values + log_prior)
-    sums, more = run_parts(Averages(tree, gamma, probability, PARTS), settings, "coefficients")
+    sums, more = run_parts(Averages(tree, gamma, probability), settings, "coefficients")
     moments = averaged(regression, np.sum(sums, axis=0))
     inclusion = np.clip(sum_inside(probability, gamma), 0.0, 1.0)
 

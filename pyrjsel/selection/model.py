@@ -25,7 +25,7 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.enumerate import MOST_MODELS
+from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.priors import GPrior, Normal

@@ -1,16 +1,25 @@
-"""From log posterior masses of all models to probabilities, odds and inclusion, with their errors."""
+"""Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
+
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.runtime import ChainJob, run_chains
+from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
 
 # More models than this are refused: their marginal likelihoods would take hours.
 MOST_MODELS = 2**20
+# The list of models is cut into this many parts that workers take; fixed, so that results do not
+# depend on the number of workers.
+PARTS = 8
+
+OWNER = "sampler='enumerate'"
 
 
-def feasible_models(space: ModelSpace, owner: str) -> tuple[ByteArray, FloatArray]:
+def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
     """Return all feasible models (m, J), depth-first, and their log prior probabilities up to a constant.
 
     Raises
@@ -20,12 +29,33 @@ def feasible_models(space: ModelSpace, owner: str) -> tuple[ByteArray, FloatArra
     """
     if not count_dfs(space, MOST_MODELS)[1]:
         raise NotAvailableError(
-            f"{owner} needs at most {MOST_MODELS:,} feasible models; this space has more. "
+            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
             "Use another sampler, or restrict it by budget=, max_size= or heredity=."
         )
     gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
     log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
     return gamma, log_prior
+
+
+def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
+    """Return what a job gives for each part of the list, and the seconds of work.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C: a posterior over a part of the models would be no posterior.
+    """
+    outcome = run_chains(
+        job,
+        PARTS,
+        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label=label,
+    )
+    if not outcome.completed:
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+    return outcome.results, sum(outcome.seconds)
 
 
 def normalise(log_mass: FloatArray) -> FloatArray:
