@@ -273,7 +273,7 @@ def exact_posterior(
         diagnostics=pd.DataFrame(
             {"models": [count], "seconds": [seconds + more]}, index=pd.Index(["all"], name="chain")
         ),
-        estimator=f"exact marginal likelihoods of {which}",
+        estimator=f"exact, from the marginal likelihoods of {which}",
         entropy=entropy,
         pairs=0,
         notes=notes,

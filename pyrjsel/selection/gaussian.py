@@ -1,6 +1,6 @@
 """Gaussian regression problems: sums over rows, coefficient prior, and what compiled loops make of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
+from pyrjsel.families import Gaussian
 from pyrjsel.selection._conjugate import ConjugateEvidence
 from pyrjsel.selection._gram import ColumnGram, FullGram
 from pyrjsel.selection._score import GaussianScore
@@ -136,6 +137,9 @@ class GaussianRegression(TermColumns):
     y, offset : ndarray (n,) or None
     weights : ndarray (n,) or None
         None also where all are one.
+    products : ndarray (D, D) or None
+        Cross-products of the standardised columns, where only sums are known.
+    family : Gaussian
     """
 
     mean: FloatArray
@@ -155,6 +159,7 @@ class GaussianRegression(TermColumns):
     offset: FloatArray | None = None
     weights: FloatArray | None = None
     products: FloatArray | None = None
+    family: Gaussian = field(default_factory=Gaussian)
 
     @classmethod
     def build(

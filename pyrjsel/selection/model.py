@@ -25,9 +25,12 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.describe import repr_short
+from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
@@ -239,7 +242,7 @@ class Selection:
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else weights.sum())
 
-    def _make_regression(self) -> Regression:
+    def _make_regression(self) -> Regression | GaussianRegression:
         """Return what the samplers see of the data."""
         return Regression.build(
             self.data.X,
@@ -251,7 +254,7 @@ class Selection:
             family=self._family,
         )
 
-    def _make_marginal(self, posterior: Posterior) -> MarginalLikelihood:
+    def _make_marginal(self, posterior: Posterior) -> SingleModel:
         """Return what the results ask about single models."""
         regression = self.regression
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
@@ -259,6 +262,13 @@ class Selection:
     def _dependent_terms(self) -> list[int]:
         """Return the terms whose columns take part in a linear dependence."""
         return dependent_terms(self.regression)
+
+    def _prior_facts(self) -> list[tuple[str, str]]:
+        """Return labels and values that describe the priors in a summary."""
+        return [
+            ("Coefficient prior", repr_short(self.coef_prior)),
+            ("Model prior", repr_short(self.model_prior)),
+        ]
 
     @property
     def needs_independence(self) -> bool:
