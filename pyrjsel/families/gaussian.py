@@ -65,9 +65,7 @@ class Gaussian(Family):
         """Return False: maximum likelihood estimates are finite."""
         return False
 
-    def interval(
-        self, means: FloatArray, alpha: float, variance: FloatArray | None = None
-    ) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight one of each row, (rows, 2).
 
         `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the law is a mixture of

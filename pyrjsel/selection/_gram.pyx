@@ -74,7 +74,7 @@ cdef class ColumnGram(Gram):
 
     def __init__(self, const double[:, ::1] columns not None, const double[::1] extra not None,
                  int capacity):
-        cdef int size = columns.shape[0], k
+        cdef int size = columns.shape[0]
         if extra.shape[0] != size or columns.shape[1] == 0 or size == 0 or capacity < 1:
             raise ValueError("columns, extra and capacity do not fit together")
         capacity = min(capacity, size)

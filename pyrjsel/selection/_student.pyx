@@ -65,4 +65,5 @@ cdef class StudentCdf:
 
 def log_cosh(x):
     """Return log(cosh(x)) without overflow, and without cancellation near 0."""
-    return np.where(x < 0.5, np.log1p(2.0 * np.sinh(0.5 * x) ** 2), x + np.log1p(np.exp(-2.0 * x)) - np.log(2))
+    near = np.log1p(2.0 * np.sinh(0.5 * np.minimum(x, 0.5)) ** 2)
+    return np.where(x < 0.5, near, x + np.log1p(np.exp(-2.0 * x)) - np.log(2.0))

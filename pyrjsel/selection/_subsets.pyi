@@ -7,7 +7,6 @@ from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.selection._score import GaussianScore
 from pyrjsel.selection._student import StudentCdf
 
-
 @final
 class Subsets:
     def __init__(

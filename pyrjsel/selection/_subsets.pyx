@@ -48,7 +48,7 @@ cdef struct level_t:
     double* b                    # (columns of the model)
 
 
-cdef struct line_t:              # a coefficient, or a linear form, given sigma^2 and the shrinkage factor delta
+cdef struct line_t:              # a coefficient, or a linear form, given sigma^2 and delta = g / (1 + g)
     double centre                # mean: centre + delta mean
     double mean
     double own                   # variance: sigma^2 (own + delta square)

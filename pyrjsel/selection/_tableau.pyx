@@ -254,6 +254,12 @@ cdef class Tableau:
         cdef double* v = q + d * (d + 1)
         if d == 0:
             return least
+        if d == 1:
+            # Nearly always enough, and by far the most common.
+            bound = least * (self.blocks[self.block[group]] / block0[0])
+            if bound > worry:
+                return bound
+            bound = least
         if self.gather(group) != 0:
             return 0.0
         for a in range(d):

@@ -99,6 +99,7 @@ class Values:
         self.total = -(-len(self.gamma) // PARTS)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Values":
+        """Return what goes through part number `chain`."""
         return _Values(self, chain * self.total)
 
 
@@ -139,9 +140,9 @@ def check_values(values: FloatArray, regression: GaussianRegression) -> None:
     """Raise :class:`DataError` if marginal likelihoods are infinite or were lost to rounding."""
     if np.any(values == np.inf):
         raise DataError(
-            f"The marginal likelihoods of {int(np.sum(values == np.inf)):,} models are infinite: their columns "
-            "fit the response perfectly (R^2 = 1), and p(sigma^2) = 1 / sigma^2. Give a sigma_prior, such as "
-            "InverseGamma(2, 1), or a smaller max_size."
+            f"The marginal likelihoods of {int(np.sum(values == np.inf)):,} models are infinite: their "
+            "columns fit the response perfectly (R^2 = 1), and p(sigma^2) = 1 / sigma^2. Give a sigma_prior, "
+            "such as InverseGamma(2, 1), or a smaller max_size."
         )
     lost = np.isnan(values) | (np.isinf(values) if regression.prior.rank_tol == 0 else False)
     if np.any(lost):
@@ -173,6 +174,7 @@ class Averages:
             self.rules = (edges.astype(np.intc), parts[0], parts[1])
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Averages":
+        """Return what goes through part number `chain`."""
         return _Averages(self, chain * self.total)
 
 

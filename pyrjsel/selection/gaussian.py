@@ -92,9 +92,7 @@ class GaussianPrior:
         if isinstance(prior, Mixture):
             return cls("mixture", zero, zero, zero, mixture=prior)
         if prior.intercept is not None and prior.intercept != "flat":
-            raise bad_value(
-                "intercept", type(prior).__name__, f"None or 'flat' for {owner}", prior.intercept
-            )
+            raise bad_value("intercept", type(prior).__name__, f"None or 'flat' for {owner}", prior.intercept)
         if isinstance(prior, GPrior):
             return cls("g", zero, zero, zero, g=prior.value(n))
         unit = np.ones(scale.size) if prior.standardize else scale
@@ -281,8 +279,8 @@ class GaussianRegression(TermColumns):
         if self.prior.kind in ("mixture", "unscaled") and self.spare > 0 and self.least_residual <= ROUNDING:
             raise DataError(
                 f"The columns of {owner} fit the response perfectly (R^2 = 1): marginal likelihoods are "
-                "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, such "
-                "as InverseGamma(2, 1), or a GPrior, or leave the columns out that determine the response."
+                "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
+                "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
             )
 
     # ------------------------------------------------------------------ sums
@@ -299,7 +297,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def total(self) -> float:
-        """y'Wy + 2 b."""
+        """The sum of squares y'Wy + 2 b."""
         return self.square + 2.0 * self.b
 
     @property
@@ -335,7 +333,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def right(self) -> FloatArray:
-        """c = X'Wy + P m, (D,)."""
+        """The vector c = X'Wy + P m, (D,)."""
         return self.cross + self.prior.precision * self.prior.mean
 
     @property

@@ -52,6 +52,9 @@ class Mixture:
         float or ndarray
             Of the shape of `log_g`.
         """
+        return self._log_density(log_g, n)
+
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         raise NotImplementedError
 
     @staticmethod
@@ -88,8 +91,7 @@ class HyperG(Mixture):
     def __post_init__(self) -> None:
         self._check(self.a, "HyperG")
 
-    def log_density(self, log_g: Numbers, n: float) -> Numbers:
-        """Return the log prior density of log g; see :meth:`Mixture.log_density`."""
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
 
 
@@ -122,8 +124,7 @@ class HyperGN(Mixture):
     def __post_init__(self) -> None:
         self._check(self.a, "HyperGN")
 
-    def log_density(self, log_g: Numbers, n: float) -> Numbers:
-        """Return the log prior density of log g; see :meth:`Mixture.log_density`."""
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         scaled = log_g - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
@@ -146,8 +147,7 @@ class ZellnerSiow(Mixture):
     ZellnerSiow()
     """
 
-    def log_density(self, log_g: Numbers, n: float) -> Numbers:
-        """Return the log prior density of log g; see :meth:`Mixture.log_density`."""
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         half = 0.5 * n
         # Far below, exp overflows to inf and the density to 0, as it should.
         with np.errstate(over="ignore"):

@@ -257,10 +257,12 @@ class Selection:
     def _make_marginal(self, posterior: Posterior) -> SingleModel:
         """Return what the results ask about single models."""
         regression = self.regression
+        assert isinstance(regression, Regression)
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
     def _dependent_terms(self) -> list[int]:
         """Return the terms whose columns take part in a linear dependence."""
+        assert isinstance(self.regression, Regression)
         return dependent_terms(self.regression)
 
     def _prior_facts(self) -> list[tuple[str, str]]:

@@ -134,7 +134,11 @@ class Shrinkage:
         highest = np.log1p(0.5 * self.nu / max(self.least, PERFECT))
         odds = np.expm1(np.linspace(0.0, highest, 40)) / (0.5 * self.nu)
         nodes, _ = find_nodes(
-            lambda log_g: self.log_weight(log_g, d, odds[:, None]), LOWEST, HIGHEST, 2 * self._step(d), SHALLOW
+            lambda log_g: self.log_weight(log_g, d, odds[:, None]),
+            LOWEST,
+            HIGHEST,
+            2 * self._step(d),
+            SHALLOW,
         )
         base = self.prior.log_density(nodes, self.n) - 0.5 * d * np.logaddexp(0.0, nodes)
         return 1.0 / (1.0 + np.exp(-nodes)), np.asarray(base)
@@ -146,7 +150,9 @@ class Shrinkage:
         weight = np.exp(value - top[:, None])
         total = weight.sum(axis=1)
         left = 1.0 / (1.0 + np.exp(nodes))
-        return np.stack([top + np.log(total * self._step(d)), weight @ left / total, weight @ left**2 / total])
+        return np.stack(
+            [top + np.log(total * self._step(d)), weight @ left / total, weight @ left**2 / total]
+        )
 
     def log_factor(self, d: int, r2: FloatArray | float) -> FloatArray:
         """Return log B(d, R^2), the log Bayes factor against the null model.

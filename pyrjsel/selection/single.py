@@ -174,7 +174,9 @@ class SingleModels:
             factor = np.sqrt(shrink * variance)[:, None, None] * _inverse_factor(triangle)
         noise = rng.standard_normal((size, columns.size))
         out[:, columns + 1] = mean + np.einsum("nkl,nl->nk", factor, noise)
-        out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(size)
+        out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(
+            size
+        )
         return out, variance
 
     # ------------------------------------------------------------------ pieces
@@ -188,8 +190,13 @@ class SingleModels:
             factor = np.linalg.cholesky(a)
         except np.linalg.LinAlgError as error:
             raise DataError("The columns of a model are linearly dependent: it has no posterior.") from error
-        b = np.asarray(cho_solve((factor, True), right)) if columns.size else np.zeros(0)
-        return columns.size, factor, b, float(right @ b - regression.penalty[columns].sum())
+        b: FloatArray = cho_solve((factor, True), right) if columns.size else np.zeros(0)
+        return (
+            columns.size,
+            np.asarray(factor, dtype=np.float64),
+            b,
+            float(right @ b - regression.penalty[columns].sum()),
+        )
 
     def _draw_shrinkage(self, d: int, fit: float, size: int, rng: np.random.Generator) -> FloatArray:
         prior, regression = self.regression.prior, self.regression
@@ -220,7 +227,9 @@ class SingleModels:
             shrink = 1.0 / (1.0 + np.exp(-nodes))
         scale = (regression.total - shrink * fit) / regression.nu
         factor = _inverse_factor(triangle)[None]
-        return _Scatter(weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, regression.nu)
+        return _Scatter(
+            weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, regression.nu
+        )
 
 
 def _inverse_factor(triangle: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ N(m, sigma^2 S). Integrals over g and sigma^2 are adaptive quadrature.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import stats
@@ -64,7 +65,7 @@ class Rows:
         return value + self.constant, mean, scatter, rest / nu, nu
 
     def raw(self, columns, mean, scatter):
-        """The intercept of the columns as they are and their coefficients: means and scale matrix / sigma^2."""
+        """Intercept and coefficients of the columns as they are: means, and variances over sigma^2."""
         to = np.vstack([-self.means[columns], np.eye(len(columns))])
         out = to @ scatter @ to.T
         out[0, 0] += 1 / self.w.sum()
@@ -106,14 +107,14 @@ class Rows:
         cov = variance * np.eye(self.rows) + x @ s @ x.T
         left = self.z - x @ m
         solved = np.linalg.solve(cov, left)
-        value = -0.5 * np.linalg.slogdet(cov)[1] - 0.5 * left @ solved - 0.5 * self.rows * math.log(2 * math.pi)
+        value = (
+            -0.5 * np.linalg.slogdet(cov)[1] - 0.5 * left @ solved - 0.5 * self.rows * math.log(2 * math.pi)
+        )
         mean = m + s @ x.T @ solved
         scatter = (s - s @ x.T @ np.linalg.solve(cov, x @ s)) / variance
         mean, scale = self.raw(columns, mean, scatter)
         scale = np.sqrt(scale * variance)
-        return Answer(
-            value + self.constant, mean, mean**2 + scale**2, stats.norm.sf(-mean / scale), variance
-        )
+        return Answer(value + self.constant, mean, mean**2 + scale**2, stats.norm.sf(-mean / scale), variance)
 
 
 def mixed(answer_at, log_weight, low, high):
@@ -128,9 +129,7 @@ def mixed(answer_at, log_weight, low, high):
             found = answer_at(t)
             return part(found) * math.exp(found.log_marginal + log_weight(t) - top)
 
-        return sum(
-            quad(f, lo, hi, epsabs=0, epsrel=1e-11, limit=400)[0] for lo, hi in zip(ends[:-1], ends[1:], strict=True)
-        )
+        return sum(quad(f, lo, hi, epsabs=0, epsrel=1e-11, limit=400)[0] for lo, hi in pairwise(ends))
 
     total = integral(lambda found: 1.0)
     size = len(answer_at(ends[1]).mean)
