@@ -79,7 +79,9 @@ def make_case(sizes, prior, *, n=25, seed=0, weighted=False, with_offset=False, 
     """A problem with terms of the given sizes, correlated columns far from centred."""
     rng = np.random.default_rng(seed)
     d = sum(sizes)
-    x = rng.uniform(-3, 3, d) + rng.uniform(0.3, 3, d) * (rng.normal(size=(n, d)) + 0.6 * rng.normal(size=(n, 1)))
+    x = rng.uniform(-3, 3, d) + rng.uniform(0.3, 3, d) * (
+        rng.normal(size=(n, d)) + 0.6 * rng.normal(size=(n, 1))
+    )
     if dependent:
         x[:, -1] = x[:, 0] - 2 * x[:, 1]
     y = 2 + (x / x.std(axis=0))[:, ::2].sum(axis=1) + rng.normal(size=n)

@@ -102,9 +102,7 @@ def test_a_quadratic_log_likelihood_with_a_base_column(linear_kit, kind, flat):
         weights = np.log(np.where(np.diag(p) > 0, np.diag(p), 1.0))
         given = {"log_weights": weights, "penalty": np.diag(p) * mean**2}
     evidence = ConjugateEvidence(GaussianScore("known", 0, 0), FullGram(h + p), c + p @ mean, start, **given)
-    twin = LinearTwin(
-        h, c, 0.0, start, 0, precision=p, mean=mean, flat=int(flat), known=True, rank_tol=tol
-    )
+    twin = LinearTwin(h, c, 0.0, start, 0, precision=p, mean=mean, flat=int(flat), known=True, rank_tol=tol)
     values = {bytes(gamma): twin.value(gamma) for gamma in case.models}
     assert (min(values.values()) == -np.inf) == (kind == "g")
     np.testing.assert_allclose(evidence.values(case.models), list(values.values()), rtol=0, atol=1e-9)

@@ -1,5 +1,7 @@
 """Swept Gram matrices against their definitions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def check(tableau, a, c, atol=1e-10):
     assert tableau.log_det == pytest.approx(-np.linalg.slogdet(v)[1], abs=atol)
     residual = a - a[:, columns] @ v @ a[columns]
     at = 0
-    for first, last in zip(START[:-1], START[1:], strict=True):
+    for first, last in pairwise(START):
         size = last - first
         block = blocks[at : at + size**2].reshape(size, size)
         at += size**2
