@@ -40,9 +40,10 @@ class LinearSelection(Selection):
     coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow or Normal, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")``, n the number of rows. Variances
         are in units of the error variance, but for ``Normal(scaled=False)``.
-    <constraints>
+    <model prior>
     sigma_prior : InverseGamma, optional
         Prior on the error variance; None is ``1 / sigma^2``.
+    <constraints>
     weights : str or array_like, optional
         The error variance of a row is sigma^2 / w. A column of the data or one value a row; rows of
         weight 0 are not counted.
@@ -75,7 +76,7 @@ class LinearSelection(Selection):
     >>> model.count_models()
     16
     >>> model.fit().inclusion["posterior"].round(3).to_dict()
-    {'x1': 0.918, 'x2': 0.719, 'x3': 0.424, 'x4': 0.601}
+    {'x1': 0.902, 'x2': 0.69, 'x3': 0.465, 'x4': 0.633}
     """
 
     title = "Linear model selection"

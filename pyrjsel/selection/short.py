@@ -59,9 +59,9 @@ def linear(
     --------
     >>> import pyrjsel as rj
     >>> crime = rj.datasets.uscrime().data
-    >>> model = rj.linear("np.log(y) ~ np.log(M) + np.log(Ed) + np.log(Po1) + np.log(NW)", crime)
+    >>> model = rj.linear("np.log(y) ~ np.log(Po1) + np.log(U1) + np.log(Ineq) + So", crime)
     >>> model.fit().best()
-    ('np.log(Po1)',)
+    ('np.log(Po1)', 'np.log(Ineq)')
     """
     return LinearSelection.from_formula(
         formula,
