@@ -17,7 +17,7 @@ from pyrjsel.selection._conjugate import ConjugateEvidence
 from pyrjsel.selection._gram import ColumnGram, FullGram
 from pyrjsel.selection._score import GaussianScore
 from pyrjsel.selection.layout import TermColumns
-from pyrjsel.selection.mixtures import Mixture
+from pyrjsel.selection.mixtures import HyperG, HyperGN, Mixture, ZellnerSiow
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.shrinkage import Shrinkage
 from pyrjsel.selection.sums import SufficientStatistics
@@ -78,6 +78,14 @@ class GaussianPrior:
     mixture: Mixture | None = None
     rank_tol: float = RANK_TOL
     flat: bool = True
+
+    @property
+    def numbers(self) -> FloatArray:
+        """What the kind of prior is, and its numbers that are not of single columns."""
+        kinds = ("normal", "unscaled", "g", HyperG, HyperGN, ZellnerSiow)
+        kind = next(k for k, known in enumerate(kinds) if known == self.kind or type(self.mixture) is known)
+        own = self.g if self.kind == "g" else getattr(self.mixture, "a", 0.0)
+        return np.array([float(kind), own])
 
     @classmethod
     def compile(cls, prior: CoefPrior, scale: FloatArray, n: int, owner: str) -> "GaussianPrior":

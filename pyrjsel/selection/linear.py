@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.families import Gaussian
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression, SigmaPrior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
@@ -20,6 +20,16 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelPrior
+
+
+class _Flat:
+    """What stands for the prior of the error variance where none is given."""
+
+    def __repr__(self) -> str:
+        return "1 / sigma^2"
+
+
+FLAT = _Flat()
 
 
 @shared_text
@@ -191,7 +201,13 @@ class LinearSelection(Selection):
     def _dependent_terms(self) -> list[int]:
         return self.regression.dependent()
 
-    def _prior_facts(self) -> list[tuple[str, str]]:
+    def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior
-        words = "1 / sigma^2" if sigma_prior is None else repr_short(sigma_prior)
-        return [*super()._prior_facts(), ("Error variance prior", words)]
+        return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        prior = self.regression.prior
+        return {
+            "coefficient prior": [prior.precision, prior.mean, prior.numbers],
+            "error variance prior": [np.array([self.regression.a, self.regression.b])],
+        }

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
-from pyrjsel._typing import RNGLike, SeedLike
+from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
@@ -25,7 +25,6 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
@@ -265,12 +264,16 @@ class Selection:
         assert isinstance(self.regression, Regression)
         return dependent_terms(self.regression)
 
-    def _prior_facts(self) -> list[tuple[str, str]]:
-        """Return labels and values that describe the priors in a summary."""
-        return [
-            ("Coefficient prior", repr_short(self.coef_prior)),
-            ("Model prior", repr_short(self.model_prior)),
-        ]
+    def _priors(self) -> dict[str, object]:
+        """Return the priors that are not over models, by what they are called."""
+        return {"coefficient prior": self.coef_prior}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        """Return arrays that tell these priors from others, however they are written."""
+        assert isinstance(self.regression, Regression)
+        prior = self.regression.prior
+        # The compiled precision tells the kinds of priors and of intercepts apart, too.
+        return {"coefficient prior": [prior.precision, prior.shift, prior.penalty]}
 
     @property
     def needs_independence(self) -> bool:

@@ -86,6 +86,20 @@ def test_screening_keeps_the_error_variance_prior():
     assert screened.regression.a == 2.0
 
 
+def test_runs_are_compared_by_what_their_priors_are():
+    base = fit()
+    assert len(rj.compare_samplers([base, fit(coef_prior=rj.GPrior(60.0))])) == 2
+    for other, what in (
+        (fit(coef_prior=rj.ZellnerSiow()), "coefficient prior"),
+        (fit(coef_prior=rj.HyperG(3)), "coefficient prior"),
+        (fit(sigma_prior=INVERSE_GAMMA), "error variance prior"),
+    ):
+        with pytest.raises(rj.ParameterError, match=f"another {what}"):
+            rj.compare_samplers([base, other])
+    with pytest.raises(rj.ParameterError, match="another coefficient prior"):
+        rj.compare_samplers([fit(coef_prior=rj.HyperG(3)), fit(coef_prior=rj.HyperGN(3))])
+
+
 class TestPrediction:
     def test_one_model_is_student(self):
         """A model that holds all terms: the predictive law of a row is a Student distribution.
