@@ -17,11 +17,16 @@ from pyrjsel._errors import (
 from pyrjsel._version import __version__
 from pyrjsel.selection import (
     GPrior,
+    HyperG,
+    HyperGN,
+    LinearSelection,
     LogitSelection,
     Normal,
     PoissonSelection,
     SelectionResults,
+    ZellnerSiow,
     compare_samplers,
+    linear,
     logit,
     poisson,
 )
@@ -35,6 +40,9 @@ __all__ = [
     "DataError",
     "FormulaError",
     "GPrior",
+    "HyperG",
+    "HyperGN",
+    "LinearSelection",
     "LogitSelection",
     "MissingDataWarning",
     "Normal",
@@ -49,9 +57,11 @@ __all__ = [
     "TruncatedPoisson",
     "Uniform",
     "UnknownNameError",
+    "ZellnerSiow",
     "__version__",
     "compare_samplers",
     "datasets",
+    "linear",
     "logit",
     "poisson",
 ]

@@ -2,6 +2,7 @@
 
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
+from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.poisson import Poisson
 
-__all__ = ["Binomial", "Family", "Poisson"]
+__all__ = ["Binomial", "Family", "Gaussian", "Poisson"]

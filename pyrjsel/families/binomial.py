@@ -90,7 +90,7 @@ class Binomial(Family):
         """Return whether the most extreme of the fitted odds may be on their way to 0 or infinity."""
         return max(-smallest, largest) > FAR
 
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a single 0/1 observation."""
         failure = 1.0 - means.mean(axis=1)
         return np.column_stack([failure < alpha / 2, failure < 1 - alpha / 2]).astype(float)

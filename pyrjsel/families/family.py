@@ -62,10 +62,11 @@ class Family(ABC):
         """Return whether fitted eta from `smallest` to `largest` may be on their way to infinity."""
 
     @abstractmethod
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of each row, shape (rows, 2).
 
-        `means` (rows, m) are draws of its expectation; the law of the response is their mixture.
+        `means` (rows, m) are draws of its expectation, `variance` (m,) those of an error variance, for
+        families that have one; the law of the response is their mixture.
         """
 
     @abstractmethod

@@ -92,7 +92,7 @@ class Poisson(Family):
         """Return whether the smallest fitted rate may be on its way to 0."""
         return smallest < -LOW or largest - smallest > SPAN
 
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
         means = np.sort(np.minimum(means, ENDLESS), axis=1)
         ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])

@@ -1,18 +1,25 @@
 """Variable selection in regression models: priors, samplers, results."""
 
 from pyrjsel.selection.compare import compare_samplers
+from pyrjsel.selection.linear import LinearSelection
+from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.selection.short import logit, poisson
+from pyrjsel.selection.short import linear, logit, poisson
 
 __all__ = [
     "GPrior",
+    "HyperG",
+    "HyperGN",
+    "LinearSelection",
     "LogitSelection",
     "Normal",
     "PoissonSelection",
     "SelectionResults",
+    "ZellnerSiow",
     "compare_samplers",
+    "linear",
     "logit",
     "poisson",
 ]

@@ -225,6 +225,12 @@ class MarginalLikelihood:
         moments = np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
         return Integral(finder.log_marginal, np.nan, columns, moments, None, None)
 
+    def sample_with_variance(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, None]:
+        """Return draws of internal coefficients, as :meth:`sample`, and None: there is no error variance."""
+        return self.sample(gamma, size, rng), None
+
     def sample(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw internal coefficients of model `gamma` given the data, shape (size, D + 1).
 
