@@ -113,7 +113,14 @@ class MarginalLikelihood:
         """Return the posterior mode of a model on the internal scale, (D + 1,), zero outside it."""
         return self.finder.mode(np.ascontiguousarray(gamma, dtype=np.uint8))
 
-    def integrate(self, gamma: np.ndarray, *, pairs: int | None = None, draws: bool = False) -> Integral:
+    def integrate(
+        self,
+        gamma: np.ndarray,
+        *,
+        pairs: int | None = None,
+        draws: bool = False,
+        variance: float = VARIANCE,
+    ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
         Importance sampling from a Student distribution at the mode, with the inverse Hessian as its
@@ -124,6 +131,8 @@ class MarginalLikelihood:
         moments of the draws of the one before and more pairs. The last stage alone gives the estimate.
         That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
         the earlier stages, and does not stop where its weights happen to look well.
+
+        `variance` is the relative variance of the integral that suffices.
         """
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
@@ -132,25 +141,25 @@ class MarginalLikelihood:
         radius = _radii(d, count, PROPOSAL_DF, rng)
         direction = rng.standard_normal((count, d))
         finder = self.finder
-        log_ratio, variance, moments, samples = finder.integrate(
+        log_ratio, spread, moments, samples = finder.integrate(
             gamma, radius, direction, PROPOSAL_DF, draws=True
         )
         self.check_mode()
         assert moments is not None
         assert samples is not None
         largest, stages = _largest(samples[1]), 1
-        well = _even(largest, count) and variance <= VARIANCE
+        well = _even(largest, count) and spread <= variance
         last = well or count < JUDGED
         while not last:
             size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)
             stages += 1
-            last = stages > STAGES or (_even(largest, count) and variance * count <= VARIANCE * size)
+            last = stages > STAGES or (_even(largest, count) and spread * count <= variance * size)
             center, factor = _matched(*samples, finder.at, finder.factor)
             radius = _radii(d, size, MATCHED_DF, rng)
             direction = rng.standard_normal((size, d))
             direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
             log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
-            log_ratio, variance, moments, samples = finder.reweigh(
+            log_ratio, spread, moments, samples = finder.reweigh(
                 center, direction @ factor.T, radius, log_density, draws=True
             )
             assert samples is not None
@@ -158,7 +167,7 @@ class MarginalLikelihood:
         points, weights = samples if draws else (None, None)
         return Integral(
             finder.log_marginal + log_ratio,
-            variance,
+            spread,
             finder.columns,
             moments,
             points,
