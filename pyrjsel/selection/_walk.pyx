@@ -25,8 +25,9 @@ number of events: the law of the models just after events is another one (models
 much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
 are simulated one after the other.
 
-What is known at each model are the conditional probabilities of all terms given the others, as a by-product:
-their averages over time have the inclusion probabilities as their means (Rao-Blackwell).
+What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
+their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion are
+averaged beside them, since one less a number near one is not known.
 """
 
 cimport cython
@@ -103,6 +104,7 @@ cdef class Walk:
     cdef double slots, exchanges
     cdef int64_t[:, ::1] moves, exchanged
     cdef double* inclusion      # (J) conditional probabilities at the model of temperature one
+    cdef double* exclusion      # (J)
     cdef double* scratch        # (J)
     cdef double* kept           # (J)
 
@@ -126,7 +128,7 @@ cdef class Walk:
         pointers = np.zeros(self.n_replicas, dtype=np.uintp)
         structs = np.zeros(self.n_replicas * sizeof(replica_t), dtype=np.uint8)
         place = np.arange(self.n_replicas, dtype=np.intc)
-        reals = np.zeros((3 + 2 * self.n_replicas, width))
+        reals = np.zeros((4 + 2 * self.n_replicas, width))
         terms = np.zeros((self.n_replicas, width), dtype=np.uint8)
         uses = np.zeros((self.n_replicas, max(1, space.c.n_items)), dtype=np.intc)
         self.arrays = [pointers, structs, place, reals, terms, uses]
@@ -139,7 +141,8 @@ cdef class Walk:
         self.evidence = <void**> &pointers_view[0]
         self.replicas = <replica_t*> &structs_view[0]
         self.place = &place_view[0]
-        self.inclusion, self.scratch, self.kept = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
+        self.inclusion, self.exclusion = &reals_view[0, 0], &reals_view[1, 0]
+        self.scratch, self.kept = &reals_view[2, 0], &reals_view[3, 0]
         for k in range(self.n_replicas):
             evidence = self.evidences[k]
             if evidence.n_terms != self.n_terms:
@@ -147,8 +150,8 @@ cdef class Walk:
             self.evidence[k] = <void*> evidence
             self.replicas[k].m.gamma = &terms_view[k, 0]
             self.replicas[k].m.item_use = &uses_view[k, 0]
-            self.replicas[k].change = &reals_view[3 + 2 * k, 0]
-            self.replicas[k].rate = &reals_view[4 + 2 * k, 0]
+            self.replicas[k].change = &reals_view[4 + 2 * k, 0]
+            self.replicas[k].rate = &reals_view[5 + 2 * k, 0]
             self.replicas[k].power = 1.0
         self.set_state(gamma, powers)
 
@@ -158,7 +161,7 @@ cdef class Walk:
         """Rates of replica a, and the conditional probabilities if it is the one at temperature one."""
         cdef replica_t* r = &self.replicas[a]
         cdef int j
-        cdef double x, total = 0.0
+        cdef double likely, total = 0.0
         cdef bint cold = a == self.place[0]
         for j in range(self.n_terms):
             self.scratch[j] = r.power * r.change[j]
@@ -167,11 +170,15 @@ cdef class Walk:
             if self.scratch[j] < DEEPEST:
                 r.rate[j] = 0.0
         if cold:
-            # The rate is exp(-|change|) still: the chance that a term is in given the others follows from it.
+            # The rate is exp(-|change|) still: the chances of the term's two states follow from it.
             for j in range(self.n_terms):
-                x = 1.0 if self.scratch[j] >= 0.0 else r.rate[j]
-                x /= 1.0 + r.rate[j]
-                self.inclusion[j] = 1.0 - x if r.m.gamma[j] else x
+                likely = 1.0 / (1.0 + r.rate[j])
+                if (self.scratch[j] >= 0.0) != r.m.gamma[j]:
+                    self.inclusion[j] = likely
+                    self.exclusion[j] = likely * r.rate[j]
+                else:
+                    self.inclusion[j] = likely * r.rate[j]
+                    self.exclusion[j] = likely
         for j in range(self.n_terms):
             if self.scratch[j] >= 0.0:
                 r.rate[j] = 1.0
@@ -292,6 +299,7 @@ cdef class Walk:
         if sums != NULL:
             for j in range(self.n_terms):
                 sums[j] += weight * self.inclusion[j]
+                sums[self.n_terms + j] += weight * self.exclusion[j]
 
     cdef void advance(self, int a, double time, bitgen_t* rng, double* sums) noexcept nogil:
         """Flips and slot moves of replica a for so much time."""
@@ -352,7 +360,7 @@ cdef class Walk:
                 words[j // 64] |= (<uint64_t> 1) << (j % 64)
 
     def run(self, rng, Py_ssize_t n, double time, *, Py_ssize_t done=0, Py_ssize_t thin=1,
-            uint64_t[:, ::1] words=None, double[::1] log_mass=None, double[::1] sums=None):
+            uint64_t[:, ::1] words=None, double[::1] log_mass=None, double[:, ::1] sums=None):
         """Walk for `n` periods of time, recording the state after every `thin`-th.
 
         Parameters
@@ -368,8 +376,8 @@ cdef class Walk:
             Packed models of temperature one; None records nothing.
         log_mass : float64 array (kept,)
             Their log evidence plus log prior.
-        sums : float64 array (J,), optional
-            Added to: conditional inclusion probabilities, integrated over time.
+        sums : float64 array (2, J), optional
+            Added to: conditional probabilities of inclusion and of exclusion, integrated over time.
 
         Returns
         -------
@@ -381,10 +389,10 @@ cdef class Walk:
         cdef double* into = NULL
         if not 0.0 < time < INFINITY:
             raise ValueError("time must be positive and finite")
-        if sums is not None and sums.shape[0] != self.n_terms:
-            raise ValueError("sums must have one entry a term")
+        if sums is not None and (sums.shape[0] != 2 or sums.shape[1] != self.n_terms):
+            raise ValueError("sums must have two rows and one entry a term")
         if sums is not None and self.n_terms:
-            into = &sums[0]
+            into = &sums[0, 0]
         with rng.bit_generator.lock, nogil:
             for i in range(n):
                 self.period(time, bits, into)
@@ -442,8 +450,8 @@ cdef class Walk:
         return np.array([rate[j] for j in range(self.n_terms)])
 
     def conditionals(self):
-        """Return the probability of each term given all others, at the model of temperature one (J,)."""
-        return np.array([self.inclusion[j] for j in range(self.n_terms)])
+        """Return the probabilities of each term and of its absence given all others, (2, J)."""
+        return self.arrays[3][:2, : self.n_terms].copy()
 
     def counts(self):
         """Return counts by move (2, 2) and of exchanges by pair (2, K - 1).

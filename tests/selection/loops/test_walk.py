@@ -55,7 +55,7 @@ class World:
 
 def run(walk, n, time=1.0, seed=1, n_terms=4, **options):
     """Models and log masses of n periods, and the sums of the conditional probabilities."""
-    words, log_mass, sums = np.zeros((n, 1), dtype=np.uint64), np.zeros(n), np.zeros(n_terms)
+    words, log_mass, sums = np.zeros((n, 1), dtype=np.uint64), np.zeros(n), np.zeros((2, n_terms))
     kept = walk.run(
         np.random.default_rng(seed), n, time, words=words, log_mass=log_mass, sums=sums, **options
     )
@@ -115,9 +115,8 @@ def test_rates_and_conditional_probabilities_at_every_model(kit, which, holes):
             walk = world.walk(model, powers=(1.0, power))
             np.testing.assert_allclose(walk.rates(1), rates[model, model ^ bits], rtol=1e-13, atol=1e-300)
             both = world.probability[model | bits] + world.probability[model & ~bits]
-            np.testing.assert_allclose(
-                walk.conditionals(), world.probability[model | bits] / both, rtol=1e-12, atol=1e-300
-            )
+            for found, one in zip(walk.conditionals(), (model | bits, model & ~bits), strict=True):
+                np.testing.assert_allclose(found, world.probability[one] / both, rtol=1e-12, atol=1e-300)
             np.testing.assert_allclose(walk.log_mass(), world.log_mass[model], rtol=1e-13)
 
 
@@ -167,7 +166,7 @@ def test_the_long_run_is_the_posterior(kit, which, powers):
     n, j = 60_000, world.n_terms
     walk = world.walk(powers=powers, slots=0.5)
     rng = np.random.default_rng(4)
-    words, log_mass, sums = np.zeros((n, 1), dtype=np.uint64), np.zeros(n), np.zeros((60, j))
+    words, log_mass, sums = np.zeros((n, 1), dtype=np.uint64), np.zeros(n), np.zeros((60, 2, j))
     length = n // 60
     for batch in range(60):
         part = slice(batch * length, (batch + 1) * length)
@@ -181,7 +180,8 @@ def test_the_long_run_is_the_posterior(kit, which, powers):
     # Averages of conditional probabilities have the inclusion probabilities as their means, and beat visits.
     inclusion = world.probability @ world.gamma
     free = (world.space.free == 1) & (inclusion > 1e-9)
-    averages = sums / (1.5 * length)
+    np.testing.assert_allclose(sums.sum(axis=1), 1.5 * length, rtol=1e-9)
+    averages = sums[:, 0] / (1.5 * length)
     assert far(averages[:, free], inclusion[free], 60) > LEVEL
     np.testing.assert_allclose(averages[:, ~(world.space.free == 1)], 1.0, rtol=1e-9)
     visits = world.gamma[models].reshape(60, length, j).mean(axis=1)
@@ -241,7 +241,7 @@ def test_spaces_at_the_edge(kit):
     one = World(kit, names=["a"])
     models, _, sums = run(one.walk(slots=1.0), 40_000, n_terms=1)
     assert far((models[:, None] == 1).astype(float), one.probability[1:], 40_000) > LEVEL
-    assert sums[0] / 40_000 == pytest.approx(one.probability[1], rel=1e-9)  # whatever the state is
+    assert sums[0, 0] / 40_000 == pytest.approx(one.probability[1], rel=1e-9)  # whatever the state is
     fixed = kit.case(["a", "b"], coef_prior=GPrior("n"), always=("a", "b")).space
     walk = Walk([TableEvidence(np.zeros(4))], Space(fixed), np.ones((1, 2)), [1.0], slots=3.0)
     assert set(run(walk, 20, n_terms=2)[0]) == {3}
