@@ -86,13 +86,23 @@ class MarginalLikelihood:
         suffice get further proposals.
     max_columns : int
         Most columns of a model, intercept included.
+    variance : float
+        Relative variance of an integral that suffices.
     """
 
-    def __init__(self, regression: Regression, entropy: bytes, pairs: int, max_columns: int) -> None:
+    def __init__(
+        self,
+        regression: Regression,
+        entropy: bytes,
+        pairs: int,
+        max_columns: int,
+        variance: float = VARIANCE,
+    ) -> None:
         self.regression = regression
         self.entropy = entropy
         self.pairs = pairs
         self.max_columns = max_columns
+        self.variance = variance
 
     @cached_property
     def finder(self) -> ModeFinder:
@@ -119,7 +129,7 @@ class MarginalLikelihood:
         *,
         pairs: int | None = None,
         draws: bool = False,
-        variance: float = VARIANCE,
+        variance: float | None = None,
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
@@ -132,8 +142,9 @@ class MarginalLikelihood:
         That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
         the earlier stages, and does not stop where its weights happen to look well.
 
-        `variance` is the relative variance of the integral that suffices.
+        `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
+        variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count = pairs or self.pairs
