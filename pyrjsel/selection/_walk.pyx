@@ -401,7 +401,13 @@ cdef class Walk:
                 self.record(&words[kept, 0], words.shape[1])
                 log_mass[kept] = self.replicas[self.place[0]].log_mass
                 kept += 1
+        self.check_memory()
         return kept
+
+    def check_memory(self):
+        """Raise MemoryError if an evidence ran out of memory."""
+        for evidence in self.evidences:
+            evidence.check_memory()
 
     # ------------------------------------------------------------------ the state
 
@@ -425,6 +431,7 @@ cdef class Walk:
         for k in range(self.n_replicas):
             with nogil:
                 failed = self.load(k)
+            self.check_memory()
             if failed:
                 raise ValueError("a model of the walk has no coefficient prior")
 

@@ -23,9 +23,9 @@ from pyrjsel.report._batches import SHORTEST, Plan, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 
 # Rows of the averages of a walk, and of a corrected one.
-WALK_ROWS, CORRECTED_ROWS = 2, 5
+WALK_ROWS, CORRECTED_ROWS = 2, 6
 H, NOT_H = 0, 1
-VISITS, WEIGHTED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS = range(CORRECTED_ROWS)
+VISITS, WEIGHTED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 
 
 class Averages:
@@ -123,18 +123,21 @@ def _corrected(
     plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
     control = (chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_H]) / weight
     controls = (batches[:, :, WEIGHTED_VISITS] - batches[:, :, WEIGHTED_H]) / weight[:, None]
-    found = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan)
+    mean, mcse, disagree = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan)
+    # Where a term hardly ever moved, batches have not seen by how much the surrogate errs on its other side:
+    # as much as elsewhere, say. Of independent draws that is the variance of mean of (1 - v) gamma.
+    spread = np.maximum(chains[:, SQUARES] / weight**2 - 1.0, 0.0).mean(axis=0)
+    share = np.clip(mean, 0.0, 1.0)
+    mcse = np.maximum(mcse, np.sqrt(share * (1.0 - share) * spread / (len(chains) * plan.draws)))
+    found = (mean, mcse, disagree)
     # A surrogate that errs much makes matters worse; one decision for all terms, since no visit of a rare
     # term would seem to have no error.
     if np.sum(found[1] ** 2) > np.sum(plain[1] ** 2):
         return plain, 1.0 - plain[0], "frequencies of visits of the chains"
     outside = (weight - chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_NOT_H]) / weight
     excluded = np.clip((1.0 - chains[:, VISITS] - outside).mean(axis=0), 0.0, 1.0)
-    return (
-        found,
-        excluded,
-        "frequencies of visits with averages over paths of the surrogate as control variates",
-    )
+    words = "frequencies of visits, with averages over paths of the surrogate as control variates"
+    return found, excluded, words
 
 
 def _described(found: tuple[FloatArray, FloatArray, BoolArray], visits: IndicatorStats) -> IndicatorStats:

@@ -4,7 +4,7 @@ This file has what walks of all families share, and the chains of families whose
 exact; ``corrected.py`` has those of the others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -17,6 +17,8 @@ from pyrjsel.selection._walk import Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
 from pyrjsel.selection.collect import ChainDraws, Collector
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.selection.predict import SingleModel
+from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import checked_start, dispersed_start
 from pyrjsel.space import ModelSpace, Space
 
@@ -141,10 +143,9 @@ class WalkJob:
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
 
-    def exists(self) -> Callable[[ByteArray], bool]:
-        """Return what says whether a model has a coefficient prior."""
-        evidence = self.regression.evidence()
-        return lambda gamma: bool(np.isfinite(evidence.values(gamma[None])[0]))
+    def single(self) -> SingleModel:
+        """Return what answers questions about single models; not to be shared by chains."""
+        return SingleModels(self.regression)
 
     def first(self, rng: np.random.Generator, chain: int) -> ByteArray:
         """Return the model that a chain starts from."""
@@ -153,7 +154,7 @@ class WalkJob:
         if chain == 0:
             return self.space.empty_model()
         most = int(self.space.n_terms - self.space.free.sum()) + WIDEST_START
-        return dispersed_start(self.space, self.exists(), rng, most)
+        return dispersed_start(self.space, self.single().exists, rng, most)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "WalkRunner":
         """Return a chain at its first state."""
@@ -187,7 +188,7 @@ class WalkCollector(Collector):
     def __init__(self, job: WalkJob) -> None:
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.averages = Averages(job.draws, job.rows, job.space.n_terms)
-        self.variance: list[FloatArray] = []
+        self.relative_variance: list[FloatArray] = []
 
 
 @dataclass
@@ -198,12 +199,12 @@ class WalkDraws(ChainDraws):
     ----------
     averages : ndarray (segments, rows, J)
         Sums over draws; see ``averages.py``.
-    variance : ndarray (draws,)
-        Relative variance of the marginal likelihood of the model of each draw.
+    relative_variance : ndarray (draws,)
+        That of the marginal likelihood of the model of each draw.
     """
 
-    averages: FloatArray
-    variance: FloatArray
+    averages: FloatArray = field(kw_only=True)
+    relative_variance: FloatArray = field(kw_only=True)
 
 
 class WalkRunner:
@@ -228,9 +229,11 @@ class WalkRunner:
         self.make_walk(self.evidences(state.powers.size), Space(self.job.space), state.gamma, state.powers)
         self.walk.set_counts(state.moves[:, :2], state.exchanged)
 
-    def evidences(self, count: int) -> list[Evidence]:
+    def evidences(self, count: int) -> Sequence[Evidence]:
         """Return evidences, each with a state of its own."""
-        return [self.job.regression.evidence() for _ in range(count)]
+        regression = self.job.regression
+        provider = regression.provider()
+        return [regression.evidence(provider) for _ in range(count)]
 
     def walk_on(self, n: int, collector: WalkCollector | None) -> None:
         """Walk for `n` periods, within one stretch between marks and within one segment of the averages."""
@@ -279,17 +282,13 @@ class WalkRunner:
         moves, exchanged = self.walk.counts()
         self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
 
-    def coefficients(self, gamma: ByteArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw internal coefficients (size, D + 1) of a model (J,) given the data."""
-        raise NotImplementedError
-
     # ------------------------------------------------------------------ what they share
 
     def make_walk(
-        self, evidences: list[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
+        self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
     ) -> None:
         """Make the walk at the given models."""
-        self.walk = Walk(evidences, space, gamma, powers, slots=self.job.slots)
+        self.walk = Walk(list(evidences), space, gamma, powers, slots=self.job.slots)
 
     def advance(self, n: int) -> None:
         """Run `n` more periods; the draws do not depend on how they are cut into blocks."""
@@ -341,14 +340,18 @@ class WalkRunner:
         some = found.index[:: self.job.coefficients_every]
         # A stream of its own: a chain that goes on after this one goes on to the same draws.
         ahead = np.random.PCG64()
-        ahead.state = self.rng.bit_generator.state
+        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
         rng = np.random.Generator(ahead.jumped())
+        single, table = self.job.single(), collector.table.gamma()
         coefficients = np.zeros((some.size, self.job.regression.n_columns))
-        table = collector.table.gamma()
+        error_variance: FloatArray | None = np.zeros(some.size)
         for row in np.unique(some):
             places = np.flatnonzero(some == row)
-            coefficients[places] = self.coefficients(table[row], places.size, rng)
-        none = np.zeros(found.index.size)
+            coefficients[places], drawn = single.sample_with_variance(table[row], places.size, rng)
+            if drawn is None:
+                error_variance = None
+            elif error_variance is not None:
+                error_variance[places] = drawn
         return WalkDraws(
             found.words,
             found.index,
@@ -356,6 +359,7 @@ class WalkRunner:
             coefficients,
             found.sums,
             found.counts,
-            collector.averages.sums,
-            np.concatenate(collector.variance) if collector.variance else none,
+            error_variance,
+            averages=collector.averages.sums,
+            relative_variance=np.concatenate([*collector.relative_variance, np.empty(0)]),
         )

@@ -47,6 +47,7 @@ class ChainDraws:
     coefficients: FloatArray
     sums: FloatArray
     counts: np.ndarray
+    error_variance: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ def summarise(
         log_posterior,
         regression.to_raw(np.stack([chain.coefficients[:kept] for chain in chains])),
         coefficients_every,
+        _stacked([chain.error_variance for chain in chains], kept),
     )
     stuck = terms.stuck & space.free.astype(bool)
     diagnostics = _diagnostics(chains, found, manner.moves, seconds)
@@ -211,6 +213,12 @@ def summarise(
         notes=notes,
         excluded=estimate.excluded,
     )
+
+
+def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:
+    """Return error variances by chain (chains, kept), None where there are none."""
+    known = [part[:kept] for part in parts if part is not None]
+    return np.stack(known) if known else None
 
 
 def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:

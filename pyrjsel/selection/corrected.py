@@ -12,7 +12,6 @@ replicas go back where it is refused. During burn-in pi~ is adapted; from then o
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +23,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.selection._walk import Walk
 from pyrjsel.selection.averages import (
     CORRECTED_ROWS,
+    SQUARES,
     VISITS,
     WEIGHTED_H,
     WEIGHTED_NOT_H,
@@ -53,7 +53,7 @@ LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Steps of the search for the first expansion, from the smallest model, and time of each.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 # exp of more than this is never asked for: only chains without burn-in have come near it.
-MOST_LOG_WEIGHT = 600.0
+MOST_LOG_WEIGHT = 300.0
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,8 @@ class Integrals:
 
     def _make(self, gamma: ByteArray) -> Known:
         try:
-            if self.exact:
-                found = self.marginal.integrate(gamma)
-            else:
-                found = self.marginal.approximate(gamma)
+            find = self.marginal.integrate if self.exact else self.marginal.approximate
+            found = find(gamma)
         except DataError:
             if self.marginal.finder.status != 1:
                 raise
@@ -149,14 +147,10 @@ class CorrectedJob(WalkJob):
 
     rows: ClassVar[int] = CORRECTED_ROWS
 
-    def marginal(self) -> MarginalLikelihood:
+    def single(self) -> MarginalLikelihood:
         """Return what integrates single models; not to be shared by chains."""
         widest = self.regression.widest(self.space.max_size)
         return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE)
-
-    def exists(self) -> Callable[[ByteArray], bool]:
-        """Return what says whether a model has a coefficient prior."""
-        return self.marginal().exists
 
     def runner(self, state: WalkState) -> "CorrectedRunner":
         """Return a chain that goes on from a state; a new one looks for its first surrogate."""
@@ -170,7 +164,7 @@ class CorrectedJob(WalkJob):
 
 def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return what a chain knows at first: a surrogate expanded around models that surrogates lead to."""
-    marginal, gamma = job.marginal(), job.space.empty_model()
+    marginal, gamma = job.single(), job.space.empty_model()
     at = _mode(marginal, gamma)
     modes = []
     for _ in range(SEARCH_STEPS):
@@ -212,7 +206,7 @@ class CorrectedRunner(WalkRunner):
     def restore(self, state: WalkState) -> None:
         """Make the walk of a state at a mark, and what has been learnt."""
         if not hasattr(self, "integrals"):
-            self.marginal = self.job.marginal()
+            self.marginal = self.job.single()
             self.integrals = Integrals(self.marginal, self.job.space, self.job.exact)
         learnt = state.learnt
         self.surrogate = Surrogate(learnt["at"], learnt["correction"])
@@ -239,7 +233,7 @@ class CorrectedRunner(WalkRunner):
     def use(self, surrogate: Surrogate, gamma: ByteArray, powers: FloatArray) -> None:
         """Go on with another surrogate."""
         self.surrogate = surrogate
-        evidences = list(surrogate.evidences(self.job.regression, powers.size))
+        evidences = surrogate.evidences(self.job.regression, powers.size)
         self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
 
     # ------------------------------------------------------------------ one period
@@ -302,7 +296,7 @@ class CorrectedRunner(WalkRunner):
         block.words[:] = pack(gamma)
         block.log_posterior[0] = known.log_mass
         collector.add(block, 1, 0)
-        collector.variance.append(np.array([known.variance]))
+        collector.relative_variance.append(np.array([known.variance]))
         collector.sums[:3, known.columns] += known.moments
         collector.sums[3, known.columns] += 1.0
 
@@ -322,6 +316,7 @@ class CorrectedRunner(WalkRunner):
         sums[WEIGHTED_H] += share * weight * paths[0]
         sums[WEIGHTED_NOT_H] += share * weight * paths[1]
         sums[WEIGHTS] += share * weight
+        sums[SQUARES] += share * weight**2
 
     # ------------------------------------------------------------------ adaptation
 
@@ -376,7 +371,3 @@ class CorrectedRunner(WalkRunner):
         """Count from 0, at the end of burn-in."""
         super().clear_counts()
         self.corrections[:] = 0
-
-    def coefficients(self, gamma: ByteArray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw internal coefficients (size, D + 1) of a model (J,) given the data."""
-        return self.marginal.sample(gamma, size, rng)

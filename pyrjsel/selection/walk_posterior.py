@@ -6,16 +6,20 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import run_chains
 from pyrjsel.selection._walk import MOVES
-from pyrjsel.selection.averages import Averages, Estimate, estimate
-from pyrjsel.selection.collapsed import OWNER, WalkDraws, WalkJob
+from pyrjsel.selection.averages import Estimate, estimate
+from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
 from pyrjsel.selection.collect import ChainDraws, Manner, summarise
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
+from pyrjsel.selection.exact import Averages, Tree, averaged
+from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
 from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import given_start
 from pyrjsel.space import ModelSpace
 
@@ -38,27 +42,11 @@ def corrected_posterior(
     entropy = settings.rng.bytes(16)
     marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
     starts = given_start(options.start, space, marginal.exists, OWNER)
-    powers, adaptive = options.powers()
-    every = max(1, settings.draws * settings.chains // COEFFICIENT_DRAWS)
-    job = CorrectedJob(
-        regression,
-        space,
-        settings.draws,
-        settings.burn_in,
-        settings.thin,
-        options.time,
-        options.slot_rate(space),
-        powers,
-        adaptive,
-        starts,
-        every,
-        entropy,
-        options.pairs,
-        options.exact,
-    )
+    shared = _shared(regression, space, settings, options, starts)
+    job = CorrectedJob(**shared, entropy=entropy, pairs=options.pairs, exact=options.exact)
     manner = Manner(
         "collapsed",
-        _moves(powers),
+        _moves(job),
         vital="surrogate",
         words="walks on the surrogate",
         density=False,
@@ -69,8 +57,78 @@ def corrected_posterior(
     return posterior
 
 
-def _moves(powers: FloatArray) -> tuple[str, ...]:
-    return (*MOVES, "surrogate", *(f"exchange_{k + 1}" for k in range(powers.size - 1)))
+def collapsed_posterior(
+    regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: CollapsedOptions
+) -> Posterior:
+    """Return the posterior that walks over gaussian models found.
+
+    Raises
+    ------
+    NotAvailableError
+        For a normal prior that does not scale with sigma.
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    entropy = settings.rng.bytes(16)
+    regression.score(0)
+    starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
+    job = WalkJob(**_shared(regression, space, settings, options, starts))
+    manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
+    posterior, _ = _run(job, settings, manner, entropy)
+    assert posterior.log_marginal is not None
+    posterior.log_marginal += regression.constant
+    posterior.moments = _averaged_moments(regression, space, posterior)
+    return posterior
+
+
+def _shared(
+    regression: Any,
+    space: ModelSpace,
+    settings: FitSettings,
+    options: CollapsedOptions,
+    starts: ByteArray | None,
+) -> dict[str, Any]:
+    """Return what the jobs of all families have in common."""
+    powers, adaptive = options.powers()
+    return {
+        "regression": regression,
+        "space": space,
+        "draws": settings.draws,
+        "burn_in": settings.burn_in,
+        "thin": settings.thin,
+        "time": options.time,
+        "slots": options.slot_rate(space),
+        "powers": powers,
+        "adaptive": adaptive,
+        "starts": starts,
+        "coefficients_every": max(1, settings.draws * settings.chains // COEFFICIENT_DRAWS),
+    }
+
+
+def _moves(job: WalkJob) -> tuple[str, ...]:
+    return (*MOVES, "surrogate", *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
+
+
+def _averaged_moments(regression: GaussianRegression, space: ModelSpace, posterior: Posterior) -> Moments:
+    """Return the moments of coefficients, averaged over the visits of the models."""
+    if regression.held:
+        order = np.lexsort(posterior.gamma.T[::-1])
+        gamma = np.ascontiguousarray(posterior.gamma[order])
+        job = Averages(Tree.of(regression, space, gamma), gamma, posterior.probability[order])
+        worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
+        worker.stop = len(gamma)
+        worker.advance(len(gamma))
+        return averaged(regression, worker.sums)
+    single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
+    scale = np.concatenate([[1.0], regression.scale])
+    for gamma, weight in zip(posterior.gamma, posterior.probability, strict=True):
+        found = single.moments(gamma)
+        own = scale[found.columns]
+        sums[:4, found.columns] += weight * np.array(
+            [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
+        )
+    sums[4] = 1.0
+    return averaged(regression, sums)
 
 
 def _run(
@@ -104,7 +162,7 @@ def _run(
 
 
 def _estimator(asked: int) -> Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]:
-    plan = Averages(asked, 1, 0).plan
+    plan = Plan.of(asked)
 
     def estimator(chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
         sums = np.stack([chain.averages for chain in chains])
@@ -128,7 +186,7 @@ def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact
     if not exact:
         posterior.notes.append("The error of Laplace's approximation is not estimated.")
         return
-    variance = _by_model(posterior, [chain.variance for chain in chains])
+    variance = _by_model(posterior, [chain.relative_variance for chain in chains])
     probability = posterior.probability
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
