@@ -12,6 +12,7 @@ from pyrjsel._validate import bad_value
 from pyrjsel.families import Gaussian
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression, SigmaPrior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
@@ -19,6 +20,7 @@ from pyrjsel.selection.model import Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.walk_posterior import collapsed_posterior
 from pyrjsel.space import ModelPrior
 
 
@@ -94,8 +96,11 @@ class LinearSelection(Selection):
     _family = Gaussian()
     _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
     _default_prior = GPrior("n")
-    _samplers = {"enumerate": (ExactOptions, exact_posterior)}  # noqa: RUF012 - read only
-    _large = "enumerate"
+    _samplers = {  # noqa: RUF012 - read only
+        "enumerate": (ExactOptions, exact_posterior),
+        "collapsed": (CollapsedOptions, collapsed_posterior),
+    }
+    _large = "collapsed"
 
     regression: GaussianRegression
 

@@ -12,7 +12,7 @@ from pyrjsel.runtime import run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
@@ -340,8 +340,7 @@ def population_posterior(
         outcome.completed,
         regression=regression,
         space=space,
-        sampler="population",
-        moves=(*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws)))),
+        manner=Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws))))),
         seconds=outcome.seconds,
         asked=settings.draws,
         entropy=entropy,

@@ -129,7 +129,9 @@ class SelectionResults(Looks):
             posterior.ess,
             posterior.r_hat,
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-            [posterior.probability[column == 0].sum() for column in posterior.gamma.T],
+            [posterior.probability[column == 0].sum() for column in posterior.gamma.T]
+            if posterior.excluded is None
+            else posterior.excluded,
         )
         # Draws that all agree bound a Bayes factor, and do not say what it is.
         table.loc[posterior.stuck, "bayes_factor"] = np.nan
