@@ -346,9 +346,9 @@ class SelectionResults(Looks):
         LogitSelection
             With the rows of this fit, those left out included (missing values are not looked at again),
             the columns that the kept terms have there, weights, offset, priors and constraints.
-            Probabilities and costs of single terms go with them. A prior on the size of a model counts
-            the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows need the
-            variables of kept terms only.
+            Probabilities and costs of single terms go with them; ``CostAdjusted`` keeps its baseline,
+            so that its prior log odds stay what they were. A prior on the size of a model counts the
+            kept terms. New rows need the variables of kept terms only.
 
         Raises
         ------
