@@ -259,7 +259,8 @@ class SelectionResults(Looks):
         """
         if self.posterior.draws is None:
             raise NotAvailableError(
-                "Enumeration has no draws: it integrates every model. Fit with sampler='rjmcmc' for draws."
+                "Enumeration has no draws: it integrates every model. Fit with a sampler that draws, such as "
+                "'rjmcmc' or 'population'."
             )
         return self.posterior.draws
 
@@ -310,7 +311,7 @@ class SelectionResults(Looks):
         Returns
         -------
         tuple of str
-            In the order of the formula.
+            In the order of the model's terms.
 
         Raises
         ------
