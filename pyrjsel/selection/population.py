@@ -104,7 +104,7 @@ def _pairs(value: object, name: str) -> list[tuple[float, float]]:
 
 def _is_parameter(item: object) -> bool:
     low, high = PARAMETER_BOUNDS
-    return isinstance(item, Real) and not isinstance(item, bool) and low <= item <= high
+    return isinstance(item, Real) and not isinstance(item, bool) and bool(low <= item <= high)  # type: ignore[operator]
 
 
 @dataclass

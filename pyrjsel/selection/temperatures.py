@@ -17,11 +17,11 @@ GAIN = 2.0
 # The mean of a hot law stays within these bounds, the mean excess of a cold law over 1 within those.
 HOT_BOUNDS = (0.05, 0.98)
 COLD_BOUNDS = (0.02, 10.0)
-# Parameters of a law that a grid can hold: with less nearly all of it is in poles beyond the ends of the grid,
-# with more it is narrower than a cell.
+# Parameters of a law that a grid can hold: with less nearly all of it is in poles beyond the ends of the
+# grid, with more it is narrower than a cell.
 PARAMETER_BOUNDS = (0.1, 1000.0)
-# The grid of a cold law has room for laws of so many times its mean excess, or of this if it is more: posteriors
-# of few coefficients need means of 3 to 5 before a fifth of the exchanges is accepted.
+# The grid of a cold law has room for laws of so many times its mean excess, or of so many times the room if
+# that is more: posteriors of few coefficients need means of 3 to 5 for a fifth of exchanges to be accepted.
 GROWTH = 10.0
 COLD_ROOM = 0.5
 

@@ -250,7 +250,9 @@ def test_bad_options(options, name):
     assert "population" in str(caught.value)
 
 
-@pytest.mark.parametrize("pair", [(True, 4.0), (1e-4, 1e-3), (2.0, "x"), (2.0, np.nan), (2.0, np.bool_(True))])
+@pytest.mark.parametrize(
+    "pair", [(True, 4.0), (1e-4, 1e-3), (2.0, "x"), (2.0, np.nan), (2.0, np.bool_(True))]
+)
 def test_what_is_said_of_a_bad_pair(pair):
     wanted = r"must be a pair \(a, b\) of numbers from 0.1 to 1,000, or a sequence of such pairs. Got "
     for value in (pair, [(2.0, 4.0), pair]):
