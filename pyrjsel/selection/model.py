@@ -183,7 +183,7 @@ class Selection:
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         data = replace(self.data, X=np.asfortranarray(self.data.X[:, inside]))
         model = type(self).__new__(type(self))
-        choices = self._choices.restrict(self.term_names, keep)
+        choices = self._choices.restrict(self.space.context, keep)
         model._build(self.design.restrict(keep), data, choices, stacklevel + 1)
         return model
 

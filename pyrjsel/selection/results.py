@@ -253,7 +253,8 @@ class SelectionResults(Looks):
         """
         if self.posterior.draws is None:
             raise NotAvailableError(
-                "Enumeration has no draws: it integrates every model. Fit with sampler='rjmcmc' for draws."
+                "Enumeration has no draws: it integrates every model. Fit with a sampler that draws, such as "
+                "'rjmcmc' or 'population'."
             )
         return self.posterior.draws
 
@@ -303,7 +304,7 @@ class SelectionResults(Looks):
         Returns
         -------
         tuple of str
-            In the order of the formula.
+            In the order of the model's terms.
 
         Raises
         ------
@@ -339,9 +340,9 @@ class SelectionResults(Looks):
         Selection
             Of the same class, with the rows of this fit, those left out included (missing values are
             not looked at again), the columns that the kept terms have there, weights, offset, priors and
-            constraints. Probabilities and costs of single terms go with them. A prior on the size of a
-            model counts the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows
-            need the variables of kept terms only.
+            constraints. Probabilities and costs of single terms go with them; ``CostAdjusted`` keeps its
+            baseline, so that its prior log odds stay what they were. A prior on the size of a model counts
+            the kept terms. New rows need the variables of kept terms only.
 
         Raises
         ------

@@ -16,6 +16,7 @@ the error is mostly a sum over terms, and is learnt as a correction to the log p
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class Surrogate:
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray((columns * curvature) @ columns.T + precision))
         cross = columns @ (w * (regression.y - mean) + curvature * linear) + prior.shift
+        determinant: dict[str, Any]
         if prior.log_weights is None:
             determinant = {"prior": FullGram(precision), "flat": int(prior.flat)}
         else:
