@@ -10,7 +10,8 @@ import pandas as pd
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
-from pyrjsel.design.evaluate import Categories, Evaluator, level_codes, used_levels
+from pyrjsel.design.categories import Categories, level_codes, used_levels
+from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, Table
