@@ -114,6 +114,11 @@ class Evaluator:
                 found[slot] = self._summary(name, args, named)
         return found, self._asked
 
+    def conclude(self, expression: Expression, summary: Summary) -> State:
+        """Return what a transform of a factor has learned from all rows."""
+        self._expression = expression
+        return self._guarded(summary.name, summary.state)
+
     def apply(self, expression: Expression, states: Sequence[State]) -> FloatArray | Categories:
         """Return the factor's value with transforms that have learned before."""
         return self.look(expression, states)[0]

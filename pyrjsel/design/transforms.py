@@ -6,7 +6,7 @@ Rows may come in parts: each part has a summary, summaries merge, and the state 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -24,24 +24,25 @@ _PARAMETERS = ("x", "df", "knots")  # the first ones of bs, cr and cc
 class Moments:
     """What ``center`` and ``standardize`` have seen: number of rows, means and sums of squares about them."""
 
+    name: str
     n: int
     mean: FloatArray
     squares: FloatArray
     rescale: bool
     ddof: int
-    centred: bool  # for ``center``, which keeps no standard deviation
 
-    def merge(self, other: Self) -> "Moments":
+    def merge(self, other: "Summary") -> "Moments":
         """Return the moments of both sets of rows (Chan, Golub and LeVeque 1983, eq. 2.1)."""
+        assert isinstance(other, Moments)
         n = self.n + other.n
         apart = other.mean - self.mean
         mean = self.mean + other.n / n * apart
         squares = self.squares + other.squares + self.n * (other.n / n) * apart**2
-        return Moments(n, mean, squares, self.rescale, self.ddof, self.centred)
+        return Moments(self.name, n, mean, squares, self.rescale, self.ddof)
 
     def state(self) -> State:
         """Return the state, or raise ``ValueError`` if there is none."""
-        if self.centred:
+        if self.name == "center":
             return {"mean": self.mean}
         if not self.rescale:
             return {"mean": self.mean, "sd": np.ones_like(self.mean)}
@@ -55,13 +56,14 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a spline has seen: its arguments, all of them for exact quantiles, the ends where knots are given."""
+    """What a spline has seen: its arguments, for exact quantiles; their ends alone where knots are given."""
 
     name: str
     parts: tuple[tuple[Sequence[object], Mapping[str, object]], ...]
 
-    def merge(self, other: Self) -> "Arguments":
+    def merge(self, other: "Summary") -> "Arguments":
         """Return the arguments on both sets of rows."""
+        assert isinstance(other, Arguments)
         return Arguments(self.name, self.parts + other.parts)
 
     def state(self) -> State:
@@ -98,7 +100,7 @@ def summarise_transform(name: str, args: Sequence[object], named: Mapping[str, o
         x, _, rescale, ddof = _standardize(*args, **named)
     mean = _mean(x)
     squares = np.atleast_1d(np.sum((np.atleast_1d(x) - mean) ** 2, axis=0))
-    return Moments(len(x), mean, squares, rescale, ddof, name == "center")
+    return Moments(name, len(x), mean, squares, rescale, ddof)
 
 
 def learn_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> State:
