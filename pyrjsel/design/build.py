@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -68,6 +68,15 @@ class DesignData:
     n_rows: int
     missing: pd.Series
     n_dropped: int
+
+    @property
+    def n(self) -> int:
+        """Number of rows used."""
+        return int(self.y.size)
+
+    def restrict(self, inside: BoolArray) -> "DesignData":
+        """Return the same rows with some of the columns, `inside` (D,)."""
+        return replace(self, X=np.asfortranarray(self.X[:, inside]))
 
 
 @dataclass(frozen=True, eq=False)

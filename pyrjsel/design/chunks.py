@@ -17,6 +17,16 @@ from pyrjsel._validate import bad_value
 from pyrjsel.design.frame import as_frame
 
 T = TypeVar("T")
+# What a user may give as rows; Parquet files, datasets and Dask data frames have no types of their own.
+RowSource = (
+    pd.DataFrame
+    | Mapping[str, Any]
+    | Iterable[pd.DataFrame]
+    | Callable[[], Iterable[pd.DataFrame]]
+    | str
+    | os.PathLike[str]
+    | Any
+)
 
 # Numbers of a chunk that is cut out of a file: 32 MB of floats.
 BLOCK = 2**22
