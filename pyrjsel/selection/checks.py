@@ -13,7 +13,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import Design, DesignData
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
-from pyrjsel.selection.summed import SummedRows
+from pyrjsel.selection.summed import SummedRows, same_sums
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -89,8 +89,7 @@ def same_data(first: "Selection", second: "Selection") -> str | None:
     if first.nobs != second.nobs:
         return f"{first.nobs:,} and {second.nobs:,} rows"
     if isinstance(first.data, SummedRows) or isinstance(second.data, SummedRows):
-        sums = [getattr(model.data, "sums", None) for model in (first, second)]
-        return None if sums[0] == sums[1] else "other rows"
+        return None if same_sums(first.data, second.data) else "other rows"
     one, other = first.regression, second.regression
     if one.family != other.family:
         return "another family"

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.design import Chunks, Design, RowSource
+from pyrjsel.design import Design, RowSource, as_chunks
 from pyrjsel.families import Gaussian
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import check_columns
@@ -178,16 +178,19 @@ class LinearSelection(Selection):
         return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
 
     @classmethod
-    def _from_chunks(
+    def _from_rows(
         cls,
         formula: str,
-        chunks: Chunks,
+        data: Any,
         choices: Choices,
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
         stacklevel: int,
     ) -> Self:
+        chunks = as_chunks(data, cls._owner)
+        if chunks is None:
+            return super()._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
         design, reduced = Design.from_chunks(
             formula,
             chunks,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
-from pyrjsel.design import Chunks, Design, DesignData, as_chunks
+from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import (
@@ -166,9 +166,6 @@ class Selection:
         stacklevel: int,
     ) -> Self:
         """Make a model; of `stacklevel`, 2 is the caller of this method."""
-        chunks = as_chunks(data, cls._owner)
-        if chunks is not None:
-            return cls._from_chunks(formula, chunks, choices, extras, missing, functions, stacklevel + 1)
         design, rows = Design.from_formula(
             formula,
             data,
@@ -239,23 +236,6 @@ class Selection:
         return given
 
     # ------------------------------------------------------------------ what depends on the family
-
-    @classmethod
-    def _from_chunks(
-        cls,
-        formula: str,
-        chunks: Chunks,
-        choices: Choices,
-        extras: Mapping[str, str | ArrayLike | None],
-        missing: str,
-        functions: Mapping[str, Callable[..., Any]] | None,
-        stacklevel: int,
-    ) -> Self:
-        """Make a model of rows that come in chunks, as :meth:`_from_rows` does of a data frame."""
-        raise DataError(
-            f"The 'data' of {cls._owner} must be a pandas DataFrame or a mapping of columns: it needs all "
-            "rows at once. Rows in chunks are for linear models, rj.linear()."
-        )
 
     def _check_rows(self) -> None:
         """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""

@@ -108,3 +108,15 @@ class SummedRows:
                 "which sums alone were kept."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def same_sums(first: DesignData | SummedRows, second: DesignData | SummedRows) -> bool:
+    """Whether two sets of rows, one of them not kept at least, have the same sums to the last bit."""
+    if not isinstance(first, SummedRows) or not isinstance(second, SummedRows):
+        return False
+    one, other = first.sums.statistics, second.sums.statistics
+    return bool(
+        one.n == other.n
+        and np.array_equal(one.mean, other.mean)
+        and np.array_equal(one.products, other.products)
+    )
