@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.design import Design, DesignData
+from pyrjsel.design import Design
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.summed import SummedRows, same_sums
