@@ -79,6 +79,10 @@ class Gaussian(Family):
         w = np.ones(y.size) if weights is None else weights
         mean = float(np.average(y, weights=w))
         sd = float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
+        return self.moments(mean, sd)
+
+    def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
+        """Return the facts of a response with this mean and standard deviation."""
         return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
 
 

@@ -213,10 +213,8 @@ class MarginalLikelihood:
 
     def deviance(self, gamma: np.ndarray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
-        regression = self.regression
-        saturated = regression.family.saturated(regression.y, regression.weights)
         best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]
-        return 2.0 * (saturated - best)
+        return 2.0 * (self.regression.saturated - best)
 
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
         """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.summed import SummedRows
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -61,6 +62,8 @@ def prediction_rows(
     ------
     UnknownNameError, DataError
         If the rows cannot be used, or their offset is missing.
+    NotAvailableError
+        If the rows of the fit were not kept.
     """
     if new is None:
         if offset is not None:
@@ -68,11 +71,15 @@ def prediction_rows(
                 f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of the "
                 "fit have their own."
             )
+        if isinstance(model.data, SummedRows):
+            raise NotAvailableError(
+                f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
+            )
         offset = model.data.extras.get("offset")
         return model.data.X, np.zeros(model.nobs) if offset is None else offset, model.data.index
     given = {"offset": offset} if offset is not None else {}
     rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
-    if "offset" not in model.data.extras and offset is None:
+    if "offset" not in model.design.extra_columns and offset is None:
         return rows.X, np.zeros(len(rows.index)), rows.index
     found = rows.extras.get("offset")
     if found is None:
