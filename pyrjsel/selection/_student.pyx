@@ -29,7 +29,8 @@ cdef class StudentCdf:
         # cosh(x)^-df = exp(-DEPTH); written so that small x = z / root do not lose digits.
         end = root * np.arccosh(1.0 + np.expm1(DEPTH / df)) if DEPTH / df < 700 else root * (DEPTH / df + 0.7)
         z = STEP * np.arange(int(end / STEP) + 2)
-        constant = np.exp(scipy.special.gammaln(0.5 * (df + 1.0)) - scipy.special.gammaln(0.5 * df)) / np.sqrt(np.pi * df)
+        log_ratio = scipy.special.gammaln(0.5 * (df + 1.0)) - scipy.special.gammaln(0.5 * df)
+        constant = np.exp(log_ratio) / np.sqrt(np.pi * df)
         value = scipy.special.stdtr(df, root * np.sinh(z / root))
         slope = STEP * constant * np.exp(-df * log_cosh(z / root))
         self.df = df
