@@ -128,24 +128,18 @@ def test_averages_over_paths_beat_visits():
 @pytest.mark.statistical
 @pytest.mark.parametrize("scenario", SCENARIOS[:3], ids=str)
 def test_errors_are_what_they_say(scenario):
-    """Mean square z-score of 25 runs: between 0.5 and 1.8 of many correlated scores (level 1e-6)."""
-    model, truth = build(scenario), None
-    truth = scenario.inclusion()
-    scores = []
-    for seed in range(25):
-        found = walk(model, rng=seed, draws=400, burn_in=200, chains=2).inclusion
-        names = [term for term in found.index]
-        order = [names.index(name) for name in names]
-        scores.append((found["posterior"], found["mcse"], order))
-    estimates = np.array([score[0] for score in scores])
-    errors = np.array([score[1] for score in scores])
-    spread = estimates.std(axis=0, ddof=1)
-    free = (truth.min() < 1) & (spread > 1e-4)
-    ratio = np.mean(spread[free] ** 2 / np.mean(errors[:, free] ** 2, axis=0))
-    assert 0.5 < ratio < 1.8
+    """The variance of 25 runs over the mean square of their errors lies between 0.5 and 1.8 (level 1e-6)."""
+    model = build(scenario)
+    runs = [walk(model, rng=seed, draws=400, burn_in=200, chains=2).inclusion for seed in range(25)]
+    estimates = np.array([run["posterior"] for run in runs])
+    errors = np.array([run["mcse"] for run in runs])
+    moving = estimates.std(axis=0) > 1e-4
+    # The integrals are those of other models' streams in each run: their errors are part of the variance.
+    ratio = estimates[:, moving].var(axis=0, ddof=1) / np.mean(errors[:, moving] ** 2, axis=0)
+    assert 0.5 < ratio.mean() < 1.8
 
 
-def test_coefficients_and_predictions(monkeypatch):
+def test_coefficients_and_predictions():
     scenario = SCENARIOS[3]
     model = build(scenario)
     exact = fit(model, sampler="enumerate", rng=1)

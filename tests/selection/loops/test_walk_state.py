@@ -57,10 +57,12 @@ def write(folder, state):
 
 
 def read(folder):
-    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-        with np.load(folder / "learnt.npz", allow_pickle=False) as learnt:
-            plain = json.loads((folder / "plain.json").read_text())
-            return WalkState(**dict(arrays), **plain, learnt=dict(learnt))
+    plain = json.loads((folder / "plain.json").read_text())
+    with (
+        np.load(folder / "arrays.npz", allow_pickle=False) as arrays,
+        np.load(folder / "learnt.npz", allow_pickle=False) as learnt,
+    ):
+        return WalkState(**dict(arrays), **plain, learnt=dict(learnt))
 
 
 def advance(runner, blocks):
