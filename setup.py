@@ -53,6 +53,7 @@ EXTENSIONS = [
     extension("pyrjsel.families._family"),
     extension("pyrjsel.selection._conjugate"),
     extension("pyrjsel.selection._evidence"),
+    extension("pyrjsel.selection._gibbs", random=True),
     extension("pyrjsel.selection._gram"),
     extension("pyrjsel.selection._laplace"),
     extension("pyrjsel.selection._moves", random=True),
@@ -60,11 +61,14 @@ EXTENSIONS = [
     extension("pyrjsel.selection._problem"),
     extension("pyrjsel.selection._rjmcmc", random=True),
     extension("pyrjsel.selection._score"),
+    extension("pyrjsel.selection._spike", random=True),
     extension("pyrjsel.selection._student"),
     extension("pyrjsel.selection._subsets"),
     extension("pyrjsel.selection._table_evidence"),
     extension("pyrjsel.selection._tableau"),
+    extension("pyrjsel.selection._variance", random=True),
     extension("pyrjsel.selection._walk", random=True),
+    extension("pyrjsel.selection._weighted"),
 ]
 
 DIRECTIVES = {

@@ -16,6 +16,7 @@ cdef extern from "numpy/random/distributions.h" nogil:
     double random_standard_uniform(bitgen_t* state)
     double random_standard_normal(bitgen_t* state)
     double random_standard_exponential(bitgen_t* state)
+    double random_standard_gamma(bitgen_t* state, double shape)
 
 cdef inline bitgen_t* bitgen_of(object rng) except NULL:
     """The C bit generator of a numpy Generator."""

@@ -92,8 +92,9 @@ cdef class ConjugateEvidence(Evidence):
 
     # ------------------------------------------------------------------ the current model
 
-    cdef double worth(self, int d, double log_precision, double log_det, double fit) noexcept nogil:
-        """The score of sums; -inf where rounding has left no number."""
+    cdef double worth(self, int inside, int d, double log_precision, double log_det,
+                      double fit) noexcept nogil:
+        """The score of sums of a model of so many terms and columns; -inf where rounding left no number."""
         cdef double value = NAN
         if fit > -INFINITY:
             value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
@@ -107,7 +108,8 @@ cdef class ConjugateEvidence(Evidence):
         cdef double precision = self.log_precision
         if self.prior is not None:
             precision += self.prior.log_det
-        return self.worth(self.d, precision, self.tableau.log_det, self.tableau.fit - self.penalty)
+        return self.worth(
+            self.inside, self.d, precision, self.tableau.log_det, self.tableau.fit - self.penalty)
 
     cdef int enter(self, int column) noexcept nogil:
         """Sweep a column into all tableaux; non-zero where that cannot be."""
@@ -129,6 +131,7 @@ cdef class ConjugateEvidence(Evidence):
         """What follows from the tableaux and gamma: d, prior sums, the least share, the value."""
         cdef int j
         self.d = self.tableau.n_active - self.n_base
+        self.inside = 0
         self.log_precision = 0.0
         self.penalty = 0.0
         for j in range(self.n_base):
@@ -136,6 +139,7 @@ cdef class ConjugateEvidence(Evidence):
             self.penalty += self.penalties[j]
         for j in range(self.n_terms):
             if self.gamma[j]:
+                self.inside += 1
                 self.log_precision += self.log_weights[self.n_base + j]
                 self.penalty += self.penalties[self.n_base + j]
         if self.rank_tol > 0.0:
@@ -205,7 +209,8 @@ cdef class ConjugateEvidence(Evidence):
                 return -INFINITY
         gained = self.tableau.gain(group)
         return self.worth(
-            d, precision, self.tableau.log_det + gained.log_det,
+            self.inside - 1 if self.gamma[j] else self.inside + 1, d, precision,
+            self.tableau.log_det + gained.log_det,
             self.tableau.fit + gained.fit - self.penalty - sign * self.penalties[group],
         ) - self.value
 

@@ -5,6 +5,7 @@ cdef class Gram:
     cdef object arrays
     # The row is valid until the next call.
     cdef const double* row(self, int j) noexcept nogil
+    cdef double entry(self, int j, int l) noexcept nogil
 
 cdef class FullGram(Gram):
     cdef const double* matrix
@@ -18,3 +19,5 @@ cdef class ColumnGram(Gram):
     cdef int* slot               # row of the cache that holds j, or -1
     cdef int* owner
     cdef long long* stamp
+
+    cdef void compute(self, int j, double* out) noexcept nogil

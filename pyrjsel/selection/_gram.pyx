@@ -15,6 +15,10 @@ cdef class Gram:
     cdef const double* row(self, int j) noexcept nogil:
         return NULL
 
+    cdef double entry(self, int j, int l) noexcept nogil:
+        """One number, where a row would be too much."""
+        return self.row(j)[l]
+
     def rows(self, which):
         """Return rows of the matrix, (m, size), for tests."""
         cdef Py_ssize_t k
@@ -56,7 +60,6 @@ cdef class FullGram(Gram):
         return np.concatenate(parts) if parts else np.empty(0)
 
 
-@cython.final
 cdef class ColumnGram(Gram):
     """X'X + diag(extra) for columns X, of which the rows used last are kept.
 
@@ -92,10 +95,16 @@ cdef class ColumnGram(Gram):
         self.owner = self.slot + size
         self.stamp = &stamps[0]
 
+    cdef void compute(self, int j, double* out) noexcept nogil:
+        """A row, from the columns."""
+        cdef const double* own = self.columns + <Py_ssize_t> j * self.n
+        cdef int l
+        for l in range(self.size):
+            out[l] = dot(self.n, self.columns + <Py_ssize_t> l * self.n, own)
+        out[j] += self.extra[j]
+
     cdef const double* row(self, int j) noexcept nogil:
         cdef int k = self.slot[j], l
-        cdef double* out
-        cdef const double* own
         self.clock += 1
         if k < 0:
             if self.used < self.capacity:
@@ -109,13 +118,14 @@ cdef class ColumnGram(Gram):
                 self.slot[self.owner[k]] = -1
             self.slot[j] = k
             self.owner[k] = j
-            out = self.cache + <Py_ssize_t> k * self.size
-            own = self.columns + <Py_ssize_t> j * self.n
-            for l in range(self.size):
-                out[l] = dot(self.n, self.columns + <Py_ssize_t> l * self.n, own)
-            out[j] += self.extra[j]
+            self.compute(j, self.cache + <Py_ssize_t> k * self.size)
         self.stamp[k] = self.clock
         return self.cache + <Py_ssize_t> k * self.size
+
+    cdef double entry(self, int j, int l) noexcept nogil:
+        cdef double value = dot(self.n, self.columns + <Py_ssize_t> j * self.n,
+                                self.columns + <Py_ssize_t> l * self.n)
+        return value + self.extra[j] if j == l else value
 
     def blocks(self, const int[::1] start not None):
         """Return the diagonal blocks of groups of columns, one after the other, row by row."""

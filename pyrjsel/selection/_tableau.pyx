@@ -86,6 +86,19 @@ cdef class Tableau:
             free(self.rows)
         self.rows = NULL
 
+    cdef void renew(self) noexcept nogil:
+        """Take the diagonal blocks of the matrix anew: it has moved, and so may the vector have."""
+        cdef int j, a, b, first, d
+        cdef double* block
+        for j in range(self.n_groups):
+            first = self.start[j]
+            d = self.start[j + 1] - first
+            block = <double*> self.blocks0 + self.block[j]
+            for a in range(d):
+                for b in range(d):
+                    block[a * d + b] = self.gram.entry(first + a, first + b)
+        self.clear()
+
     cdef void clear(self) noexcept nogil:
         """Back to no active column."""
         cdef int k

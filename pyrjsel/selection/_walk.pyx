@@ -25,14 +25,14 @@ number of events: the law of the models just after events is another one (models
 much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
 are simulated one after the other.
 
-What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
-their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion are
-averaged beside them, since one less a number near one is not known.
+What is known at each model, as a by-product, are the conditional probabilities of all terms given the
+others: their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of
+exclusion are averaged beside them, since one less a number near one is not known.
 """
 
 cimport cython
 from libc.math cimport INFINITY, exp, log
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -52,27 +52,12 @@ from pyrjsel.space._space cimport (
     model_flip,
     model_log_prior,
     model_refresh,
-    model_t,
 )
-
-cdef enum:
-    FLIP = 0                    # jumps of replica 0
-    SLOT = 1                    # slots that were filled, and those with another term
-    N_MOVES = 2
 
 MOVES = ("flip", "slot")
 
 # A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
 cdef double DEEPEST = -700.0
-
-
-cdef struct replica_t:
-    model_t m
-    double* change              # (J) log mass of each neighbour less that of the model
-    double* rate                # (J) of the flips
-    double total                # sum of the rates
-    double log_mass             # log evidence + log prior of the model
-    double power
 
 
 @cython.final
@@ -94,19 +79,6 @@ cdef class Walk:
     exchanges : float
         Exchanges a unit of time that are proposed to each pair of neighbours.
     """
-
-    cdef Space space
-    cdef list evidences, arrays
-    cdef void** evidence        # borrowed from the list
-    cdef replica_t* replicas
-    cdef int* place             # place[k]: which replica has temperature k
-    cdef int n_replicas, n_terms, n_free
-    cdef double slots, exchanges
-    cdef int64_t[:, ::1] moves, exchanged
-    cdef double* inclusion      # (J) conditional probabilities at the model of temperature one
-    cdef double* exclusion      # (J)
-    cdef double* scratch        # (J)
-    cdef double* kept           # (J)
 
     def __init__(self, list evidences not None, Space space not None, gamma, powers, *,
                  double slots=0.0, double exchanges=1.0):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
+from pyrjsel.priors import InverseGamma
+from pyrjsel.selection.gaussian import CoefPrior
 from pyrjsel.space import ModelPrior, PriorContext, restrict_prior
 
 
@@ -33,7 +34,7 @@ class Choices:
     heredity: str | None
     max_size: int | None
     known: tuple[Hashable, ...] = ()
-    sigma_prior: SigmaPrior | None = None
+    sigma_prior: InverseGamma | None = None
 
     def restrict(self, context: PriorContext, keep: Collection[str]) -> Choices:
         """Return the choices for the terms `keep` among those of `context`, those of `always` kept."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,18 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.families import Gaussian
+from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._conjugate import ConjugateEvidence
 from pyrjsel.selection._gram import ColumnGram, FullGram
 from pyrjsel.selection._score import GaussianScore
+from pyrjsel.selection.gaussian_prior import RANK_TOL, CoefPrior, GaussianPrior
 from pyrjsel.selection.layout import TermColumns
-from pyrjsel.selection.mixtures import HyperG, HyperGN, Mixture, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.shrinkage import Shrinkage
+from pyrjsel.selection.spectrum import Spectrum
+from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.sums import SufficientStatistics
+from pyrjsel.selection.variance import variance_evidence
 
-CoefPrior = GPrior | Normal | Mixture
-
-# A column that keeps less than this share of its sum of squares given the others is dependent on them:
-# rounding of cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
-RANK_TOL = 1e-10
 # Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
 # there are as many rows: otherwise they would be larger than the data.
 SMALL_GRAM = 1024
@@ -34,84 +32,6 @@ SMALL_GRAM = 1024
 FEWEST_KEPT = 64
 # Sums of squares below this share of what they were before something was taken off are rounding.
 ROUNDING = 1e-12
-
-
-class SigmaPrior(Protocol):
-    """An inverse gamma prior, ``sigma^2 ~ IG(a, b)``."""
-
-    @property
-    def a(self) -> float:
-        """Shape."""
-
-    @property
-    def b(self) -> float:
-        """Scale."""
-
-
-@dataclass(frozen=True)
-class GaussianPrior:
-    """A coefficient prior on the internal scale, the intercept flat.
-
-    Attributes
-    ----------
-    kind : {"normal", "unscaled", "g", "mixture"}
-        Normal in units of sigma, normal whatever sigma is, a g-prior, a mixture of them.
-    precision, mean : ndarray (D,)
-        Of a normal prior; 0 for the others.
-    log_weights : ndarray (D,)
-        Logarithms of the precisions; 0 for the others.
-    g : float
-        Of a g-prior.
-    mixture : Mixture or None
-    rank_tol : float
-        Columns that keep no more than this share of their sum of squares given the others are dependent,
-        and a model with such columns has no prior; 0 where every model has one.
-    flat : bool
-        Always True.
-    """
-
-    kind: str
-    precision: FloatArray
-    mean: FloatArray
-    log_weights: FloatArray
-    g: float = np.nan
-    mixture: Mixture | None = None
-    rank_tol: float = RANK_TOL
-    flat: bool = True
-
-    @property
-    def numbers(self) -> FloatArray:
-        """What the kind of prior is, and its numbers that are not of single columns."""
-        kinds = ("normal", "unscaled", "g", HyperG, HyperGN, ZellnerSiow)
-        kind = next(k for k, known in enumerate(kinds) if known == self.kind or type(self.mixture) is known)
-        own = self.g if self.kind == "g" else getattr(self.mixture, "a", 0.0)
-        return np.array([float(kind), own])
-
-    @classmethod
-    def compile(cls, prior: CoefPrior, scale: FloatArray, n: int, owner: str) -> "GaussianPrior":
-        """Return `prior` for columns with standard deviations `scale` (D,) over `n` rows.
-
-        Raises
-        ------
-        ParameterError
-            If the intercept's prior is not flat.
-        """
-        zero = np.zeros(scale.size)
-        if isinstance(prior, Mixture):
-            return cls("mixture", zero, zero, zero, mixture=prior)
-        if prior.intercept is not None and prior.intercept != "flat":
-            raise bad_value("intercept", type(prior).__name__, f"None or 'flat' for {owner}", prior.intercept)
-        if isinstance(prior, GPrior):
-            return cls("g", zero, zero, zero, g=prior.value(n))
-        unit = np.ones(scale.size) if prior.standardize else scale
-        deviation = unit * float(prior.scale)
-        return cls(
-            "unscaled" if prior.scaled is False else "normal",
-            deviation**-2.0,
-            unit * float(prior.mean),
-            -2.0 * np.log(deviation),
-            rank_tol=0.0,
-        )
 
 
 @dataclass(frozen=True)
@@ -136,8 +56,8 @@ class GaussianRegression(TermColumns):
     cross : ndarray (D,)
         Weighted products of columns and response.
     prior : GaussianPrior
-    a, b : float
-        ``sigma^2 ~ IG(a, b)``; 0 and 0 for 1 / sigma^2.
+    sigma : ndarray (2, J + 1)
+        a and b of ``sigma^2 ~ IG(a, b)`` by number of terms in the model; zeros for 1 / sigma^2.
     rooted : ndarray (D, n) or None
         Standardised columns times the roots of the weights; None where only sums are known.
     y, offset : ndarray (n,) or None
@@ -158,8 +78,7 @@ class GaussianRegression(TermColumns):
     square: float
     cross: FloatArray
     prior: GaussianPrior
-    a: float = 0.0
-    b: float = 0.0
+    sigma: FloatArray
     rooted: FloatArray | None = None
     y: FloatArray | None = None
     offset: FloatArray | None = None
@@ -175,7 +94,7 @@ class GaussianRegression(TermColumns):
         sizes: list[int],
         coef_prior: CoefPrior,
         *,
-        sigma_prior: SigmaPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
         weights: FloatArray | None = None,
         offset: FloatArray | None = None,
         owner: str = "LinearSelection",
@@ -222,7 +141,7 @@ class GaussianRegression(TermColumns):
             square,
             cross,
             GaussianPrior.compile(coef_prior, scale, rows, owner),
-            *_sigma(sigma_prior),
+            _sigma(sigma_prior, len(sizes), coef_prior, owner),
             rooted,
             y,
             np.zeros(n) if offset is None else offset,
@@ -238,7 +157,7 @@ class GaussianRegression(TermColumns):
         sizes: list[int],
         coef_prior: CoefPrior,
         *,
-        sigma_prior: SigmaPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
         owner: str = "LinearSelection",
     ) -> "GaussianRegression":
         """Make a problem of sums over rows: columns, response less offset, weights.
@@ -267,7 +186,7 @@ class GaussianRegression(TermColumns):
             0.0 if constant[-1] else float(products[-1, -1]),
             correlated[:-1, -1] * spread,
             GaussianPrior.compile(coef_prior, scale, statistics.n, owner),
-            *_sigma(sigma_prior),
+            _sigma(sigma_prior, len(sizes), coef_prior, owner),
             products=np.ascontiguousarray(correlated[:-1, :-1]),
         )
         made._check(owner)
@@ -290,6 +209,13 @@ class GaussianRegression(TermColumns):
                 "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
                 "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
             )
+        # All columns are in every model.
+        if self.prior.kind == "unscaled spike" and self.spectrum.rest <= ROUNDING * self.square:
+            raise DataError(
+                f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
+                "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a sigma_prior, "
+                "such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
+            )
 
     # ------------------------------------------------------------------ sums
 
@@ -297,6 +223,16 @@ class GaussianRegression(TermColumns):
     def rows(self) -> int:
         """N, the rows less the one that the flat intercept takes."""
         return self.n - 1
+
+    @property
+    def a(self) -> float:
+        """Shape of the prior of sigma^2 (of the model without terms, where they differ)."""
+        return float(self.sigma[0, 0])
+
+    @property
+    def b(self) -> float:
+        """Scale of the prior of sigma^2, likewise."""
+        return float(self.sigma[1, 0])
 
     @property
     def nu(self) -> float:
@@ -356,6 +292,11 @@ class GaussianRegression(TermColumns):
         values, vectors = eigh(self.gram / np.outer(scale, scale))
         return values, vectors / scale[:, None]
 
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Columns along the principal directions of the spikes' prior."""
+        return Spectrum.of(self, self.prior.precision)
+
     @property
     def spare(self) -> int:
         """Degrees of freedom that all columns leave to the error; 0 if there are as many columns as rows."""
@@ -410,12 +351,12 @@ class GaussianRegression(TermColumns):
         Raises
         ------
         NotAvailableError
-            For a normal prior that does not scale with sigma.
+            For priors that do not scale with sigma, and for spikes and slabs.
         """
         prior = self.prior
-        if prior.kind == "unscaled":
+        if prior.kind not in ("normal", "g", "mixture"):
             raise NotAvailableError(
-                "Marginal likelihoods under Normal(scaled=False) have no closed form in a gaussian model."
+                "Marginal likelihoods of a gaussian model under priors with scaled=False have no closed form."
             )
         if prior.kind == "normal":
             return GaussianScore("conjugate", self.nu, self.total)
@@ -449,8 +390,10 @@ class GaussianRegression(TermColumns):
         Raises
         ------
         NotAvailableError
-            For a normal prior that does not scale with sigma.
+            For priors that do not scale with sigma.
         """
+        if self.prior.kind == "spike":
+            return variance_evidence(self)
         most = self.widest(self.n_terms) - 1
         return ConjugateEvidence(
             self.score(most),
@@ -469,6 +412,8 @@ class GaussianRegression(TermColumns):
 
         The densities of the flat intercept and, without a `sigma_prior`, of log sigma^2 count as 1.
         """
+        if self.prior.ratio is not None:
+            return 0.0
         half = 0.5 * self.nu
         value = gammaln(half) + half * np.log(2.0) - 0.5 * self.rows * np.log(2.0 * np.pi)
         value += 0.5 * (self.log_weight - np.log(self.total_weight))
@@ -483,5 +428,11 @@ class GaussianRegression(TermColumns):
         return state
 
 
-def _sigma(prior: SigmaPrior | None) -> tuple[float, float]:
-    return (0.0, 0.0) if prior is None else (float(prior.a), float(prior.b))
+def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefPrior, owner: str) -> FloatArray:
+    """Return a and b (2, J + 1) of the prior of sigma^2."""
+    if prior is None:
+        return np.zeros((2, terms + 1))
+    if prior.by_size and not isinstance(coef_prior, SpikeSlab):
+        must = "an InverseGamma of two numbers where the 'coef_prior' is no SpikeSlab"
+        raise bad_value("sigma_prior", owner, must, prior)
+    return prior.table(terms, owner)

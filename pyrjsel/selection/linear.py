@@ -12,12 +12,13 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import Design, RowSource, as_chunks
 from pyrjsel.families import Gaussian
+from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import check_columns
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression, SigmaPrior
+from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.model import Selection
 from pyrjsel.selection.posterior import Posterior
@@ -115,7 +116,7 @@ class LinearSelection(Selection):
         *,
         coef_prior: CoefPrior | None = None,
         model_prior: ModelPrior | None = None,
-        sigma_prior: SigmaPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -139,7 +140,7 @@ class LinearSelection(Selection):
         *,
         coef_prior: CoefPrior | None = None,
         model_prior: ModelPrior | None = None,
-        sigma_prior: SigmaPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),

@@ -7,8 +7,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel.design import RowSource
+from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
-from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
+from pyrjsel.selection.gaussian import CoefPrior
 from pyrjsel.selection.linear import LinearSelection
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
@@ -22,7 +23,7 @@ def linear(
     *,
     coef_prior: CoefPrior | None = None,
     model_prior: ModelPrior | None = None,
-    sigma_prior: SigmaPrior | None = None,
+    sigma_prior: InverseGamma | None = None,
     costs: Mapping[str, float] | pd.Series | None = None,
     budget: float | None = None,
     always: str | Iterable[str] = (),

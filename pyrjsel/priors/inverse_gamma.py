@@ -1,0 +1,111 @@
+"""The inverse gamma distribution."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_real
+
+Numbers = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class InverseGamma:
+    """An inverse gamma prior on a variance, ``b^a / Gamma(a) v^(-a-1) exp(-b / v)``.
+
+    Parameters
+    ----------
+    a : float or sequence of float
+        Shape, above 0. The mean is ``b / (a - 1)`` for a above 1.
+    b : float or sequence of float
+        Scale, above 0, in squared units of what the variance is that of.
+
+    Notes
+    -----
+    A sequence has an entry for each number of terms in a model, from 0 to all of them (terms that are
+    always in count): the prior of sigma^2 depends on the size of the model then. Only
+    :class:`pyrjsel.SpikeSlab` knows such priors.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.InverseGamma(3, 2)
+    InverseGamma(a=3, b=2)
+    >>> round(rj.InverseGamma(3, 2).logpdf(1.0), 4)
+    -0.6137
+    """
+
+    a: Numbers
+    b: Numbers
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+                items = tuple(np.asarray(value, dtype=object).ravel().tolist())
+                if np.ndim(value) != 1 or len(items) == 0:
+                    raise bad_value(name, "InverseGamma", "a positive number, or a sequence of them", value)
+                object.__setattr__(self, name, items)
+                for item in items:
+                    check_real(item, name, "InverseGamma", low=0, open_low=True)
+            else:
+                check_real(value, name, "InverseGamma", low=0, open_low=True)
+
+    @property
+    def by_size(self) -> bool:
+        """Whether it depends on the size of the model."""
+        return isinstance(self.a, tuple) or isinstance(self.b, tuple)
+
+    def table(self, most: int, owner: str) -> FloatArray:
+        """Return a and b (2, most + 1) by the number of terms in a model of at most `most`.
+
+        Parameters
+        ----------
+        most : int
+            Number of terms.
+        owner : str
+            Whose prior it is, for messages.
+
+        Returns
+        -------
+        ndarray (2, most + 1)
+            Rows a and b.
+
+        Raises
+        ------
+        ParameterError
+            If there are other than `most` + 1 entries.
+        """
+        rows = []
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if isinstance(value, tuple) and len(value) != most + 1:
+                raise ParameterError(
+                    f"The {name!r} parameter of the InverseGamma of {owner} must be a number or have "
+                    f"{most + 1} entries, one for each number of terms from 0 to {most}. Got {len(value)} "
+                    "instead."
+                )
+            rows.append(np.broadcast_to(np.asarray(value, dtype=float), most + 1))
+        return np.array(rows)
+
+    def logpdf(self, variance: float, size: int = 0) -> float:
+        """Return the log density at a variance.
+
+        Parameters
+        ----------
+        variance : float
+            Where, above 0.
+        size : int, default 0
+            Number of terms in the model, where a or b depend on it.
+
+        Returns
+        -------
+        float
+            Natural logarithm.
+        """
+        a, b = (float(v[size] if isinstance(v, tuple) else v) for v in (self.a, self.b))  # type: ignore[arg-type]
+        return float(a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(variance) - b / variance)

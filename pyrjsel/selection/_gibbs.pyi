@@ -1,0 +1,45 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
+from pyrjsel.selection._evidence import Evidence
+from pyrjsel.selection._spike import DensityEvidence
+from pyrjsel.selection._variance import VarianceEvidence
+from pyrjsel.space import Space
+
+MOVES: tuple[str, ...]
+
+@final
+class Gibbs:
+    def __init__(
+        self,
+        evidence: Evidence,
+        space: Space,
+        gamma: ArrayLike,
+        variance: float,
+        *,
+        slots: int = 0,
+        coefficients: VarianceEvidence | None = None,
+        density: DensityEvidence | None = None,
+    ) -> None: ...
+    def run(
+        self,
+        rng: np.random.Generator,
+        n: int,
+        *,
+        done: int = 0,
+        thin: int = 1,
+        words: WordArray | None = None,
+        log_posterior: FloatArray | None = None,
+        averages: FloatArray | None = None,
+        variance: FloatArray | None = None,
+        coefficients: FloatArray | None = None,
+        every: int = 1,
+        sums: FloatArray | None = None,
+        shape: tuple[FloatArray, float, float] | None = None,
+    ) -> tuple[int, int]: ...
+    def state(self) -> tuple[ByteArray, float]: ...
+    def counts(self) -> IntArray: ...
+    def set_counts(self, counts: IntArray) -> None: ...
