@@ -15,6 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
+from pyrjsel.priors import InverseGamma
 from pyrjsel.selection import (
     GPrior,
     HyperG,
@@ -24,6 +25,7 @@ from pyrjsel.selection import (
     Normal,
     PoissonSelection,
     SelectionResults,
+    SpikeSlab,
     ZellnerSiow,
     compare_samplers,
     linear,
@@ -42,6 +44,7 @@ __all__ = [
     "GPrior",
     "HyperG",
     "HyperGN",
+    "InverseGamma",
     "LinearSelection",
     "LogitSelection",
     "MissingDataWarning",
@@ -54,6 +57,7 @@ __all__ = [
     "RankWarning",
     "SelectionResults",
     "SeparationWarning",
+    "SpikeSlab",
     "TruncatedPoisson",
     "Uniform",
     "UnknownNameError",

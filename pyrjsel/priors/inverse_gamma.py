@@ -92,6 +92,22 @@ class InverseGamma:
             rows.append(np.broadcast_to(np.asarray(value, dtype=float), most + 1))
         return np.array(rows)
 
+    def restrict(self, most: int) -> "InverseGamma":
+        """Return the prior for models of at most `most` terms: that of larger ones is left out.
+
+        Parameters
+        ----------
+        most : int
+            Number of terms.
+
+        Returns
+        -------
+        InverseGamma
+            With at most `most` + 1 entries.
+        """
+        parts = (v[: most + 1] if isinstance(v, tuple) else v for v in (self.a, self.b))
+        return InverseGamma(*parts)
+
     def logpdf(self, variance: float, size: int = 0) -> float:
         """Return the log density at a variance.
 

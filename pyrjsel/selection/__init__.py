@@ -7,6 +7,7 @@ from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.short import linear, logit, poisson
+from pyrjsel.selection.spikes import SpikeSlab
 
 __all__ = [
     "GPrior",
@@ -17,6 +18,7 @@ __all__ = [
     "Normal",
     "PoissonSelection",
     "SelectionResults",
+    "SpikeSlab",
     "ZellnerSiow",
     "compare_samplers",
     "linear",

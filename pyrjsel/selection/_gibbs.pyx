@@ -12,8 +12,8 @@ classical   coefficients | gamma, sigma^2; sigma^2 | both; gamma | coefficients,
 
 The state between two iterations is the model, and sigma^2 but for the closed sweep. Each iteration
 derives everything from it, so that rounding does not build up and a state that was written down goes on
-to the same draws, bit for bit. Under the closed sweep, sigma^2 | gamma and coefficients | gamma, sigma^2 are drawn for
-the recorded models alone.
+to the same draws, bit for bit. Under the closed sweep, sigma^2 | gamma and coefficients | gamma, sigma^2
+are drawn for the recorded models alone.
 
 Each update leaves the posterior invariant: a two-point draw from a full conditional and a slot move are
 reversible, and coefficients that were integrated out are drawn anew before anything depends on them.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from pyrjsel.priors import InverseGamma
-from pyrjsel.selection.gaussian import CoefPrior
+from pyrjsel.selection.gaussian_prior import CoefPrior
 from pyrjsel.space import ModelPrior, PriorContext, restrict_prior
 
 

@@ -13,8 +13,8 @@ from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, 
 from pyrjsel.selection.averages import Estimate
 from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
-from pyrjsel.selection.problem import Regression
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
@@ -39,7 +39,10 @@ class Block:
 
 @dataclass
 class ChainDraws:
-    """The draws of one chain: visited models once each, draws as indices into them."""
+    """The draws of one chain: visited models once each, draws as indices into them.
+
+    `error_variance` are error variances that go with the coefficients, in families that have one.
+    """
 
     words: WordArray
     index: np.ndarray
@@ -135,7 +138,7 @@ def summarise(
     results: list[ChainDraws],
     completed: bool,
     *,
-    regression: Regression,
+    regression: TermColumns,
     space: ModelSpace,
     manner: Manner,
     seconds: Sequence[float],
@@ -239,11 +242,9 @@ def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.
     return rank[index], unpack(table.words[order], space.n_terms)
 
 
-def _moments(chains: list[ChainDraws], regression: Regression) -> Moments:
+def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
     sums = np.sum([chain.sums for chain in chains], axis=0)
-    total = sums[3, 0]  # the intercept is in every draw
-    scale = np.concatenate([[1.0], regression.scale])
-    return Moments.of(sums[0] / total / scale, sums[1] / total / scale**2, sums[2] / total, sums[3] / total)
+    return Moments.of_sums(sums / sums[3, 0], regression.scale)  # the intercept is in every draw
 
 
 def _disagreement(terms: IndicatorStats, space: ModelSpace) -> list[str]:

@@ -15,13 +15,16 @@ from pyrjsel.selection._subsets import Subsets
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import PARTS, feasible_models, inclusion_of, normalise, odds_of, run_parts
 from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
-from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.spike_models import SpikeModels, single_models
 from pyrjsel.space import ModelSpace, pack
 
 # Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
 # probabilities of being positive) over the models that hold all but this share of the posterior mass.
 REST = 1e-6
 Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
+# Rows of sums that are moments (the last two given that the term is in, for spikes and slabs), and the one
+# with the mass that they are of.
+ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
 NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
 
 
@@ -87,6 +90,11 @@ class Tree:
         )
 
 
+def _closed(regression: GaussianRegression) -> bool:
+    """Whether compiled passes along the tree know the prior."""
+    return regression.prior.kind in ("normal", "g", "mixture") and bool(regression.mean.size)
+
+
 @dataclass
 class Values:
     """Log marginal likelihoods of a part of the list; a job of ``run_chains``."""
@@ -109,8 +117,7 @@ class _Values:
         self.at, self.stop = at, at + job.total
         self.found: list[FloatArray] = []
         regression = job.tree.regression
-        closed = regression.prior.kind != "unscaled" and bool(regression.mean.size)
-        self.subsets = job.tree.subsets() if closed else None
+        self.subsets = job.tree.subsets() if _closed(regression) else None
 
     def advance(self, n: int) -> None:
         part = slice(self.at, min(self.at + n, self.stop))
@@ -121,8 +128,11 @@ class _Values:
         if regression.prior.kind == "unscaled":
             self.found.append(unscaled.log_marginals(regression, gamma))
         elif self.subsets is None:
-            single = SingleModels(regression)
-            self.found.append(np.array([single.log_marginal(row) for row in gamma]))
+            single = single_models(regression)
+            if isinstance(single, SpikeModels):
+                self.found.append(single.log_marginals(gamma))
+            else:
+                self.found.append(np.array([single.log_marginal(row) for row in gamma]))
         else:
             value, share = self.subsets.values(self.job.tree.words[part])
             tol = regression.prior.rank_tol
@@ -162,7 +172,7 @@ class Averages:
         self.total = -(-len(self.gamma) // PARTS)
         regression = self.tree.regression
         self.main = self.probability > 0
-        if regression.prior.kind in ("mixture", "unscaled"):
+        if regression.prior.kind in ("mixture", "unscaled", "unscaled spike"):
             ordered = np.sort(self.probability)[::-1]
             kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
             self.main = self.probability >= ordered[kept]
@@ -183,11 +193,11 @@ class _Averages:
         self.job = job
         self.at, self.stop = at, at + job.total
         regression = job.tree.regression
-        self.sums = np.zeros((5, regression.n_columns))
-        self.closed = regression.prior.kind != "unscaled" and bool(regression.mean.size)
+        self.sums = np.zeros((7, regression.n_columns))
+        self.closed = _closed(regression)
         if self.closed:
             self.subsets, self.student = job.tree.subsets(), StudentCdf(regression.nu)
-        self.single = SingleModels(regression)
+        self.single = single_models(regression)
 
     def advance(self, n: int) -> None:
         job = self.job
@@ -205,14 +215,18 @@ class _Averages:
             )  # fmt: skip
             self.sums[:4, 0] += sums[:, 0]
             self.sums[:4, job.tree.columns + 1] += sums[:, 1:]
-            self.sums[4] += float(weights[main].sum())
+            self.sums[SIGNED] += float(weights[main].sum())
+            return
+        if isinstance(self.single, SpikeModels):
+            self.sums[ROWS] += self.single.sums(job.gamma[part][main], weights[main])
+            self.sums[SIGNED] += float(weights[main].sum())
             return
         for row in np.flatnonzero(main):
             found = self.single.moments(job.gamma[part][row])
             scale = np.concatenate([[1.0], regression.scale])[found.columns]
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)
-            self.sums[4] += weights[row]
+            self.sums[SIGNED] += weights[row]
 
     def finish(self, completed: bool) -> FloatArray:
         return self.sums
@@ -284,10 +298,13 @@ def exact_posterior(
 
 def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
     """Return model-averaged moments from the sums of :class:`Averages`."""
-    scale = np.concatenate([[1.0], regression.scale])
-    first, second, positive, included, signed = sums
+    rows, signed = sums[:4].copy(), sums[SIGNED]
+    if regression.prior.ratio is not None:
+        return Moments.of_sums(sums[ROWS] / signed, regression.scale)
     if regression.prior.kind == "unscaled":
-        first, second, included = first / signed, second / signed, included / signed
-    elif regression.nu <= 1:
-        first = np.where(included > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
-    return Moments.of(first / scale, second / scale**2, positive / signed, included)
+        rows /= signed
+    else:
+        rows[2] /= signed
+        if regression.nu <= 1:
+            rows[0] = np.where(rows[3] > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
+    return Moments.of_sums(rows, regression.scale)

@@ -213,8 +213,8 @@ class GaussianRegression(TermColumns):
         if self.prior.kind == "unscaled spike" and self.spectrum.rest <= ROUNDING * self.square:
             raise DataError(
                 f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
-                "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a sigma_prior, "
-                "such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
+                "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
+                "sigma_prior, such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
             )
 
     # ------------------------------------------------------------------ sums

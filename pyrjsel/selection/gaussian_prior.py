@@ -73,6 +73,8 @@ class GaussianPrior:
         zero = np.zeros(scale.size)
         if isinstance(prior, Mixture):
             return cls("mixture", zero, zero, zero, mixture=prior)
+        if isinstance(prior, SpikeSlab) and not scale.size:
+            return cls("normal" if prior.scaled else "unscaled", zero, zero, zero, rank_tol=0.0)
         if isinstance(prior, SpikeSlab):
             precision, ratio = prior.compile(scale)
             kind = "spike" if prior.scaled else "unscaled spike"

@@ -1,6 +1,6 @@
 """The gaussian model that users build."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import Design, RowSource, as_chunks
 from pyrjsel.families import Gaussian
@@ -18,12 +18,16 @@ from pyrjsel.selection.checks import check_columns
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.gaussian_prior import CoefPrior
+from pyrjsel.selection.gibbs import GibbsOptions, gibbs_posterior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.model import Selection
+from pyrjsel.selection.model import Sampler, Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.spike_models import single_models
+from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.summed import ChunkSums, SummedRows
 from pyrjsel.selection.walk_posterior import collapsed_posterior
 from pyrjsel.space import ModelPrior
@@ -54,9 +58,9 @@ class LinearSelection(Selection):
         Response.
     exog : DataFrame or array_like, shape (n, p)
         One term a column, without a constant column. Text and categories become factors.
-    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow or Normal, optional
+    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow, Normal or SpikeSlab, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")``, n the number of rows. Variances
-        are in units of the error variance, but for ``Normal(scaled=False)``.
+        are in units of the error variance, but for ``Normal(scaled=False)`` and ``SpikeSlab``.
     <model prior>
     sigma_prior : InverseGamma, optional
         Prior on the error variance; None is ``1 / sigma^2``.
@@ -75,10 +79,10 @@ class LinearSelection(Selection):
     Raises
     ------
     DataError
-        If the response is constant, or is fitted perfectly under a mixture of g-priors or
-        ``Normal(scaled=False)`` (without a `sigma_prior`, the posterior does not exist then), or the
-        data cannot be used (fewer than two rows, infinite values, negative weights, columns so large or
-        small that their squares are not numbers).
+        If the response is constant, or is fitted perfectly under a mixture of g-priors,
+        ``Normal(scaled=False)`` or ``SpikeSlab(scaled=False)`` (without a `sigma_prior`, the posterior
+        does not exist then), or the data cannot be used (fewer than two rows, infinite values, negative
+        weights, columns so large or small that their squares are not numbers).
     <raises>
 
     Warns
@@ -99,10 +103,11 @@ class LinearSelection(Selection):
     title = "Linear model selection"
     _owner = "LinearSelection"
     _family: ClassVar[Gaussian] = Gaussian()
-    _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
+    _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
     _default_prior = GPrior("n")
-    _samplers = {  # noqa: RUF012 - read only
+    _samplers: ClassVar[Mapping[str, Sampler]] = {
         "enumerate": (ExactOptions, exact_posterior),
+        "gibbs": (GibbsOptions, gibbs_posterior),
         "collapsed": (CollapsedOptions, collapsed_posterior),
     }
     _large = "collapsed"
@@ -238,17 +243,17 @@ class LinearSelection(Selection):
 
     def _make_regression(self) -> GaussianRegression:
         sigma_prior = self._choices.sigma_prior
-        good = sigma_prior is None or all(
-            isinstance(getattr(sigma_prior, name, None), (int, float)) for name in ("a", "b")
-        )
-        if not good:
+        if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
             raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
         sizes = [len(term.columns) for term in self.design.terms]
+        prior = self.coef_prior
+        if isinstance(prior, SpikeSlab):
+            prior = self._by_column(prior)
         if isinstance(self.data, SummedRows):
             return GaussianRegression.from_statistics(
                 self.data.sums.statistics,
                 sizes,
-                self.coef_prior,
+                prior,
                 sigma_prior=sigma_prior,
                 owner=self._owner,
             )
@@ -256,15 +261,26 @@ class LinearSelection(Selection):
             self.data.X,
             self.data.y,
             sizes,
-            self.coef_prior,
+            prior,
             sigma_prior=sigma_prior,
             weights=self.data.extras.get("weights"),
             offset=self.data.extras.get("offset"),
             owner=self._owner,
         )
 
+    def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
+        choices = super()._restricted_choices(keep, inside)
+        if isinstance(choices.coef_prior, SpikeSlab):
+            choices = replace(choices, coef_prior=self._by_column(choices.coef_prior).restrict(inside))
+        if choices.sigma_prior is not None:
+            choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
+        return choices
+
+    def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
+        return prior.by_column([(term.name, term.columns) for term in self.design.terms])
+
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
-        return SingleModels(self.regression)
+        return single_models(self.regression)
 
     def _dependent_terms(self) -> list[int]:
         return self.regression.dependent()

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
-from pyrjsel._typing import FloatArray, RNGLike, SeedLike
+from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
@@ -183,9 +183,13 @@ class Selection:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         model = type(self).__new__(type(self))
-        choices = self._choices.restrict(self.space.context, keep)
+        choices = self._restricted_choices(keep, inside)
         model._build(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
         return model
+
+    def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
+        """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""
+        return self._choices.restrict(self.space.context, keep)
 
     def _build(
         self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
@@ -351,10 +355,11 @@ class Selection:
 
         Parameters
         ----------
-        sampler : {"auto", "enumerate", "rjmcmc", "population"}
+        sampler : {"auto", "enumerate", "gibbs", "rjmcmc", "population"}
             ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
             coefficients together; ``"population"`` does so at several temperatures that exchange
-            states. ``"auto"`` enumerates up to 2**20 feasible models and is ``"population"`` beyond.
+            states; ``"gibbs"``, for gaussian models, draws one term after the other from its full
+            conditional. ``"auto"`` enumerates up to 2**20 feasible models and is ``"population"`` beyond.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration proposes as many flips as
             there are free terms, swaps, and an update of all coefficients.
@@ -376,7 +381,10 @@ class Selection:
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
-            temperatures above and below 1), `tune` (the laws in burn-in, for 20 % of exchanges).
+            temperatures above and below 1), `tune` (the laws in burn-in, for 20 % of exchanges). ``gibbs``:
+            `sweep` ("collapsed", coefficients integrated out, or "conditional", given them: for
+            ``SpikeSlab`` alone), `slots` (moves in which a term takes the place of another, an iteration),
+            `start`.
 
         Returns
         -------

@@ -41,19 +41,40 @@ class Moments:
     sd_included: FloatArray
 
     @classmethod
+    def of_sums(cls, sums: FloatArray, scale: FloatArray) -> "Moments":
+        """From averages (4 or 6, D + 1) of internal coefficients with the intercept of the design's columns.
+
+        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,).
+        """
+        unit = np.concatenate([[1.0], scale])
+        powers = np.array([1, 2, 0, 0, 1, 2])[: len(sums)]
+        return cls.of(*(sums / unit ** powers[:, None]))
+
+    @classmethod
     def of(
-        cls, first: FloatArray, second: FloatArray, positive: FloatArray, included: FloatArray
+        cls,
+        first: FloatArray,
+        second: FloatArray,
+        positive: FloatArray,
+        included: FloatArray,
+        first_in: FloatArray | None = None,
+        second_in: FloatArray | None = None,
     ) -> "Moments":
-        """From E[b], E[b^2], P(b > 0) and P(included) over all models, of the design's own columns."""
+        """From E[b], E[b^2], P(b > 0) and P(included) over all models, of the design's own columns.
+
+        The last two are parts of the first two: of the models that include a column, where it has
+        coefficients in others too.
+        """
         variance = np.maximum(second - first**2, 0.0)
         share = np.where(included > 0, included, np.nan)
-        inner = first / share
+        inner = (first if first_in is None else first_in) / share
+        inner_square = (second if second_in is None else second_in) / share
         return cls(
             first,
             np.sqrt(variance),
             np.clip(positive, 0.0, 1.0),
             inner,
-            np.sqrt(np.maximum(second / share - inner**2, 0.0)),
+            np.sqrt(np.maximum(inner_square - inner**2, 0.0)),
         )
 
 

@@ -12,6 +12,7 @@ from pyrjsel.runtime import run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
+from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.problem import Regression
@@ -256,7 +257,7 @@ def prepare(
     return _swaps(options, space), start, fixed, settings.rng.bytes(16)
 
 
-def thinning(regression: Regression, settings: FitSettings) -> int:
+def thinning(regression: TermColumns, settings: FitSettings) -> int:
     """Return how many draws there are to a kept vector of coefficients."""
     vector = regression.n_columns * 8 * settings.chains
     return max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pyrjsel.design import RowSource
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
-from pyrjsel.selection.gaussian import CoefPrior
+from pyrjsel.selection.gaussian_prior import CoefPrior
 from pyrjsel.selection.linear import LinearSelection
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal

@@ -8,7 +8,8 @@ from scipy.special import ndtr, stdtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel.selection.gaussian import RANK_TOL, GaussianRegression
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.gaussian_prior import RANK_TOL
 from pyrjsel.selection.unscaled import VarianceIntegrals, log_marginals
 
 

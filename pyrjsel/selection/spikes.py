@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._errors import ParameterError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name
 from pyrjsel.selection.priors import FARTHEST
 
@@ -86,12 +86,12 @@ class SpikeSlab:
         """
         return replace(self, tau=_spread(self.tau, "tau", terms), c=_spread(self.c, "c", terms))
 
-    def restrict(self, inside: Sequence[bool]) -> "SpikeSlab":
+    def restrict(self, inside: BoolArray) -> "SpikeSlab":
         """Return the prior for those columns that are `inside`; mappings must have been spread before.
 
         Parameters
         ----------
-        inside : sequence of bool
+        inside : bool array (D,)
             One a column.
 
         Returns

@@ -32,7 +32,7 @@ def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
     prior = regression.prior
     volume = 0.5 * (regression.log_weight - np.log(regression.total_weight))
     capacity = max(FEWEST_KEPT, regression.n)
-    if prior.kind == "unscaled" or (prior.ratio is not None and not regression.mean.size):
+    if prior.kind == "unscaled":
         if regression.held:
             base: FullGram | ColumnGram = FullGram(regression.gram)
         else:

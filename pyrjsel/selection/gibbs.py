@@ -1,0 +1,358 @@
+"""The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._validate import check_choice, check_int
+from pyrjsel.runtime import run_chains
+from pyrjsel.selection._gibbs import MOVES, Gibbs
+from pyrjsel.selection.averages import WALK_ROWS, Averages, Estimate, estimate
+from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.rjmcmc import thinning
+from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
+from pyrjsel.selection.variance import density_evidence, variance_evidence
+from pyrjsel.space import ModelSpace, Space
+
+OWNER = "sampler='gibbs'"
+# Kinds of priors under which the error variance is in the state, or all coefficients are in every model:
+# the loop draws them. Under the others, they are drawn for the visited models afterwards.
+IN_LOOP = ("unscaled", "spike", "unscaled spike")
+
+
+@dataclass(frozen=True)
+class GibbsOptions:
+    """Options of ``fit(sampler="gibbs")``.
+
+    Attributes
+    ----------
+    sweep : {"collapsed", "conditional"}
+        Whether the coefficients are integrated out when terms are drawn (and sigma^2, where priors scale
+        with it), or given: the classical sampler of stochastic search, which knows ``SpikeSlab`` alone.
+    slots : int, optional
+        Slot moves an iteration, in which a random term leaves and one drawn from its full conditional
+        comes; None is 1, and 5 under a budget or a largest size, where sweeps move through deletions.
+    start : None, "empty" or sequence of str
+        Terms of the model to start from. None starts the first chain at the smallest model and the
+        others at draws from the prior over models (of at most 50 free terms).
+    """
+
+    sweep: str = "collapsed"
+    slots: int | None = None
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))
+        if self.slots is not None:
+            check_int(self.slots, "slots", OWNER, low=0)
+        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+
+    def slot_moves(self, space: ModelSpace) -> int:
+        """Return the slot moves an iteration."""
+        if self.slots is not None:
+            return int(self.slots)
+        bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
+        return int(SLOTS_BOUNDED if bounded else SLOTS_FREE)
+
+
+@dataclass
+class GibbsState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    Attributes
+    ----------
+    gamma : uint8 array (J,)
+    variance : float
+        sigma^2; of no consequence where it is integrated out.
+    bit_generator : mapping
+        State of the chain's PCG64.
+    done : int
+        Iterations so far, burn-in included.
+    counts : int64 array (2, moves)
+        Proposals and changes after burn-in.
+    """
+
+    gamma: ByteArray
+    variance: float
+    bit_generator: Mapping[str, Any]
+    done: int
+    counts: IntArray
+
+
+@dataclass
+class GibbsJob:
+    """What every chain does; picklable."""
+
+    regression: GaussianRegression
+    space: ModelSpace
+    draws: int
+    burn_in: int
+    thin: int
+    classical: bool
+    slots: int
+    starts: ByteArray | None
+    coefficients_every: int
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether the loop draws coefficients and sigma^2."""
+        return self.regression.prior.kind in IN_LOOP
+
+    def loop(self, gamma: ByteArray, variance: float) -> Gibbs:
+        """Return a compiled chain at a state."""
+        space = Space(self.space)
+        if not self.in_loop:
+            return Gibbs(self.regression.evidence(), space, gamma, variance, slots=self.slots)
+        full = variance_evidence(self.regression)
+        density = density_evidence(self.regression) if self.classical else None
+        return Gibbs(
+            full if density is None else density,
+            space,
+            gamma,
+            variance,
+            slots=self.slots,
+            coefficients=full,
+            density=density,
+        )
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "GibbsRunner":
+        """Return a chain at its first state."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        if self.starts is not None:
+            gamma = self.starts
+        elif chain == 0:
+            gamma = self.space.empty_model()
+        else:
+            most = int(self.space.n_terms - self.space.free.sum()) + WIDEST_START
+            gamma = dispersed_start(self.space, existence(self.regression), rng, most)
+        # The error variance of the model without terms: any would do.
+        variance = self.regression.total / self.regression.nu
+        counts = np.zeros((2, len(MOVES)), dtype=np.int64)
+        return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+
+
+def existence(regression: GaussianRegression) -> Callable[[ByteArray], bool]:
+    """Return what says whether a model (J,) has a coefficient prior."""
+    if regression.prior.rank_tol == 0:
+        return lambda gamma: True
+    evidence = regression.evidence()
+    return lambda gamma: bool(np.isfinite(evidence.values(gamma[None])[0]))
+
+
+class GibbsCollector(Collector):
+    """Collects the draws of one chain, its averages, and sigma^2.
+
+    Parameters
+    ----------
+    job : GibbsJob
+    """
+
+    def __init__(self, job: GibbsJob) -> None:
+        super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
+        self.sums = np.zeros((6, job.regression.n_columns))
+        self.averages = Averages(job.draws, WALK_ROWS, job.space.n_terms)
+        self.variance: list[FloatArray] = []
+
+
+@dataclass
+class GibbsDraws(ChainDraws):
+    """The draws of one chain.
+
+    Attributes
+    ----------
+    averages : ndarray (segments, 2, J)
+        Sums over draws; see ``averages.py``.
+    """
+
+    averages: FloatArray
+
+
+class GibbsRunner:
+    """One chain: the compiled loop, its generator and what it has recorded."""
+
+    def __init__(self, job: GibbsJob, state: GibbsState, collector: GibbsCollector | None = None) -> None:
+        self.job = job
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = dict(state.bit_generator)
+        self.loop = job.loop(state.gamma, state.variance)
+        self.loop.set_counts(np.ascontiguousarray(state.counts))
+        self.done = state.done
+        self.collector = collector or GibbsCollector(job)
+        regression = job.regression
+        self.intercept = (
+            np.ascontiguousarray(regression.raw_shift[1:]), regression.centre, regression.total_weight,
+        )  # fmt: skip
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations."""
+        job, stop = self.job, self.done + n
+        burn = min(stop, job.burn_in) - self.done
+        if burn > 0:
+            self.loop.run(self.rng, burn)
+            self.done += burn
+            if self.done == job.burn_in:
+                self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
+        while self.done < stop:
+            recorded = self.done - job.burn_in
+            sums, end = self.collector.averages.at(recorded // job.thin)
+            self._record(min(stop, job.burn_in + end * job.thin) - self.done, recorded, sums)
+
+    def _record(self, n: int, recorded: int, averages: FloatArray) -> None:
+        """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
+        job, collector = self.job, self.collector
+        block = collector.room(n // job.thin + 1)
+        variance, found = np.empty(len(block.coefficients)), np.zeros(averages.shape)
+        kept, kept_b = self.loop.run(
+            self.rng,
+            n,
+            done=recorded,
+            thin=job.thin,
+            words=block.words,
+            log_posterior=block.log_posterior,
+            averages=found,
+            variance=variance,
+            coefficients=block.coefficients,
+            every=job.coefficients_every,
+            sums=collector.sums,
+            intercept=self.intercept,
+        )
+        averages += found / job.thin
+        collector.add(block, kept, kept_b)
+        collector.variance.append(variance[:kept_b])
+        self.done += n
+
+    def state(self) -> GibbsState:
+        """Return the state between two iterations; a runner made of it goes on to the same draws."""
+        gamma, variance = self.loop.state()
+        return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.loop.counts())
+
+    def finish(self, completed: bool) -> GibbsDraws:
+        """Return what was recorded, with coefficients for every so manyth draw."""
+        collector = self.collector
+        found = collector.finish(self.loop.counts())
+        if self.job.in_loop:
+            coefficients, variance = found.coefficients, np.concatenate([*collector.variance, np.empty(0)])
+        else:
+            # A stream of its own: a chain that goes on after this one goes on to the same draws.
+            ahead: Any = np.random.PCG64()
+            ahead.state = self.rng.bit_generator.state
+            coefficients, variance = drawn_afterwards(
+                self.job.regression,
+                collector.table.gamma(),
+                found.index[:: self.job.coefficients_every],
+                np.random.Generator(ahead.jumped()),
+            )
+            visits = np.bincount(found.index, minlength=len(collector.table))
+            found.sums = visited_moments(self.job.regression, collector.table.gamma(), visits)
+        return GibbsDraws(
+            found.words,
+            found.index,
+            found.log_posterior,
+            coefficients,
+            found.sums,
+            found.counts,
+            collector.averages.sums,
+            error_variance=variance,
+        )
+
+
+def drawn_afterwards(
+    regression: GaussianRegression, models: ByteArray, index: np.ndarray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw internal coefficients (m, D + 1) and sigma^2 (m,) given each of the models `index` (m,)."""
+    single = SingleModels(regression)
+    coefficients, variance = np.zeros((index.size, regression.n_columns)), np.zeros(index.size)
+    for row in np.unique(index):
+        places = np.flatnonzero(index == row)
+        coefficients[places], variance[places] = single.sample_with_variance(models[row], places.size, rng)
+    return coefficients, variance
+
+
+def visited_moments(regression: GaussianRegression, models: ByteArray, visits: np.ndarray) -> FloatArray:
+    """Return sums (6, D + 1) over draws, of the posterior moments of their models instead of draws."""
+    single = SingleModels(regression)
+    scale = np.concatenate([[1.0], regression.scale])
+    sums = np.zeros((6, regression.n_columns))
+    for row in np.flatnonzero(visits):
+        found = single.moments(models[row])
+        unit = scale[found.columns]
+        first, second = found.mean * unit, found.square * unit**2
+        values = np.array([first, second, found.positive, np.ones(unit.size), first, second])
+        sums[:, found.columns] += visits[row] * values
+    return sums
+
+
+def gibbs_posterior(
+    regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: GibbsOptions
+) -> Posterior:
+    """Return the posterior that Gibbs samplers found.
+
+    Raises
+    ------
+    NotAvailableError
+        If ``sweep="conditional"`` is asked for with a prior that has a point mass at 0.
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    kind = regression.prior.kind
+    classical = options.sweep == "conditional" and bool(regression.mean.size)
+    if options.sweep == "conditional" and regression.prior.ratio is None:
+        raise NotAvailableError(
+            f"sweep='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of which "
+            "those outside the model are 0, no term could move under other priors."
+        )
+    entropy = settings.rng.bytes(16)
+    every = thinning(regression, settings)
+    job = GibbsJob(
+        regression,
+        space,
+        settings.draws,
+        settings.burn_in,
+        settings.thin,
+        classical,
+        options.slot_moves(space),
+        given_start(options.start, space, existence(regression), OWNER),
+        every,
+    )
+    outcome = run_chains(
+        job,
+        settings.chains,
+        settings.rng,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label="gibbs",
+    )
+    return summarise(
+        outcome.results,
+        outcome.completed,
+        regression=regression,
+        space=space,
+        manner=Manner("gibbs", MOVES, density=kind == "unscaled", pairs=0),
+        seconds=outcome.seconds,
+        asked=settings.draws,
+        entropy=entropy,
+        coefficients_every=every,
+        estimator=_estimator(settings.draws),
+    )
+
+
+def _estimator(asked: int) -> Callable[[Sequence[Any], np.ndarray, ByteArray], Estimate]:
+    plan = Averages(asked, 1, 0).plan
+
+    def estimator(chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
+        sums = np.stack([chain.averages for chain in chains])
+        return estimate(sums, plan, index.shape[1], index, gamma)
+
+    return estimator
