@@ -10,13 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pyrjsel.priors import InverseGamma
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.space import BetaBinomial, ModelSpace
 
-for _name in ("linear_oracle",):
+for _name in ("linear_oracle", "gibbs_kit"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parent / f"{_name}.py")
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
@@ -34,14 +35,6 @@ PRIORS = {
     "unscaled, mean": Normal(0.7, mean=-0.3, standardize=True, scaled=False),
 }
 CLOSED = {name: prior for name, prior in PRIORS.items() if "unscaled" not in name}
-
-
-@dataclass(frozen=True)
-class InverseGamma:
-    """A prior of sigma^2, for tests."""
-
-    a: float
-    b: float
 
 
 @dataclass(frozen=True)

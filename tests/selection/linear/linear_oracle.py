@@ -15,6 +15,7 @@ from scipy.special import gammaln
 
 import pyrjsel.selection.mixtures as mx
 from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.spikes import SpikeSlab
 
 
 @dataclass
@@ -143,23 +144,32 @@ def log_density_of_g(prior, n):
     return lambda t: stats.gamma(0.5, scale=2 / n).logpdf(math.exp(-t)) - t
 
 
+def over_sigma(rows, columns, s, m):
+    """Coefficients N(m, S) whatever sigma is: averages over sigma^2."""
+
+    def log_prior(t):
+        if not rows.a:
+            return 0.0
+        return rows.a * math.log(rows.b) - gammaln(rows.a) - rows.a * t - rows.b * math.exp(-t)
+
+    middle = math.log(np.var(rows.z))
+    return mixed(lambda t: rows.normal(columns, s, m, math.exp(t)), log_prior, middle - 25, middle + 40)
+
+
 def answer(rows, prior, columns):
     """What the model of `columns` says, under a prior of the package."""
     columns = np.asarray(columns, dtype=int)
     d = len(columns)
+    if isinstance(prior, SpikeSlab):
+        every = np.arange(rows.x.shape[1])
+        unit = rows.scale if prior.standardize else np.ones(every.size)
+        ratio = np.where(np.isin(every, columns), np.broadcast_to(prior.c, every.size), 1.0)
+        s, m = np.diag((np.broadcast_to(prior.tau, every.size) / unit) ** 2 * ratio), np.zeros(every.size)
+        return rows.student(every, s, m) if prior.scaled else over_sigma(rows, every, s, m)
     if isinstance(prior, Normal):
         unit = rows.scale[columns] if prior.standardize else np.ones(d)
         s, m = np.diag((prior.scale / unit) ** 2), prior.mean / unit
-        if prior.scaled is not False:
-            return rows.student(columns, s, m)
-
-        def log_prior(t):
-            if not rows.a:
-                return 0.0
-            return rows.a * math.log(rows.b) - gammaln(rows.a) - rows.a * t - rows.b * math.exp(-t)
-
-        middle = math.log(np.var(rows.z))
-        return mixed(lambda t: rows.normal(columns, s, m, math.exp(t)), log_prior, middle - 25, middle + 40)
+        return over_sigma(rows, columns, s, m) if prior.scaled is False else rows.student(columns, s, m)
     if d == 0:
         return rows.zellner(columns, 1.0)
     if isinstance(prior, GPrior):

@@ -10,7 +10,7 @@ from scipy import stats
 
 import pyrjsel as rj
 
-INVERSE_GAMMA = SimpleNamespace(a=2.0, b=3.0)
+INVERSE_GAMMA = rj.InverseGamma(2.0, 3.0)
 
 
 def make_frame(n=60, seed=3):
