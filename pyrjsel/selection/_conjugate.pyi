@@ -1,5 +1,3 @@
-from typing import final
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,6 @@ from pyrjsel.selection._tableau import Tableau
 
 LOST: str
 
-@final
 class ConjugateEvidence(Evidence):
     score: GaussianScore
     tableau: Tableau

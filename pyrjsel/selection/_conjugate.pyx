@@ -30,7 +30,6 @@ LOST = (
 )
 
 
-@cython.final
 cdef class ConjugateEvidence(Evidence):
     """Marginal likelihoods over models whose coefficient prior is conjugate.
 

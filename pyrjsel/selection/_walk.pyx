@@ -25,9 +25,9 @@ number of events: the law of the models just after events is another one (models
 much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
 are simulated one after the other.
 
-What is known at each model, as a by-product, are the conditional probabilities of all terms given the
-others: their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of
-exclusion are averaged beside them, since one less a number near one is not known.
+What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
+their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion
+are averaged beside them, since one less a number near one is not known.
 """
 
 cimport cython

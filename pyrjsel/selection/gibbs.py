@@ -176,7 +176,7 @@ class GibbsDraws(ChainDraws):
         Sums over draws; see ``averages.py``.
     """
 
-    averages: FloatArray
+    averages: FloatArray = field(kw_only=True)
 
 
 class GibbsRunner:
@@ -263,8 +263,8 @@ class GibbsRunner:
             coefficients,
             found.sums,
             found.counts,
-            collector.averages.sums,
-            error_variance=variance,
+            variance,
+            averages=collector.averages.sums,
         )
 
 
