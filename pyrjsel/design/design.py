@@ -279,6 +279,28 @@ class Design:
         X = compute_rows(self.layout, table, self.functions, owner)
         return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table, owner))
 
+    def extras_of(
+        self, new: Any, extras: Mapping[str, Any] | None = None, *, owner: str = "Design.extras_of"
+    ) -> dict[str, FloatArray | None]:
+        """Read weights, offset and the like of new rows.
+
+        Parameters
+        ----------
+        new, extras, owner
+            As for :meth:`transform`; the columns of the terms are not needed.
+
+        Returns
+        -------
+        dict of str to (ndarray, shape (n_rows,), or None)
+            NaN where a value is missing.
+
+        Raises
+        ------
+        UnknownNameError, DataError
+            As for :meth:`transform`.
+        """
+        return compute_extras(self.extra_columns, extras, self._table(new, owner), owner)
+
     def response_of(self, new: Any, *, owner: str = "Design.response_of") -> FloatArray:
         """Compute the response for rows that have it.
 

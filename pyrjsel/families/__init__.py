@@ -3,5 +3,6 @@
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
 from pyrjsel.families.poisson import Poisson
+from pyrjsel.families.statistics import Statistic
 
-__all__ = ["Binomial", "Family", "Poisson"]
+__all__ = ["Binomial", "Family", "Poisson", "Statistic"]
