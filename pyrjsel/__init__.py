@@ -16,11 +16,13 @@ from pyrjsel._errors import (
 )
 from pyrjsel._version import __version__
 from pyrjsel.selection import (
+    CrossValidation,
     GPrior,
     LogitSelection,
     Normal,
     PoissonSelection,
     SelectionResults,
+    SensitivityResults,
     logit,
     poisson,
 )
@@ -31,6 +33,7 @@ __all__ = [
     "BetaBinomial",
     "ConvergenceWarning",
     "CostAdjusted",
+    "CrossValidation",
     "DataError",
     "FormulaError",
     "GPrior",
@@ -44,6 +47,7 @@ __all__ = [
     "PyrjselWarning",
     "RankWarning",
     "SelectionResults",
+    "SensitivityResults",
     "SeparationWarning",
     "TruncatedPoisson",
     "Uniform",

@@ -3,6 +3,18 @@
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.sensitivity import SensitivityResults
 from pyrjsel.selection.short import logit, poisson
+from pyrjsel.selection.validation import CrossValidation
 
-__all__ = ["GPrior", "LogitSelection", "Normal", "PoissonSelection", "SelectionResults", "logit", "poisson"]
+__all__ = [
+    "CrossValidation",
+    "GPrior",
+    "LogitSelection",
+    "Normal",
+    "PoissonSelection",
+    "SelectionResults",
+    "SensitivityResults",
+    "logit",
+    "poisson",
+]

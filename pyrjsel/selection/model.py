@@ -31,6 +31,7 @@ from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.studies import Studies
 from pyrjsel.space import (
     BetaBinomial,
     ModelPrior,
@@ -47,7 +48,7 @@ Sampler = tuple[type, Callable[..., Posterior]]
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 
 
-class Selection:
+class Selection(Studies):
     """Bayesian variable selection; the families are its subclasses.
 
     A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
@@ -180,9 +181,13 @@ class Selection:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         data = replace(self.data, X=np.asfortranarray(self.data.X[:, inside]))
-        model = type(self).__new__(type(self))
         choices = self._choices.restrict(self.term_names, keep)
-        model._build(self.design.restrict(keep), data, choices, stacklevel + 1)
+        return self._remake(self.design.restrict(keep), data, choices, stacklevel + 1)
+
+    def _remake(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> Self:
+        """Return a model of the same class, of other rows, terms or choices; `stacklevel` as above."""
+        model = type(self).__new__(type(self))
+        model._build(design, data, choices, stacklevel + 1)
         return model
 
     def _build(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> None:

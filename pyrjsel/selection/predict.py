@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
@@ -69,6 +70,34 @@ def prediction_rows(
     return rows.X, found, rows.index
 
 
+def prediction_weights(
+    model: Selection, new: Any, weights: ArrayLike | None, rows: int, owner: str
+) -> FloatArray:
+    """Return the weights (rows,) of new rows, or of those of the fit; ones where the fit had none.
+
+    Raises
+    ------
+    UnknownNameError, DataError
+        If the weights of new rows are missing or negative, or weights come without new rows.
+    """
+    if new is None:
+        if weights is not None:
+            raise DataError(
+                f"The 'weights' parameter of {owner} goes with new rows, and none are given: the rows of the "
+                "fit have their own."
+            )
+        return model.data.extras.get("weights", np.ones(rows))
+    if "weights" not in model.data.extras and weights is None:
+        return np.ones(rows)
+    given = {"weights": weights} if weights is not None else {}
+    found = model.design.extras_of(new, {"offset": None, **given}, owner=owner).get("weights")
+    if found is None:
+        raise DataError(f"The fit had an array as weights: {owner} needs 'weights' for new rows.")
+    if np.any(found < 0):
+        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {np.nanmin(found):g}.")
+    return found
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Predictions for rows, from posterior draws of their coefficients.
@@ -85,6 +114,8 @@ class Prediction:
     family : Family
     name : str
         Name of the response.
+    dispersion : ndarray (m,) or None
+        Error variances that belong to the draws; None for a family without.
     """
 
     x: FloatArray
@@ -93,23 +124,64 @@ class Prediction:
     coefficients: FloatArray
     family: Family
     name: str
+    dispersion: FloatArray | None = None
 
-    def _complete(self) -> np.ndarray:
+    @property
+    def complete(self) -> np.ndarray:
+        """Which rows have all inputs, bool (rows,)."""
         return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
+
+    def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
+        """Return linear predictors (rows, draws)."""
+        coefficients = self.coefficients[draws]
+        eta = self.x[rows] @ coefficients[:, 1:].T
+        eta += coefficients[:, 0] + self.offset[rows, None]
+        return np.asarray(eta)
 
     def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
         """Yield positions of rows and their means, (rows, m), a block at a time."""
         step = max(1, BLOCK // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
-            eta = self.x[part] @ self.coefficients[:, 1:].T
-            eta += self.coefficients[:, 0] + self.offset[part, None]
-            yield part, self.family.mean(eta)
+            yield part, self.family.mean(self._eta(part, slice(None)))
+
+    def simulate(
+        self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Yield blocks of `draws` simulated responses of some complete rows, and their expectations.
+
+        Every coefficient vector serves as often as any other, or once more. `weights` are those of `rows`,
+        positive. A block is the places of its draws, expectations and responses, both (rows, places).
+        """
+        chosen = resample(np.ones(len(self.coefficients)), draws, rng)
+        step = max(1, BLOCK // max(rows.size, 1))
+        for begin in range(0, draws, step):
+            part = chosen[begin : begin + step]
+            mean = self.family.mean(self._eta(rows, part))
+            dispersion = None if self.dispersion is None else self.dispersion[part]
+            response = self.family.simulate(mean, weights, dispersion, rng)
+            yield slice(begin, begin + part.size), mean, response
+
+    def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return log posterior predictive densities of responses `y` of all rows, which are complete.
+
+        A density is averaged over the draws before its logarithm is taken. Shapes (rows,), `weights`
+        positive.
+        """
+        out = np.empty(y.size)
+        step = max(1, BLOCK // len(self.coefficients))
+        for begin in range(0, y.size, step):
+            part = np.arange(begin, min(begin + step, y.size))
+            each = self.family.log_density(
+                y[part], self._eta(part, slice(None)), weights[part], self.dispersion
+            )
+            out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
+        return out
 
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
         out = np.full(len(self.index), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self._complete())):
+        for part, means in self._blocks(np.flatnonzero(self.complete)):
             out[part] = means.mean(axis=1)
         return pd.Series(out, index=self.index, name=self.name)
 
@@ -138,7 +210,7 @@ class Prediction:
         alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self._complete())):
+        for part, means in self._blocks(np.flatnonzero(self.complete)):
             mean = means.mean(axis=1)
             out[part, 0] = mean
             out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan

@@ -33,6 +33,7 @@ from pyrjsel.selection.predict import (
     averaged_coefficients,
     prediction_rows,
 )
+from pyrjsel.selection.predictive import Predictive
 from pyrjsel.selection.screen import screened
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults:
+class SelectionResults(Predictive):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -404,9 +405,15 @@ class SelectionResults:
     ) -> Prediction:
         check_choice(which, "which", owner, WHICH)
         x, shift, index = prediction_rows(self.model, new, offset, owner)
+        return self._predict_at(x, shift, index, which, stacklevel + 1)
+
+    def _predict_at(
+        self, x: FloatArray, offset: FloatArray, index: pd.Index, which: str, stacklevel: int
+    ) -> Prediction:
+        """Return predictions for columns of the design (rows, D)."""
         coefficients = self._coefficient_draws(which, stacklevel + 1)
         return Prediction(
-            x, shift, index, coefficients, self.model.regression.family, self.model.design.response
+            x, offset, index, coefficients, self.model.regression.family, self.model.design.response
         )
 
     def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:

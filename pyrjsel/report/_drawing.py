@@ -1,0 +1,94 @@
+"""What the plots share: colours, axes, rows of names, and checks of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_bool, check_int
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Blue and vermilion of Okabe and Ito, told apart with every kind of colour vision.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREY = "#8C8C8C"
+FAINT = "#E6E6E6"
+# Inches of height around the rows, of a row of text, and of one where there are many.
+FRAME = 1.3
+ROW, TIGHT_ROW = 0.2, 0.15
+MANY = 40
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise NotAvailableError(
+            "Plots need matplotlib, which is not installed. Install it with: pip install 'pyrjsel[plots]'"
+        ) from error
+    return plt
+
+
+def row_axes(ax: Axes | None, owner: str, *, width: float, rows: int) -> Axes:
+    """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
+    plt = pyplot()
+    if ax is not None:
+        if not isinstance(ax, plt.Axes):
+            raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
+        return ax
+    row = ROW if rows <= MANY else TIGHT_ROW
+    _, new = plt.subplots(figsize=(width, max(2.4, FRAME + row * rows)), layout="constrained")
+    return new
+
+
+def name_axis(ax: Any, names: Sequence[str]) -> None:
+    """Put names on the vertical axis, the first on top, and take the frame away."""
+    size = 9.0 if len(names) <= MANY else 7.5
+    ax.set_yticks(np.arange(len(names)), [_short(name) for name in names], fontsize=size)
+    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def legend_above(ax: Any, **options: Any) -> None:
+    """Put the legend above the axes: with many rows there is no free corner."""
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small", **options)
+
+
+def row_order(probability: FloatArray, top: int | None, sort: bool, owner: str) -> IntArray:
+    """Return the rows to show: the `top` of highest probability, by probability or as they stand."""
+    highest = np.argsort(-probability, kind="stable")
+    order = highest if check_bool(sort, "sort", owner) else np.arange(probability.size)
+    if top is None:
+        return order
+    return order[np.isin(order, highest[: check_int(top, "top", owner, low=1)])]
+
+
+def _short(name: str) -> str:
+    """Return a label that leaves room for the plot and is not read as mathematics."""
+    text = str(name)
+    text = text if len(text) <= 36 else text[:20] + "…" + text[-15:]
+    return text.replace("$", r"\$")
+
+
+def vector(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+    """Return `values` as `length` floats, or raise :class:`ParameterError`."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (length,):
+        raise bad_value(name, owner, f"a vector of {length} numbers", values)
+    return array
