@@ -36,7 +36,10 @@ def make_folds(
     labels = given_labels(data, folds)[used]
     if pd.isna(labels).any():
         raise DataError(f"The 'folds' of {OWNER} must have a label for every row. Got missing ones.")
-    codes, names = pd.factorize(labels, sort=True)
+    try:
+        codes, names = pd.factorize(labels, sort=True)
+    except TypeError as error:
+        raise DataError(f"The 'folds' of {OWNER} must be labels such as numbers or text: {error}.") from error
     if len(names) < 2:
         raise DataError(f"The 'folds' of {OWNER} must have at least two different labels. Got {len(names)}.")
     return codes.astype(np.int64), list(names)
@@ -65,7 +68,10 @@ def given_labels(data: DesignData, folds: Any) -> Any:
         folds = folds.array
     elif isinstance(folds, (str, bytes)) or not hasattr(folds, "__len__"):
         raise bad_value("folds", OWNER, MUST, folds)
-    labels = folds if isinstance(folds, pd.api.extensions.ExtensionArray) else np.asarray(folds)
+    try:
+        labels = folds if isinstance(folds, pd.api.extensions.ExtensionArray) else np.asarray(folds)
+    except ValueError as error:
+        raise DataError(f"The 'folds' of {OWNER} must be one-dimensional: {error}.") from error
     if labels.ndim != 1 or len(labels) not in (n, data.n_rows):
         rows = (
             f"{n:,} rows" if n == data.n_rows else f"{n:,} rows used, or of the {data.n_rows:,} of the data"

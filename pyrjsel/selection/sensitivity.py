@@ -76,9 +76,9 @@ class SensitivityResults:
     >>> study.inclusion.round(1)
     prior  g=10  g=100  g=1000
     term
-    lwt     0.8    0.8     0.6
-    smoke   0.7    0.7     0.4
-    ht      0.8    0.8     0.6
+    lwt     0.9    1.0     0.8
+    smoke   0.8    0.8     0.5
+    ht      0.9    0.9     0.7
     """
 
     def __init__(

@@ -75,9 +75,9 @@ class Studies:
         >>> model.sensitivity(model_priors=[rj.Uniform(), rj.Bernoulli(0.1)], rng=1).inclusion.round(1)
         prior  Uniform()  Bernoulli(p=0.1)
         term
-        lwt          0.6               0.1
+        lwt          0.8               0.2
         smoke        0.4               0.1
-        ht           0.5               0.1
+        ht           0.7               0.1
         """
         stream = check_rng(rng, "sensitivity")
         model = cast("Selection", self)
@@ -145,8 +145,9 @@ class Studies:
         --------
         >>> import pyrjsel as rj
         >>> births = rj.datasets.birthwt().data
-        >>> rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, which="bma", rng=1)
-        <CrossValidation: 5 folds, 189 rows, best bma with elpd -116.22>
+        >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
+        >>> cv.scores["elpd"].round(0).to_dict()
+        {'bma': -114.0, 'hpm': -118.0, 'mpm': -118.0}
         """
         stream = check_rng(rng, "cross_validate")
         model = cast("Selection", self)
