@@ -58,25 +58,24 @@ def deal(y: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
     return fold
 
 
-def given_labels(data: DesignData, folds: Any) -> Any:
+def given_labels(data: DesignData, folds: Any) -> pd.Index:
     """Return a user's labels (n,) of the rows that are used."""
     n = data.y.size
     if isinstance(folds, pd.Series):
         index, wanted = folds.index, data.index
         if index.is_unique and wanted.is_unique and wanted.isin(index).all():
-            return folds.loc[wanted].array
-        folds = folds.array
+            return pd.Index(folds.loc[wanted])
     elif isinstance(folds, (str, bytes)) or not hasattr(folds, "__len__"):
         raise bad_value("folds", OWNER, MUST, folds)
     try:
-        labels = folds if isinstance(folds, pd.api.extensions.ExtensionArray) else np.asarray(folds)
+        labels = np.asarray(folds)
     except ValueError as error:
         raise DataError(f"The 'folds' of {OWNER} must be one-dimensional: {error}.") from error
-    if labels.ndim != 1 or len(labels) not in (n, data.n_rows):
+    if labels.ndim != 1 or labels.size not in (n, data.n_rows):
         rows = (
             f"{n:,} rows" if n == data.n_rows else f"{n:,} rows used, or of the {data.n_rows:,} of the data"
         )
         raise DataError(
             f"The 'folds' of {OWNER} must be labels of the {rows}. Got shape {labels.shape} instead."
         )
-    return labels if len(labels) == n else labels[data.positions]
+    return pd.Index(labels if labels.size == n else labels[data.positions])

@@ -47,10 +47,10 @@ class Refits:
                 labels.append(label)
 
     def warn(self, stacklevel: int) -> None:
-        """Warn of what the fits warned of, once each, with the fits that did."""
+        """Warn once of each thing that fits warned of, and name these; `stacklevel` 2 is the caller."""
         for (category, text), labels in self.caught.items():
             several = "s" if len(labels) > 1 else ""
-            warnings.warn(f"{self.kind}{several} {listed(labels)}: {text}", category, stacklevel + 1)
+            warnings.warn(f"{self.kind}{several} {listed(labels)}: {text}", category, stacklevel)
 
 
 def refit(

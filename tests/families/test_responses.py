@@ -37,9 +37,7 @@ def chi_square(counts, probabilities):
 def test_density_of_trials_is_that_of_the_number_of_successes():
     k = np.array([1.0, 0.0, 4.0, 150.0])
     found = Binomial().log_density(k / TRIALS, ETA, TRIALS, None)
-    np.testing.assert_allclose(
-        found, stats.binom.logpmf(k[:, None], TRIALS[:, None], expit(ETA)), rtol=1e-11
-    )
+    np.testing.assert_allclose(found, stats.binom.logpmf(k[:, None], TRIALS[:, None], expit(ETA)), rtol=1e-11)
 
 
 def test_density_of_counts_is_that_of_their_sum():
