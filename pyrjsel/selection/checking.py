@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -155,10 +157,11 @@ def _fixed(values: FloatArray) -> FloatArray:
 
 
 def _value(statistic: Statistic, name: str, arguments: tuple[FloatArray, ...], owner: str) -> float:
-    value = np.asarray(statistic.function(*arguments))
-    if value.ndim or value.dtype.kind not in "biuf" or not np.isfinite(value):
+    value: Any = statistic.function(*arguments)
+    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(number, (Real, np.bool_)) or not abs(number) <= sys.float_info.max:
         raise ParameterError(
             f"The statistic {name!r} of {owner} must be a finite number for every response, simulated ones "
-            f"among them. Got {show(value[()])} instead."
+            f"among them. Got {show(value)} instead."
         )
-    return float(value)
+    return float(number)

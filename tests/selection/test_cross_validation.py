@@ -12,6 +12,7 @@ from scipy.special import expit
 from selection_oracle import Problem, Term, lattice, log_likelihood
 
 import pyrjsel as rj
+from pyrjsel.selection.folds import deal
 
 FORMULA = "low ~ age + lwt + race + smoke"
 WHICH = ["bma", "hpm", "mpm"]
@@ -250,6 +251,15 @@ def test_folds_without_strata(births):
     ]
     assert all(counts.size == 9 for counts in events)
     assert max(counts.max() - counts.min() for counts in events) > 3
+
+
+def test_continuous_responses_are_dealt_at_random():
+    """Every fold gets one of each five neighbours, and which one is chance."""
+    y = np.random.default_rng(5).permutation(100) / 7
+    fold, other = (deal(y, 5, np.random.default_rng(seed)) for seed in (1, 2))
+    for place in np.split(np.argsort(y), 20):
+        assert sorted(fold[place]) == [0, 1, 2, 3, 4]
+    assert 40 < np.sum(fold != other) < 100  # 80 are expected, with standard deviation 4 or so
 
 
 def test_same_seed_same_folds(model, validated):
