@@ -158,8 +158,9 @@ def _fixed(values: FloatArray) -> FloatArray:
 
 def _value(statistic: Statistic, name: str, arguments: tuple[FloatArray, ...], owner: str) -> float:
     value: Any = statistic.function(*arguments)
-    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(number, (Real, np.bool_)) or not abs(number) <= sys.float_info.max:
+    number: Any = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    real = isinstance(number, (Real, np.bool_))
+    if not real or not abs(number) <= sys.float_info.max:
         raise ParameterError(
             f"The statistic {name!r} of {owner} must be a finite number for every response, simulated ones "
             f"among them. Got {show(value)} instead."
