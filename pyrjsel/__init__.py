@@ -23,6 +23,7 @@ from pyrjsel.selection import (
     PoissonSelection,
     SelectionResults,
     SensitivityResults,
+    compare_samplers,
     logit,
     poisson,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Uniform",
     "UnknownNameError",
     "__version__",
+    "compare_samplers",
     "datasets",
     "logit",
     "poisson",

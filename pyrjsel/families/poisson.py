@@ -11,8 +11,12 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
 
-# Fitted rates of rows without events below exp(-LOW) are looked at: a maximum at infinity has them.
-LOW = 8.0
+# A maximum of the likelihood at infinity has fitted rates on their way to 0. The search for it stops where a
+# step gains less than 1e-9, at rates near exp(-20), or less than the rounding of the log-likelihood, at
+# rates some exp(-20) times the largest.
+LOW, SPAN = 8.0, 18.0
+# Counts that are as good as infinite.
+ENDLESS = 1e300
 # Quantiles of a mixture are enclosed by every 64th of its means first, then by every eighth.
 STRIDES = (64, 8, 1)
 # Whole numbers beyond this are not all floats, and numpy draws no counts with means much larger.
@@ -69,7 +73,9 @@ class Poisson(Family):
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, factorials left out; -inf where a mean is infinite."""
         terms = y * eta - self.mean(eta)
-        return float(np.sum(terms if weights is None else (weights * terms)[weights > 0]))
+        if weights is None:
+            return float(np.sum(terms))
+        return float(weights[weights > 0] @ terms[weights > 0])
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood of the saturated model, factorials left out."""
@@ -78,7 +84,8 @@ class Poisson(Family):
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
         """Return the intercept of a model without terms under a flat prior."""
-        return float(np.log(weights @ y) - logsumexp(offset, b=weights))
+        events = max(float(weights @ y), 0.5)  # none has no maximum
+        return float(np.log(events) - logsumexp(offset, b=weights))
 
     def recession(self, y: FloatArray) -> FloatArray:
         """Return -1 for rows without events, 0 for others."""
@@ -86,12 +93,13 @@ class Poisson(Family):
 
     def strays(self, smallest: float, largest: float) -> bool:
         """Return whether the smallest fitted rate may be on its way to 0."""
-        return smallest < -LOW
+        return smallest < -LOW or largest - smallest > SPAN
 
     def interval(self, means: FloatArray, alpha: float) -> FloatArray:
         """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
-        means = np.sort(np.minimum(means, np.finfo(float).max), axis=1)
-        return np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
+        means = np.sort(np.minimum(means, ENDLESS), axis=1)
+        ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
+        return np.where(ends >= ENDLESS, np.inf, ends)
 
     def simulate(
         self,
@@ -101,7 +109,8 @@ class Poisson(Family):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw counts, or means of as many counts as the weights say; inf where the expectation is."""
-        total = weights[:, None] * mean
+        with np.errstate(over="ignore"):
+            total = weights[:, None] * mean
         counts = rng.poisson(np.minimum(total, WHOLE)).astype(float)
         far = (total > WHOLE) & np.isfinite(total)
         # Rounding is larger there than what the normal law gets wrong.
@@ -118,7 +127,8 @@ class Poisson(Family):
         """
         count = weights * y
         constant = count * np.log(weights) - gammaln(count + 1)
-        return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
+        with np.errstate(over="ignore"):
+            return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the mean, the variance over the mean, the share of zeros and the largest count."""
@@ -168,7 +178,7 @@ def _smallest(
     """Return the smallest counts in (low, high] at which mixtures reach `p`; at `high` they do."""
     low, high = low.copy(), high.copy()
     while True:
-        middle = np.floor(0.5 * (low + high))
+        middle = np.floor(low + 0.5 * (high - low))
         rows = np.flatnonzero((middle > low) & (middle < high))
         if not rows.size:
             return high

@@ -9,6 +9,7 @@ from pyrjsel.report.errors import (
     model_stats,
     scalar_stats,
 )
+from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption
 from pyrjsel.report.sensitivity import plot_sensitivity
@@ -19,6 +20,7 @@ from pyrjsel.report.tables import (
     inclusion_table,
     model_table,
 )
+from pyrjsel.report.traces import plot_trace
 
 __all__ = [
     "IndicatorStats",
@@ -34,8 +36,10 @@ __all__ = [
     "model_stats",
     "model_table",
     "plot_check",
+    "plot_coefficients",
     "plot_inclusion",
     "plot_models",
     "plot_sensitivity",
+    "plot_trace",
     "scalar_stats",
 ]

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import NotAvailableError
-from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_bool, check_int
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import (
+    BLUE,
+    FAINT,
+    GREY,
+    VERMILION,
+    legend_above,
+    name_axis,
+    row_axes,
+    row_order,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Blue and vermilion of Okabe and Ito, told apart with every kind of colour vision.
-BLUE = "#0072B2"
-VERMILION = "#D55E00"
-GREY = "#8C8C8C"
-FAINT = "#E6E6E6"
-# Inches of height around the rows, of a row of text, and of one where there are many.
-FRAME = 1.3
-ROW, TIGHT_ROW = 0.2, 0.15
-MANY = 40
 # Shares below which a column of the model plot gets no rank of its own: they would overlap.
 LEAST_LABELLED = 0.035
 
@@ -76,16 +76,12 @@ def plot_inclusion(
     """
     owner = "plot_inclusion"
     count = len(names)
-    before = _vector(prior, "prior", owner, count)
-    after = _vector(posterior, "posterior", owner, count)
-    errors = np.full(count, np.nan) if mcse is None else _vector(mcse, "mcse", owner, count)
-    by_posterior = np.argsort(-after, kind="stable")
-    order = by_posterior if check_bool(sort, "sort", owner) else np.arange(count)
-    if top is not None:
-        best = by_posterior[: check_int(top, "top", owner, low=1)]
-        order = order[np.isin(order, best)]
+    before = vector(prior, "prior", owner, count)
+    after = vector(posterior, "posterior", owner, count)
+    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", owner, count)
+    order = row_order(after, top, sort, owner)
     shown = order.size
-    ax = _axes(ax, owner, width=6.4, rows=shown)
+    ax = row_axes(ax, owner, width=6.4, rows=shown)
     y = np.arange(shown)
     ax.hlines(y, 0, after[order], color=FAINT, linewidth=3, zorder=1)
     ax.axvline(0.5, color=GREY, linewidth=0.8, linestyle="--", zorder=1.5)
@@ -99,9 +95,8 @@ def plot_inclusion(
     ax.set_xlim(-0.02, 1.02)
     rest = "" if shown == count else f" (the {shown} highest of {count} terms)"
     ax.set_xlabel(f"Inclusion probability{rest}")
-    _term_axis(ax, [names[j] for j in order])
-    # Outside the rows: with many terms there is no free corner.
-    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, fontsize="small")
+    name_axis(ax, [names[j] for j in order])
+    legend_above(ax, ncols=2)
     return ax
 
 
@@ -150,11 +145,11 @@ def plot_models(
     inside = np.asarray(gamma)
     if inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0 or inside.dtype.kind not in "biu":
         raise bad_value("gamma", owner, f"a (models x {count}) matrix of 0 and 1", gamma)
-    mass = _vector(posterior, "posterior", owner, inside.shape[0])
+    mass = vector(posterior, "posterior", owner, inside.shape[0])
     if not (np.all(mass >= 0) and mass.sum() > 0):
         raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
     edges = np.concatenate([[0.0], np.cumsum(mass)])
-    ax = _axes(ax, owner, width=7.5, rows=count)
+    ax = row_axes(ax, owner, width=7.5, rows=count)
     from matplotlib.colors import ListedColormap
 
     ax.pcolormesh(
@@ -171,7 +166,7 @@ def plot_models(
     ax.vlines(edges[1:][wide], -0.5, count - 0.5, color="white", linewidth=0.8)
     ax.set_xlim(0, edges[-1])
     ax.set_xlabel(f"Cumulative posterior mass ({_models(mass.size)} with {edges[-1]:.3f} in all)")
-    _term_axis(ax, names)
+    name_axis(ax, names)
     labelled = mass / edges[-1] >= LEAST_LABELLED
     upper = ax.secondary_xaxis("top")
     middles = (edges[:-1] + edges[1:]) / 2
@@ -184,45 +179,3 @@ def plot_models(
 
 def _models(count: int) -> str:
     return "1 model" if count == 1 else f"{count} models"
-
-
-def _axes(ax: Axes | None, owner: str, *, width: float, rows: int) -> Axes:
-    """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.axes import Axes as AnyAxes
-    except ImportError as error:
-        raise NotAvailableError(
-            "Plots need matplotlib, which is not installed. Install it with: pip install 'pyrjsel[plots]'"
-        ) from error
-    if ax is not None:
-        if not isinstance(ax, AnyAxes):
-            raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
-        return ax
-    row = ROW if rows <= MANY else TIGHT_ROW
-    _, new = plt.subplots(figsize=(width, max(2.4, FRAME + row * rows)), layout="constrained")
-    return new
-
-
-def _term_axis(ax: Any, names: Sequence[str]) -> None:
-    """Put the terms on the vertical axis, the first on top, and take the frame away."""
-    size = 9.0 if len(names) <= MANY else 7.5
-    ax.set_yticks(np.arange(len(names)), [_short(name) for name in names], fontsize=size)
-    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-
-
-def _short(name: str) -> str:
-    """Return a label that leaves room for the plot and is not read as mathematics."""
-    text = str(name)
-    text = text if len(text) <= 36 else text[:20] + "…" + text[-15:]
-    return text.replace("$", r"\$")
-
-
-def _vector(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (length,):
-        raise bad_value(name, owner, f"a vector of {length} numbers", values)
-    return array

@@ -1,5 +1,6 @@
 """Variable selection in regression models: priors, samplers, results."""
 
+from pyrjsel.selection.compare import compare_samplers
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
@@ -15,6 +16,7 @@ __all__ = [
     "PoissonSelection",
     "SelectionResults",
     "SensitivityResults",
+    "compare_samplers",
     "logit",
     "poisson",
 ]

@@ -1,7 +1,7 @@
 """What data can do to a model: linear dependence and separation, found and named."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from pyrjsel._typing import ByteArray
 from pyrjsel.design import Design, DesignData
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import Selection
 
 # Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
@@ -68,25 +71,29 @@ def check_columns(design: Design, data: DesignData, owner: str) -> None:
         )
 
 
-def same_data(first: DesignData, second: DesignData) -> str | None:
-    """Return why two models are not of the same data, in words, or None if they are.
+def same_data(first: "Selection", second: "Selection") -> str | None:
+    """Return what is different in the data or terms of two models, to stand after "have", or None.
 
-    Rows, response, weights and offset are compared by value; no weights are weights of one, and no offset
-    is one of zero. The columns of the terms are not looked at.
+    Terms are compared by name and order; family, columns, response, weights and offset by value. No weights
+    are weights of one, no offset is one of zero, and labels of rows do not matter.
     """
-    if first.y.size != second.y.size:
-        return f"they have {first.y.size:,} and {second.y.size:,} rows"
-    # Labels say which rows were used where rows were dropped by one hand or the other; if they repeat,
-    # only the positions do, which mean the same in data of the same length.
-    moved = first.n_rows == second.n_rows and not np.array_equal(first.positions, second.positions)
-    if moved or not first.index.equals(second.index):
-        return "they use different rows"
-    pairs = [("responses", first.y, second.y)]
-    for key, default in (("weights", 1.0), ("offset", 0.0)):
-        none = np.full(first.y.size, default)
-        pairs.append((key, first.extras.get(key, none), second.extras.get(key, none)))
-    differ = next((name for name, one, other in pairs if not np.array_equal(one, other)), None)
-    return None if differ is None else f"their {differ} differ"
+    differ = sorted(set(first.term_names) ^ set(second.term_names))
+    if differ:
+        return f"other terms (only one has {listed(differ)})"
+    if first.term_names != second.term_names:
+        return "their terms in another order"
+    if first.nobs != second.nobs:
+        return f"{first.nobs:,} and {second.nobs:,} rows"
+    one, other = first.regression, second.regression
+    if one.family != other.family:
+        return "another family"
+    pairs: dict[str, tuple[Any, Any]] = {
+        "another response": (one.y, other.y),
+        "other weights": (one.weights, other.weights),  # None where all are one
+        "another offset": (one.offset, other.offset),
+        "other values in the columns of their terms": (first.data.X, second.data.X),
+    }
+    return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
 
 
 def dependent_terms(regression: Regression) -> list[int]:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.space import pack
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class Draws:
     def cost(self) -> FloatArray:
         """Cost of the model of each draw, shape (chains, draws)."""
         return self.model_cost[self.model]
+
+    @property
+    def changes(self) -> np.ndarray:
+        """Terms that differ between each draw and the one before it, shape (chains, draws - 1)."""
+        words = pack(self.models)
+        return np.stack(
+            [
+                np.bitwise_count(words[chain[1:]] ^ words[chain[:-1]]).sum(axis=1, dtype=np.int64)
+                for chain in self.model
+            ]
+        )
 
     @property
     def included(self) -> np.ndarray:

@@ -52,9 +52,9 @@ class Selection(Studies):
     """Bayesian variable selection; the families are its subclasses.
 
     A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
-    users read. One whose data are not the rows of a :class:`Regression` overrides `_n_observations`,
-    `_make_regression`, `_make_marginal` and `needs_independence`; one with more parameters calls
-    `_from_arrays` and `_from_rows` with :class:`Choices` of its own.
+    users read. One whose data are not the rows of a :class:`Regression` overrides what stands under "what
+    depends on the family"; one with more parameters calls `_from_arrays` and `_from_rows` with
+    :class:`Choices` of its own.
     """
 
     title: ClassVar[str]
@@ -216,7 +216,7 @@ class Selection(Studies):
         prices = None if costs is None else dict(costs.items())
         self._choices = replace(choices, costs=prices, always=fixed)
         self.regression = self._make_regression()
-        self.dependent = tuple(self.space.names[j] for j in dependent_terms(self.regression))
+        self.dependent = tuple(self.space.names[j] for j in self._dependent_terms())
         if self.dependent and self.needs_independence:
             warnings.warn(
                 "Columns are linearly dependent, on one another or on the intercept, in "
@@ -260,6 +260,10 @@ class Selection(Studies):
         """Return what the results ask about single models."""
         regression = self.regression
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+
+    def _dependent_terms(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence."""
+        return dependent_terms(self.regression)
 
     @property
     def needs_independence(self) -> bool:

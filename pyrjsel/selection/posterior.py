@@ -11,7 +11,7 @@ from pyrjsel.selection.draws import Draws
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The parameters of ``fit`` that every sampler shares; see :meth:`LogitSelection.fit`."""
+    """The parameters of ``fit`` that every sampler shares; see :meth:`Selection.fit`."""
 
     draws: int
     burn_in: int

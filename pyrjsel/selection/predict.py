@@ -211,9 +211,10 @@ class Prediction:
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):
-            mean = means.mean(axis=1)
-            out[part, 0] = mean
-            out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
-            out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
+            # Expected counts far outside the data may be infinite, and their spread is NaN then.
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[part, 0] = means.mean(axis=1)
+                out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
+                out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
             out[part, 4:] = self.family.interval(means, alpha)
         return pd.DataFrame(out, index=self.index, columns=columns)

@@ -1,4 +1,4 @@
-"""Results of a selection: tables, predictions, plots."""
+"""Results of a selection: tables and predictions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,11 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import (
-    Report,
-    coefficient_table,
-    inclusion_table,
-    model_table,
-    plot_inclusion,
-    plot_models,
-)
+from pyrjsel.report import Report, coefficient_table, inclusion_table, model_table
 from pyrjsel.selection.checks import INTERCEPT, listed
 from pyrjsel.selection.describe import describe, tables
 from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.looks import Looks
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.predict import (
@@ -46,7 +40,7 @@ SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Predictive):
+class SelectionResults(Looks, Predictive):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -469,63 +463,4 @@ class SelectionResults(Predictive):
         return (
             f"<SelectionResults of {self.sampler}: best model {' + '.join(self.best()) or '(no terms)'}, "
             f"posterior {self.posterior.probability[0]:.3f}>"
-        )
-
-    def plot_inclusion(self, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:
-        """Plot prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all terms by default.
-        top : int, optional
-            Show only the `top` terms of highest posterior probability.
-        sort : bool, default True
-            Whether terms are sorted by posterior probability rather than kept in order.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes, one row a term.
-
-        Raises
-        ------
-        NotAvailableError
-            If matplotlib is not installed.
-        ParameterError
-            If `ax`, `top` or `sort` is not valid.
-        """
-        table = self.inclusion
-        return plot_inclusion(
-            list(table.index), table["prior"], table["posterior"], table["mcse"], ax=ax, top=top, sort=sort
-        )
-
-    def plot_models(self, ax: Any = None, *, top: int = 20) -> Any:
-        """Plot which terms are in the best models, each as wide as its posterior probability.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all terms by default.
-        top : int, default 20
-            Models to show.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes, one row a term.
-
-        Raises
-        ------
-        NotAvailableError
-            If matplotlib is not installed.
-        ParameterError
-            If `ax` or `top` is not valid.
-        """
-        top = check_int(top, "top", "plot_models", low=1)
-        return plot_models(
-            list(self.model.term_names),
-            self.posterior.gamma[:top],
-            self.posterior.probability[:top],
-            ax=ax,
         )

@@ -10,7 +10,7 @@ import numpy as np
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.selection.checks import listed, same_data
+from pyrjsel.selection.checks import same_data
 from pyrjsel.space import ModelSpace
 
 if TYPE_CHECKING:
@@ -23,31 +23,20 @@ def screened(runs: Sequence[SelectionResults], threshold: float) -> Selection:
     threshold = check_real(threshold, "threshold", "screen", low=0, high=1, open_low=True, open_high=True)
     model = runs[0].model
     for place, run in enumerate(runs[1:]):
-        reason = same_data(model.data, run.model.data) or _same_terms(model, run.model)
+        reason = same_data(model, run.model)
         if reason is not None:
             raise ParameterError(
                 "The 'others' parameter of screen must hold results of the same data and terms as those that "
-                f"are screened; others[{place}] does not: {reason}."
+                f"are screened. These and others[{place}] have {reason}."
             )
     inclusion = np.max([run.posterior.inclusion for run in runs], axis=0)
+    # The inclusion of terms that are always in is a sum that can round to below 1.
     kept = {int(term) for term in np.flatnonzero((inclusion >= threshold) | (model.space.free == 0))}
     if not kept:
         raise ParameterError(_nothing_left(model, inclusion, threshold))
     _add_parents(kept, model.space, inclusion)
     # Warnings are for who called `screen`, which called this.
     return model._restrict([model.term_names[term] for term in sorted(kept)], stacklevel=4)
-
-
-def _same_terms(first: Selection, second: Selection) -> str | None:
-    """Return why two models of the same rows are not of the same terms, in words, or None if they are."""
-    differ = sorted(set(first.term_names) ^ set(second.term_names))
-    if differ:
-        return f"only one of them has the term(s) {listed(differ)}"
-    if first.term_names != second.term_names:
-        return "their terms are in different order"
-    if not np.array_equal(first.data.X, second.data.X):
-        return "the columns of their terms differ"
-    return None
 
 
 def _nothing_left(model: Selection, inclusion: FloatArray, threshold: float) -> str:

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import tomllib
+from collections import ChainMap
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,12 +17,6 @@ import pyrjsel
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]
-
-
-def own_attributes(item):
-    """Return what a class has of its own or from a class of the package below it, by name."""
-    kinds = [kind for kind in reversed(item.__mro__) if kind.__module__.startswith("pyrjsel")]
-    return {name: value for kind in kinds for name, value in vars(kind).items()}.items()
 
 
 def public_items():
@@ -38,7 +33,9 @@ def public_items():
                 items[f"{prefix}.{name}"] = item
             if inspect.isclass(item):
                 methods = (property, classmethod, staticmethod)
-                for attribute, value in own_attributes(item):
+                own = [base for base in item.__mro__ if base.__module__.startswith("pyrjsel")]
+                # What is inherited from a base of the package is public too.
+                for attribute, value in ChainMap(*map(vars, own)).items():
                     if not attribute.startswith("_") and (
                         inspect.isfunction(value) or isinstance(value, methods)
                     ):
@@ -72,6 +69,7 @@ def test_docstring_follows_numpydoc(name):
 
 def test_there_are_public_names():
     assert "pyrjsel.datasets.pneumonia" in ITEMS
+    assert "pyrjsel.SelectionResults.plot_trace" in ITEMS
     assert set(pyrjsel.__all__) <= set(dir(pyrjsel))
     assert len(set(pyrjsel.__all__)) == len(pyrjsel.__all__)
 

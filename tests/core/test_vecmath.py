@@ -2,9 +2,9 @@
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
+from exact_sums import EPS, LANES, SMALLEST, mp, sums_bound, ulps
 
 from pyrjsel._core._vecmath import (
     exp_neg,
@@ -15,20 +15,6 @@ from pyrjsel._core._vecmath import (
     weighted_dot,
     weighted_dots,
 )
-
-EPS = 2.0**-52
-LANES = 64  # partial sums
-SMALLEST = 5e-324
-mp = mpmath.mp.clone()
-mp.prec = 120
-
-
-def ulps(found, exact):
-    """Distances of doubles from exact values in units in the last place of the exact ones."""
-    out = np.empty(len(exact))
-    for i, (value, want) in enumerate(zip(found.tolist(), exact, strict=True)):
-        out[i] = float(abs(mp.mpf(value) - want) / mp.mpf(float(np.spacing(abs(float(want))))))
-    return out
 
 
 class TestExponential:
@@ -101,11 +87,6 @@ class TestLogarithm:
 
     def test_nan_stays(self):
         assert np.isnan(log1p_unit(np.array([0.5, np.nan]))).tolist() == [False, True]
-
-
-def sums_bound(n, terms, lanes=LANES):
-    """Rounding of a sum in parts: each term goes through at most n / 64 + 9 additions (with 64 lanes)."""
-    return (n / lanes + 12) * EPS * np.abs(terms).sum()
 
 
 def loglik_bound(n, eta, wy, w):

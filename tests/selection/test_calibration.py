@@ -135,6 +135,7 @@ WORLDS = [
     Scenario("ward", "g joint", ("betabinomial", 1.0, 1.0), {"costs": COSTS, "budget": 3.0}),
     Scenario("ward offset", "standard shifted", ("bernoulli", 0.4), {"heredity": "weak"}),
     Scenario("cells", "n joint", ("uniform",)),
+    Scenario("visits", "g joint", ("betabinomial", 1.0, 1.0), {"heredity": "strong"}),
 ]
 SIMULATIONS, KEPT, APART = 400, 59, 25
 

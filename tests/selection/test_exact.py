@@ -60,9 +60,23 @@ SCENARIOS = [
     Scenario("wall", "wide"),
     Scenario("wall", "4n joint", SPREAD),
     Scenario("short", "standard"),
+    # Counts.
+    Scenario("visits", "4n joint", SPREAD),
+    Scenario("visits", "4n joint", UNIFORM, {"costs": COSTS, "budget": 3.0}),
+    Scenario("visits", "n flat", ("poisson", 1.5), {"max_size": 3}),
+    Scenario("visits", "raw", UNIFORM, {"heredity": "strong"}),
+    Scenario("visits", "standard shifted", ("cost", PRICES), {"always": ("stage",)}),
+    Scenario("visits offset", "n joint", ("bernoulli", PER_TERM)),
+    Scenario("visits offset", "raw", ("poisson", 1.0), {"heredity": "weak", "max_size": 4}),
+    Scenario("sheets", "n joint", SPREAD),
+    Scenario("sheets", "standard", UNIFORM, {"heredity": "strong"}),
+    Scenario("drought", "wide"),
+    Scenario("drought", "4n joint", SPREAD),
 ]
 # Binding budgets, heredity, `always`, offsets and weights among them.
-SOME = [SCENARIOS[k] for k in (2, 3, 4, 8, 13, 15, 17, 21)]
+SOME = [SCENARIOS[k] for k in (2, 3, 4, 8, 13, 15, 17, 21, 24, 28, 30)]
+# Rows behind which there are several.
+GROUPED = [scenario for scenario in SCENARIOS if scenario.problem in ("cells", "sheets")]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
@@ -92,8 +106,8 @@ def test_enumeration_knows_its_error(scenario):
 
 
 def test_log_marginal_likelihoods_are_absolute():
-    """Binomial coefficients left out, every other constant in."""
-    for scenario in (SCENARIOS[0], SCENARIOS[6], SCENARIOS[9], SCENARIOS[14], SCENARIOS[15], SCENARIOS[17]):
+    """Binomial coefficients and factorials left out, every other constant in."""
+    for scenario in (SCENARIOS[k] for k in (0, 6, 9, 14, 15, 17, 25, 26, 28, 30)):
         results = fit(build(scenario), sampler="enumerate", pairs=2000, rng=3)
         found = table(scenario.problem, scenario.coefficients)
         for name, value in zip(
@@ -124,7 +138,7 @@ def test_reversible_jumps_find_the_posterior(scenario):
     assert not probabilities(results, scenario.problem)[~feasible].any()
     assert sampler_faults(results, scenario) == {}
     # A test against large errors shows nothing: 4 x 4000 draws give at most this.
-    assert np.nanmax(results.inclusion["mcse"]) < 0.016
+    assert np.nanmax(results.inclusion["mcse"]) < 0.02
 
 
 @pytest.mark.parametrize("options", [{"proposal": "full"}, {"swaps": 0}, {"swaps": 9, "thin": 2}], ids=str)
@@ -178,12 +192,12 @@ def test_more_columns_than_rows_and_no_room_for_dependence():
 # ---------------------------------------------------------------------- grouped rows
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS[17:20], ids=str)
+@pytest.mark.parametrize("scenario", GROUPED, ids=str)
 def test_grouping_equal_rows_changes_nothing(scenario):
-    grouped = build(scenario)
-    frame = single_rows(load("cells")[1].frame)
-    single = rj.logit(
-        load("cells")[1].formula,
+    grouped, name = build(scenario), scenario.problem
+    frame = single_rows(load(name)[1].frame)
+    single = type(grouped).from_formula(
+        load(name)[1].formula,
         frame,
         coef_prior=grouped.coef_prior,
         model_prior=grouped.model_prior,
@@ -191,33 +205,33 @@ def test_grouping_equal_rows_changes_nothing(scenario):
     )
     assert single.nobs == frame.shape[0] > grouped.nobs
     pair = [fit(model, sampler="enumerate", integration="laplace", rng=1) for model in (grouped, single)]
-    first, second = (probabilities(results, "cells") for results in pair)
+    first, second = (probabilities(results, name) for results in pair)
     # Nothing but the order of sums differs.
     assert np.allclose(first, second, rtol=0, atol=1e-10)
-    assert np.allclose(
-        *(probabilities(results, "cells", "log_marginal") for results in pair), rtol=0, atol=1e-9
-    )
+    assert np.allclose(*(probabilities(results, name, "log_marginal") for results in pair), rtol=0, atol=1e-9)
     # The same random numbers at the same mode: equal to rounding here too.
     pair = [fit(model, sampler="enumerate", rng=1) for model in (grouped, single)]
-    assert np.allclose(*(probabilities(results, "cells") for results in pair), rtol=0, atol=1e-8)
+    assert np.allclose(*(probabilities(results, name) for results in pair), rtol=0, atol=1e-8)
     walked = fit(single, sampler="rjmcmc", draws=4000, burn_in=500, rng=5)
     assert sampler_faults(walked, scenario) == {}
 
 
-def test_rows_of_weight_zero_change_nothing():
-    scenario = SCENARIOS[17]
-    frame = load("cells")[1].frame
-    more = frame.iloc[[0, 5]].assign(trials=0, rate=[0.5, 1.0])
-    model = rj.logit(
-        load("cells")[1].formula,
+@pytest.mark.parametrize("scenario", [GROUPED[0], GROUPED[3]], ids=str)
+def test_rows_of_weight_zero_change_nothing(scenario):
+    name = scenario.problem
+    frame = load(name)[1].frame
+    more = frame.iloc[[0, 5]].assign(rows=0, rate=[0.5, 1.0])
+    plain = build(scenario)
+    model = type(plain).from_formula(
+        load(name)[1].formula,
         pd.concat([frame, more], ignore_index=True),
-        weights="trials",
-        coef_prior=build(scenario).coef_prior,
+        weights="rows",
+        coef_prior=plain.coef_prior,
     )
     results = fit(model, sampler="enumerate", integration="laplace", rng=1)
-    plain = fit(build(scenario), sampler="enumerate", integration="laplace", rng=1)
+    plain = fit(plain, sampler="enumerate", integration="laplace", rng=1)
     # Nothing but the order of sums differs.
-    assert np.allclose(probabilities(results, "cells"), probabilities(plain, "cells"), rtol=0, atol=1e-10)
+    assert np.allclose(probabilities(results, name), probabilities(plain, name), rtol=0, atol=1e-10)
 
 
 def test_costs_are_those_of_the_oracle():

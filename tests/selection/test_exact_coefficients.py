@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, logit
+from scipy.special import logit
 from selection_cases import AVERAGED, averaged, load, table
 from selection_checks import CHAINS, FACTOR, LEVEL, Scenario, batch_error, build, far_away, fit
-from selection_oracle import Table
+from selection_oracle import Table, mean
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SCENARIOS = [
@@ -30,8 +30,13 @@ SCENARIOS = [
     Scenario("cells", "standard", ("uniform",), {"heredity": "strong"}),
     Scenario("wall", "wide"),
     Scenario("wall", "4n joint"),
+    Scenario("visits", "4n joint", ("betabinomial", 1.0, 1.0)),
+    Scenario("visits", "raw", ("uniform",), {"heredity": "strong"}),
+    Scenario("visits offset", "n joint"),
+    Scenario("sheets", "standard"),
+    Scenario("drought", "wide"),
 ]
-WITH_NEW_ROWS = [scenario for scenario in SCENARIOS if scenario.problem.startswith("ward")]
+WITH_NEW_ROWS = [scenario for scenario in SCENARIOS if load(scenario.problem)[0].new]
 
 
 class Truth:
@@ -80,10 +85,10 @@ def sampled_faults(results, scenario):
         # What is left of a coefficient in its models after the mean given inclusion has mean zero.
         "mean_included": (b - truth.mean_included * inside, np.zeros(b.shape[2])),
     }
-    if scenario.problem.startswith("ward"):
-        problem = load(scenario.problem)[0]
+    problem = load(scenario.problem)[0]
+    if problem.new:
         X = np.column_stack([np.ones(len(problem.new_offset)), *problem.new])
-        p = expit(problem.new_offset + b @ X.T)
+        p = mean(problem, problem.new_offset + b @ X.T)
         quantities |= {"p": (p, truth.mean), "p square": (p**2, truth.square)}
     estimates, exact, errors, names = [], [], [], []
     for name, (values, right) in quantities.items():

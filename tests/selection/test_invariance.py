@@ -21,6 +21,9 @@ SCENARIOS = [
     Scenario("ward offset", "standard shifted", ("bernoulli", 0.4), {"always": ("bp",)}),
     Scenario("cells", "n joint", ("uniform",)),
     Scenario("short", "standard", ("betabinomial", 2.0, 3.0)),
+    Scenario("visits", "g joint", ("betabinomial", 1.0, 1.0), {"costs": COSTS, "budget": 3.0}),
+    Scenario("visits offset", "standard shifted", ("bernoulli", 0.4), {"always": ("bp",)}),
+    Scenario("sheets", "n joint", ("uniform",)),
 ]
 FAST, LONG, ITERATIONS = 800, 12_000, 6
 

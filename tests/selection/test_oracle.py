@@ -28,7 +28,8 @@ def test_stored_integrals_agree_with_the_trapezoidal_rule(case):
     found = table(*case)
     for row, model in enumerate(problem.models):
         if len(problem.places(model)) <= 2:
-            exact = lattice(problem, model, found.prior)
+            # The likelihood of rows without events falls off like a wall beside a long slope.
+            exact = lattice(problem, model, found.prior, step=0.125 if case[0] == "drought" else 0.5)
             # Six standard errors of the stored value; the lattice's own error is below 1e-8.
             assert abs(found.log_m[row] - exact) < 6 * found.error[row] + 1e-8, model
 
@@ -41,13 +42,17 @@ def test_stored_integrals_agree_with_the_trapezoidal_rule(case):
         ("cells", "standard", "0110"),
         ("wall", "wide", "110"),
         ("short", "n joint", "110000"),
+        ("visits", "raw", "00110"),
+        ("visits offset", "n joint", "10000"),
+        ("sheets", "n joint", "0110"),
+        ("drought", "wide", "110"),
     ],
 )
 def test_integrals_over_three_columns_agree_with_the_trapezoidal_rule(name, prior, model):
     problem, found = load(name)[0], table(name, prior)
     row = problem.models.index(model)
-    exact = lattice(problem, model, found.prior, step=0.75)
-    # Six standard errors; the lattice's error at this step is below 1e-6.
+    exact = lattice(problem, model, found.prior, step=0.2 if name == "drought" else 0.75)
+    # Six standard errors; the lattice's error at these steps is below 1e-6.
     assert abs(found.log_m[row] - exact) < 6 * found.error[row] + 1e-6
 
 
@@ -67,8 +72,9 @@ def test_null_model_by_a_formula_of_its_own():
         assert abs(found.log_m[0] - np.log(exact)) < 6 * found.error[0] + 1e-8
 
 
-def test_grouping_rows_changes_nothing_in_the_oracle():
-    grouped, case = load("cells")
+@pytest.mark.parametrize("name", ["cells", "sheets"])
+def test_grouping_rows_changes_nothing_in_the_oracle(name):
+    grouped, case = load(name)
     rows = single_rows(case.frame)
     indicators = np.column_stack([rows["f"] == "v", rows["f"] == "w"]).astype(float)
     a, b = rows[["a"]].to_numpy(float), rows[["b"]].to_numpy(float)
@@ -79,11 +85,13 @@ def test_grouping_rows_changes_nothing_in_the_oracle():
         Term("a:b", a * b, ("a", "b"), ("a", "b")),
     )
     n = len(rows)
-    single = Problem(terms, rows["rate"].to_numpy(float), np.ones(n), np.zeros(n), grouped.column_names)
-    for name in ("n joint", "standard", "n flat"):
-        prior = COEFFICIENT_PRIORS[name]
+    y = rows["rate"].to_numpy(float)
+    assert np.all(y == np.floor(y))
+    single = Problem(terms, y, np.ones(n), np.zeros(n), grouped.column_names, family=grouped.family)
+    for prior_name in ("n joint", "standard", "n flat"):
+        prior = COEFFICIENT_PRIORS[prior_name]
         for model in grouped.models:
-            # Equal up to the rounding of sums over 57 rows instead of 12.
+            # Equal up to the rounding of sums over some 60 rows instead of 12.
             assert laplace(single, model, prior) == pytest.approx(laplace(grouped, model, prior), abs=1e-10)
 
 

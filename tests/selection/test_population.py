@@ -26,6 +26,9 @@ SCENARIOS = [
     Scenario("ward", "standard shifted", SPREAD, {"always": ("stage",), "heredity": "weak"}),
     Scenario("ward offset", "n joint", ("bernoulli", 0.3)),
     Scenario("cells", "standard", UNIFORM, {"heredity": "strong"}),
+    Scenario("visits", "4n joint", SPREAD, {"costs": COSTS, "budget": 3.0}),
+    Scenario("sheets", "n joint"),
+    Scenario("drought", "wide"),
 ]
 SCHEMES = {
     "fixed": {"temperatures": "fixed"},

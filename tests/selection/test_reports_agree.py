@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy.special import expit
 from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import (
     Scenario,
@@ -14,7 +13,7 @@ from selection_checks import (
     model_names,
     probabilities,
 )
-from selection_oracle import coordinates, log_joint, log_model_prior
+from selection_oracle import coordinates, log_joint, log_model_prior, mean
 
 import pyrjsel as rj
 from pyrjsel.report import indicator_stats
@@ -25,6 +24,8 @@ SCENARIOS = [
     Scenario("ward", "raw", ("bernoulli", 0.4), {"heredity": "strong"}),
     Scenario("ward offset", "n joint", ("uniform",), {"always": ("age",)}),
     Scenario("cells", "standard", ("poisson", 1.5)),
+    Scenario("visits offset", "n joint", ("betabinomial", 1.0, 1.0)),
+    Scenario("sheets", "standard", ("uniform",), {"heredity": "weak"}),
 ]
 SAMPLERS = ["enumerate", "rjmcmc"]
 BOTH = [(scenario, sampler) for scenario in SCENARIOS for sampler in SAMPLERS]
@@ -96,7 +97,7 @@ def test_deviances_are_those_of_maximum_likelihood(fitted, scenario, sampler):
     for name, deviance in zip(names, results.models["deviance"], strict=False):
         columns = [problem.terms[j].columns for j in problem.inside(name)]
         X = np.column_stack([np.ones(problem.y.size), *columns])
-        family = sm.families.Binomial()
+        family = {"binomial": sm.families.Binomial, "poisson": sm.families.Poisson}[problem.family]()
         glm = sm.GLM(problem.y, X, family=family, offset=problem.o, freq_weights=problem.w).fit(tol=1e-12)
         # Maximum likelihood stops within 1e-9 of the largest log-likelihood.
         assert deviance == pytest.approx(glm.deviance, abs=1e-6)
@@ -180,12 +181,12 @@ def test_predictions_are_averages_over_coefficients(fitted, scenario, sampler):
     frame = prediction.summary_frame(alpha=0.1)
     data = results.model.data
     eta = data.X @ prediction.coefficients[:, 1:].T + prediction.coefficients[:, 0]
-    p = expit(eta + results.model.regression.offset[:, None])
+    p = mean(load(scenario.problem)[0], eta + results.model.regression.offset[:, None])
     assert np.allclose(frame["mean"], p.mean(axis=1), rtol=1e-12)
     assert np.allclose(frame["mean_se"], p.std(axis=1, ddof=1), rtol=1e-9)
     assert np.allclose(frame["mean_ci_lower"], np.quantile(p, 0.05, axis=1), rtol=1e-12)
     assert np.allclose(frame["mean_ci_upper"], np.quantile(p, 0.95, axis=1), rtol=1e-12)
-    # A logistic posterior with an unpenalised or weakly penalised intercept predicts as many successes as
+    # A posterior with an unpenalised or weakly penalised intercept predicts as many events as
     # there were: the mean of the predictions lies near that of the response.
     w = np.ones(data.y.size) if results.model.regression.weights is None else results.model.regression.weights
     assert abs(np.average(frame["mean"], weights=w) - np.average(data.y, weights=w)) < 0.03

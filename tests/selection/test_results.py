@@ -217,6 +217,9 @@ def test_shapes_of_draws(walked):
     assert draws.included.dtype == bool
     assert draws.coefficients.shape == (*shape, len(COLUMNS))
     np.testing.assert_array_equal(draws.size, draws.included.sum(axis=2))
+    np.testing.assert_array_equal(
+        draws.changes, (draws.included[:, 1:] != draws.included[:, :-1]).sum(axis=2)
+    )
     np.testing.assert_allclose(draws.cost, draws.included @ [COSTS[name] for name in walked.model.term_names])
     # A coefficient is 0 where, and only where, its term is out.
     owner = [0, 0, 1, 2, 3]

@@ -33,6 +33,14 @@ def pneumonia():
         return model.fit(draws=60, burn_in=60, chains=2, rng=1, progress=False)
 
 
+@pytest.fixture(scope="module")
+def walk():
+    """Sampled draws over terms without prices, one of them a factor of two columns."""
+    data = rj.datasets.birthwt().data
+    model = rj.logit("low ~ race + age + lwt + smoke", data)
+    return model.fit(sampler="rjmcmc", draws=700, chains=3, rng=1, progress=False)
+
+
 def rows(ax):
     return [label.get_text() for label in ax.get_yticklabels()]
 
@@ -112,7 +120,7 @@ def test_smallest_spaces():
     nothing = rj.logit("low ~ 1", data).fit(rng=1, progress=False)
     fixed = rj.logit("low ~ age", data, always="age").fit(rng=1, progress=False)
     for results, names in ((nothing, []), (fixed, ["age"])):
-        for ax in (results.plot_inclusion(), results.plot_models()):
+        for ax in (results.plot_inclusion(), results.plot_models(), results.plot_coefficients()):
             assert rows(ax) == names
             assert image(ax).min() == 0
 
@@ -122,3 +130,108 @@ def test_dollar_signs_are_no_mathematics():
     results = rj.logit("low ~ .", data).fit(rng=1, progress=False)
     assert image(results.plot_inclusion()).min() == 0
     assert image(results.plot_models()).min() == 0
+    assert image(results.plot_coefficients()).min() == 0
+
+
+def whiskers(ax):
+    """The ends of the intervals over all models, by row."""
+    lines = [c for c in ax.collections if hasattr(c, "get_segments")]
+    thickest = max(lines, key=lambda c: c.get_linewidth()[0])
+    return np.array([segment[:, 0] for segment in thickest.get_segments()])
+
+
+def test_coefficients_in_units_of_the_table(walk):
+    ax = walk.plot_coefficients(standardize=False, sort=False)
+    table = walk.coefficients.drop(index="Intercept")
+    assert rows(ax) == list(table.index) == ["race[T.black]", "race[T.other]", "age", "lwt", "smoke"]
+    np.testing.assert_allclose(dots(ax, "all models"), table["mean"])
+    np.testing.assert_allclose(dots(ax, "given inclusion"), table["mean_included"])
+    np.testing.assert_allclose(whiskers(ax), table[["ci_lower", "ci_upper"]])
+    assert ax.get_xlabel() == "Coefficient per unit of the column"
+
+
+@pytest.mark.parametrize("name", ["walk", "births", "pneumonia"])
+def test_coefficients_per_standard_deviation(name, request):
+    results = request.getfixturevalue(name)
+    ax = results.plot_coefficients()
+    inclusion = [
+        results.inclusion["posterior"][term.name] for term in results.model.design.terms for _ in term.columns
+    ]
+    order = np.argsort(-np.array(inclusion), kind="stable")
+    sd = results.model.data.X.std(axis=0)
+    table = results.coefficients.drop(index="Intercept").mul(sd, axis=0).iloc[order]
+    assert rows(ax) == list(table.index)
+    np.testing.assert_allclose(dots(ax, "all models"), table["mean"], atol=1e-12)
+    np.testing.assert_allclose(whiskers(ax), table[["ci_lower", "ci_upper"]], atol=1e-12)
+    included = table["mean_included"].dropna()
+    np.testing.assert_allclose(dots(ax, "given inclusion"), included, atol=1e-12)
+    areas = next(c for c in ax.collections if c.get_label().startswith("all models")).get_sizes()
+    assert (np.diff(areas) <= 0).all()  # the more probable the larger
+    assert ax.get_xlabel() == "Coefficient per standard deviation of the column"
+    assert image(ax).min() == 0
+
+
+def test_coefficients_of_grouped_rows_are_those_of_single_rows():
+    """Standard deviations are weighted: a row with weight 2 counts as two."""
+    data = rj.datasets.birthwt().data[["low", "lwt", "age"]].iloc[::3]
+    grouped = rj.logit("low ~ lwt + age", data.assign(w=1 + np.arange(63) % 2), weights="w")
+    single = rj.logit("low ~ lwt + age", data.loc[data.index.repeat(1 + np.arange(63) % 2)])
+    both = [each.fit(rng=1, progress=False).plot_coefficients() for each in (grouped, single)]
+    # The same integrals in another order of summation.
+    np.testing.assert_allclose(*[dots(ax, "all models") for ax in both], rtol=1e-6)
+
+
+def test_trace_of_a_priced_model(pneumonia):
+    axes = pneumonia.plot_trace()
+    draws = pneumonia.draws
+    shown = {
+        "Size (terms)": draws.size,
+        "Cost": draws.cost,
+        "Log posterior": draws.log_posterior,
+        "Terms changed": (draws.included[:, 1:] != draws.included[:, :-1]).sum(axis=2),
+    }
+    assert axes.shape == (4, 2)
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == list(shown)
+    for ax, values in zip(axes[:, 0], shown.values(), strict=True):
+        for line, chain in zip(ax.lines, values, strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), chain)
+            assert line.get_xdata()[-1] == 60
+    # Costs are at most the budget, and the shares of all costs are one.
+    bars = axes[1, 1].patches
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(1)
+    found = [bar.get_y() + bar.get_height() / 2 for bar in bars]
+    np.testing.assert_allclose(found, np.unique(np.round(draws.cost, 9)))
+    assert image(axes[0, 0]).min() == 0
+
+
+def test_trace_of_a_model_without_prices(walk):
+    axes = walk.plot_trace()
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["Size (terms)", "Log posterior", "Terms changed"]
+    assert axes[-1, 0].get_xlabel() == "Draw (one of 2 is shown)"
+    np.testing.assert_array_equal(axes[1, 0].lines[2].get_ydata(), walk.draws.log_posterior[2, ::2])
+    _, grid = plt.subplots(3, 2)
+    assert walk.plot_trace(ax=grid)[2, 1] is grid[2, 1]
+    with pytest.raises(rj.ParameterError, match=r"'ax' parameter of plot_trace.*\(3, 2\)"):
+        walk.plot_trace(ax=plt.subplots(4, 2)[1])
+
+
+def test_the_log_posterior_is_continuous_in_short_runs_too(walk):
+    short = walk.model.fit(sampler="rjmcmc", draws=10, chains=1, rng=1, progress=False)
+    axes = short.plot_trace()
+    kinds = [{type(patch).__name__ for patch in ax.patches} for ax in axes[:, 1]]
+    assert kinds == [{"Rectangle"}, {"StepPatch"}, {"Rectangle"}]
+
+
+def test_enumeration_has_no_trace(births):
+    with pytest.raises(rj.NotAvailableError, match=r"Enumeration has no draws.*sampler='rjmcmc'"):
+        births.plot_trace()
+    assert plt.get_fignums() == []
+
+
+def test_bad_parameters_of_coefficients(births):
+    with pytest.raises(rj.ParameterError, match="'standardize' parameter of plot_coefficients"):
+        births.plot_coefficients(standardize="yes")
+    with pytest.raises(rj.ParameterError, match="'top' parameter of plot_coefficients"):
+        births.plot_coefficients(top=0)
+    with pytest.raises(rj.ParameterError, match="'ax' parameter of plot_coefficients"):
+        births.plot_coefficients(3)

@@ -51,6 +51,11 @@ PLACES = {
         f"logit {name}": lambda value, name=name: build(**{name: value})
         for name in ("offset", "missing", "functions", "formula")
     },
+    **{
+        f"poisson {name}": lambda value, name=name: rj.poisson("w ~ x + z", FRAME, **{name: value})
+        for name in ("coef_prior", "weights", "offset")
+    },
+    "poisson endog": lambda value: rj.PoissonSelection([] if value is None else value, FRAME[["x", "z"]]),
     "budget": lambda value: build(costs=COSTS, budget=value),
     "data": lambda value: rj.logit("y ~ x", value),
     "endog": lambda value: arrays(endog=[] if value is None else value),
@@ -110,6 +115,14 @@ RESULT_PLACES = {
     "plot_models top": lambda r, value: r.plot_models(top=value, ax="no axes"),
     "plot_inclusion top": lambda r, value: r.plot_inclusion(top=value, ax="no axes"),
     "plot_inclusion sort": lambda r, value: r.plot_inclusion(sort=value, ax="no axes"),
+    "plot_coefficients top": lambda r, value: r.plot_coefficients(top=value, ax="no axes"),
+    "plot_coefficients standardize": lambda r, value: r.plot_coefficients(standardize=value, ax="no axes"),
+    "plot_trace": lambda r, value: r.plot_trace([value]),
+    "compare_samplers": lambda r, value: rj.compare_samplers(value),
+    "compare_samplers one": lambda r, value: rj.compare_samplers([r, value]),
+    "compare_samplers names": lambda r, value: rj.compare_samplers([r, r], names=value),
+    "compare_samplers top": lambda r, value: rj.compare_samplers([r], top=value),
+    "compare_samplers reference": lambda r, value: rj.compare_samplers([r], reference=value),
 }
 
 

@@ -1,0 +1,192 @@
+"""Traces of chains, with the distribution of what was drawn beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import BLUE, FAINT, VERMILION, legend_above, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours without yellow, which is too light for a line; used again from the ninth chain on.
+CHAIN_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F3C8D")
+# Points of a chain that a trace shows; of longer chains it shows every k-th draw.
+MOST_POINTS = 500
+# A quantity with at most so many values gets a bar for each.
+MOST_LEVELS = 40
+# Bins of a histogram: the square root of the draws of a chain, within these limits.
+FEWEST_BINS, MOST_BINS = 10, 40
+# Beyond so many chains a legend would be all that is seen.
+MOST_NAMED = 8
+# With at most so many draws a chain, each is marked.
+FEW_DRAWS = 40
+
+
+def plot_trace(
+    panels: Mapping[str, ArrayLike], *, continuous: Collection[str] = (), ax: ArrayLike | None = None
+) -> NDArray[Any]:
+    """Plot quantities against the draws, and beside each trace the shares of its values.
+
+    Parameters
+    ----------
+    panels : mapping of str to array_like, shape (chains, draws)
+        The draws of each quantity, by the label of its axis. One that has fewer draws than another (such as
+        differences) has no value for the first draws.
+    continuous : collection of str
+        Labels of the quantities that get a histogram even if they have few values.
+    ax : array_like of matplotlib Axes, shape (panels, 2), optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes, shape (panels, 2)
+        One row a quantity: the trace on the left, a line a chain, and on the right the share of the draws
+        with each value (or in each bin): bars for all chains together, dots (or outlines) for each. Traces
+        show at most 500 draws of a chain, which the axis says; the shares are those of all.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If a panel is no matrix, panels differ in their chains or have no draws, or `ax` has another shape.
+    DataError
+        If a value is not finite.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> axes = plot_trace({"Size": [[1, 2, 2, 3], [2, 2, 1, 2]]}, ax=Figure().subplots(1, 2, squeeze=False))
+    >>> axes[0, 0].get_ylabel(), axes[0, 1].get_xlabel()
+    ('Size', 'Share of draws')
+    """
+    owner = "plot_trace"
+    values = {label: _matrix(label, draws, owner) for label, draws in panels.items()}
+    longest = max((draws.shape[1] for draws in values.values()), default=0)
+    if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
+        raise bad_value("panels", owner, "matrices with the same number of chains, one with a draw", panels)
+    axes = _grid(ax, len(values), owner)
+    from matplotlib.ticker import MaxNLocator
+
+    step = -(-longest // MOST_POINTS)
+    for (left, right), (label, draws) in zip(axes, values.items(), strict=True):
+        levels = None if label in continuous else _levels(draws)
+        _trace(left, draws, longest, step, stepped=levels is not None)
+        if draws.size:
+            _shares(right, draws, levels)
+            lowest, highest = _limits(draws, levels)
+            left.set_ylim(lowest, highest)
+            right.set_ylim(lowest, highest)
+            if np.all(draws == np.round(draws)):
+                left.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        left.set_xlim(0.5 - 0.01 * longest, longest + 0.5 + 0.01 * longest)
+        left.set_ylabel(label)
+    for side in ("top", "right"):
+        for each in axes.flat:
+            each.spines[side].set_visible(False)
+    shown = "" if step == 1 else f" (one of {step} is shown)"
+    axes[-1, 0].set_xlabel(f"Draw{shown}")
+    axes[-1, 1].set_xlabel("Share of draws")
+    chains = next(iter(values.values())).shape[0]
+    if 1 < chains <= MOST_NAMED:
+        legend_above(axes[0, 0], ncols=min(chains, 4))
+    return axes
+
+
+def _matrix(label: str, draws: ArrayLike, owner: str) -> FloatArray:
+    matrix = np.asarray(draws)
+    if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.dtype.kind not in "biuf":
+        raise bad_value(f"panels[{label!r}]", owner, "a (chains x draws) matrix of numbers", draws)
+    matrix = matrix.astype(np.float64)
+    if not np.all(np.isfinite(matrix)):
+        raise DataError(f"The panel {label!r} of {owner} must be finite. It has NaN or infinite values.")
+    return matrix
+
+
+def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:
+    """Return `ax` as an array of axes, or the axes of a new figure."""
+    plt = pyplot()
+    if ax is None:
+        size = (8.5, 1.0 + 1.6 * rows)
+        _, new = plt.subplots(
+            rows, 2, sharey="row", squeeze=False, figsize=size, width_ratios=(3, 1), layout="constrained"
+        )
+        for each in new[:-1, 0]:
+            each.sharex(new[-1, 0])
+            each.tick_params(axis="x", labelbottom=False)
+        return np.asarray(new)
+    axes = np.asarray(ax, dtype=object)
+    if axes.shape != (rows, 2) or not all(isinstance(each, plt.Axes) for each in axes.flat):
+        raise bad_value("ax", owner, f"an array of matplotlib Axes of shape ({rows}, 2), or None", ax)
+    return axes
+
+
+def _levels(draws: FloatArray) -> FloatArray | None:
+    """Return the values of a quantity that has few of them, or None.
+
+    Sums of prices that differ by rounding alone are one value.
+    """
+    found = np.unique(draws)
+    if found.size > 1:
+        span = found[-1] - found[0]
+        found = found[np.concatenate([[True], np.diff(found) > 1e-9 * span])]
+    return found if found.size <= MOST_LEVELS else None
+
+
+def _trace(ax: Axes, draws: FloatArray, longest: int, step: int, *, stepped: bool) -> None:
+    """Draw every `step`-th draw of each chain."""
+    number = np.arange(longest - draws.shape[1], longest, step) + 1
+    drawstyle = "steps-mid" if stepped else "default"
+    marker = "." if draws.shape[1] <= FEW_DRAWS else ""
+    for chain, (line, colour) in enumerate(zip(draws, cycle(CHAIN_COLOURS), strict=False)):
+        ax.plot(
+            number,
+            line[::step],
+            color=colour,
+            linewidth=0.7,
+            alpha=0.8,
+            drawstyle=drawstyle,
+            marker=marker,
+            label=f"chain {chain}",
+        )
+
+
+def _shares(ax: Axes, draws: FloatArray, levels: FloatArray | None) -> None:
+    """Draw the share of the draws with each value: bars of all chains, dots or outlines of each."""
+    bins = min(max(int(np.sqrt(draws.shape[1])), FEWEST_BINS), MOST_BINS)
+    edges = np.histogram_bin_edges(draws, bins=bins)
+    inner = edges[1:-1] if levels is None else (levels[:-1] + levels[1:]) / 2
+    places = np.searchsorted(inner, draws, side="right")
+    shares = np.stack([np.bincount(row, minlength=inner.size + 1) / row.size for row in places])
+    if levels is None:
+        ax.stairs(shares.mean(axis=0), edges, orientation="horizontal", color=FAINT, fill=True)
+    else:
+        ax.barh(levels, shares.mean(axis=0), height=0.8 * _gap(levels), color=FAINT)
+    if len(draws) > 1:
+        for share, colour in zip(shares, cycle(CHAIN_COLOURS), strict=False):
+            if levels is None:
+                ax.stairs(share, edges, orientation="horizontal", color=colour, linewidth=0.8)
+            else:
+                ax.scatter(share, levels, s=7, color=colour, zorder=3)
+    ax.set_xlim(left=0.0)
+
+
+def _gap(levels: FloatArray) -> float:
+    return float(np.diff(levels).min()) if levels.size > 1 else 1.0
+
+
+def _limits(draws: FloatArray, levels: FloatArray | None) -> tuple[float, float]:
+    low, high = float(draws.min()), float(draws.max())
+    if low == high:
+        return low - 1.0, high + 1.0
+    margin = 0.04 * (high - low) if levels is None else 0.6 * _gap(levels)
+    return low - margin, high + margin
