@@ -39,7 +39,7 @@ help:
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files"
-	@echo "make vignettes         the vignettes as web pages, in vignettes/_build/html"
+	@echo "make vignettes         the vignettes as web pages, in vignettes/_build/html (half an hour)"
 	@echo "make clean             remove what was built, the environments included"
 
 $(VENV)/bin/python:
@@ -90,6 +90,7 @@ check: install-dev
 
 vignettes: install-docs
 	$(RUN) -m sphinx -W --keep-going -b html vignettes vignettes/_build/html
+	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug vignettes/_build \

@@ -51,11 +51,18 @@ EXTENSIONS = [
     extension("pyrjsel._core._linalg"),
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
-    extension("pyrjsel.selection._problem"),
+    extension("pyrjsel.selection._conjugate"),
+    extension("pyrjsel.selection._evidence"),
+    extension("pyrjsel.selection._gram"),
     extension("pyrjsel.selection._laplace"),
     extension("pyrjsel.selection._moves", random=True),
-    extension("pyrjsel.selection._rjmcmc", random=True),
     extension("pyrjsel.selection._population", random=True),
+    extension("pyrjsel.selection._problem"),
+    extension("pyrjsel.selection._rjmcmc", random=True),
+    extension("pyrjsel.selection._score"),
+    extension("pyrjsel.selection._student"),
+    extension("pyrjsel.selection._subsets"),
+    extension("pyrjsel.selection._tableau"),
 ]
 
 DIRECTIVES = {

@@ -11,12 +11,12 @@ version = release = pyrjsel.__version__
 
 extensions = ["myst_nb", "sphinx.ext.mathjax"]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "rendered"]
 
 # Each vignette is run anew, and an error or a warning in a cell fails the build.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 600
+nb_execution_timeout = 7200  # seconds a cell: the pneumonia page has the published lengths of runs
 nb_output_stderr = "error"
 myst_enable_extensions = ["dollarmath", "amsmath"]
 # Progress bars go to standard error too; the kernels inherit this.

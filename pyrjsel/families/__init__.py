@@ -2,7 +2,8 @@
 
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
+from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.statistics import Statistic
 
-__all__ = ["Binomial", "Family", "Poisson", "Statistic"]
+__all__ = ["Binomial", "Family", "Gaussian", "Poisson", "Statistic"]

@@ -92,7 +92,7 @@ class Binomial(Family):
         """Return whether the most extreme of the fitted odds may be on their way to 0 or infinity."""
         return max(-smallest, largest) > FAR
 
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a single 0/1 observation."""
         failure = 1.0 - means.mean(axis=1)
         return np.column_stack([failure < alpha / 2, failure < 1 - alpha / 2]).astype(float)
@@ -101,7 +101,7 @@ class Binomial(Family):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        dispersion: FloatArray | None,
+        variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw proportions of successes in as many trials as the weights say.
@@ -120,7 +120,7 @@ class Binomial(Family):
         return rng.binomial(weights.astype(np.int64)[:, None], mean) / weights[:, None]
 
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, dispersion: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
         """Return log probabilities of the numbers of successes ``w y``, binomial coefficients in.
 

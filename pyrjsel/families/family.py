@@ -68,10 +68,11 @@ class Family(ABC):
         """Return whether fitted eta from `smallest` to `largest` may be on their way to infinity."""
 
     @abstractmethod
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of each row, shape (rows, 2).
 
-        `means` (rows, m) are draws of its expectation; the law of the response is their mixture.
+        `means` (rows, m) are draws of its expectation, `variance` (m,) those of an error variance, for
+        families that have one; the law of the response is their mixture.
         """
 
     @abstractmethod
@@ -79,22 +80,22 @@ class Family(ABC):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        dispersion: FloatArray | None,
+        variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw one response for each expectation in `mean` (rows, m).
 
-        `weights` (rows,) are positive. `dispersion` (m,) is the error variance of each draw; None for
+        `weights` (rows,) are positive. `variance` (m,) is the error variance of each draw; None for
         families that have none.
         """
 
     @abstractmethod
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, dispersion: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
         """Return log densities (rows, m) of responses `y` (rows,) at linear predictors `eta`, constants in.
 
-        `weights` and `dispersion` as for :meth:`simulate`.
+        `weights` and `variance` as for :meth:`simulate`.
         """
 
     @abstractmethod

@@ -95,7 +95,7 @@ class Poisson(Family):
         """Return whether the smallest fitted rate may be on its way to 0."""
         return smallest < -LOW or largest - smallest > SPAN
 
-    def interval(self, means: FloatArray, alpha: float) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
         means = np.sort(np.minimum(means, ENDLESS), axis=1)
         ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
@@ -105,7 +105,7 @@ class Poisson(Family):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        dispersion: FloatArray | None,
+        variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw counts, or means of as many counts as the weights say; inf where the expectation is."""
@@ -119,7 +119,7 @@ class Poisson(Family):
         return np.asarray(counts / weights[:, None])
 
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, dispersion: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
         """Return log probabilities of the counts ``w y``, factorials in; -inf where a mean is infinite.
 

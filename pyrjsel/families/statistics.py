@@ -32,6 +32,24 @@ def average(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     return float(weights @ y / weights.sum())
 
 
+def deviation(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted standard deviation of the responses about their own mean."""
+    return float(np.sqrt(average((y - average(y, mean, weights)) ** 2, mean, weights)))
+
+
+def skewness(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+    """Return the weighted mean cube of standardised responses; 0 where all are the same."""
+    if y.min() == y.max():
+        return 0.0
+    scaled = (y - average(y, mean, weights)) / deviation(y, mean, weights)
+    return average(scaled**3, mean, weights)
+
+
+def smallest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+    """Return the smallest response."""
+    return float(y.min())
+
+
 def largest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     """Return the largest response."""
     return float(y.max())

@@ -5,9 +5,11 @@ from typing import TypeVar
 
 T = TypeVar("T", bound=Callable[..., object])
 
-CONSTRAINTS = """\
+MODEL_PRIOR = """\
 model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
-    Prior over models; None is ``BetaBinomial(1, 1)``.
+    Prior over models; None is ``BetaBinomial(1, 1)``."""
+
+CONSTRAINTS = """\
 costs : mapping or Series, optional
     Prices. A key that is a column of the data prices that variable, which a model pays once
     however many of its terms use it; any other key must be a term and replaces that term's price.
@@ -53,6 +55,7 @@ functions : mapping of str to callable, optional
     Functions that the formula may call, by name, beside the documented ones."""
 
 TEXTS = {
+    "model prior": MODEL_PRIOR,
     "constraints": CONSTRAINTS,
     "missing": MISSING,
     "attributes": ATTRIBUTES,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
 from pyrjsel.space import ModelPrior, restrict_prior
 
 
@@ -21,9 +21,11 @@ class Choices:
         As for the classes of models.
     known : tuple
         Columns of the data.
+    sigma_prior
+        As for gaussian models; None for other families.
     """
 
-    coef_prior: GPrior | Normal | None
+    coef_prior: CoefPrior | None
     model_prior: ModelPrior | None
     costs: Mapping[str, float] | pd.Series | None
     budget: float | None
@@ -31,6 +33,7 @@ class Choices:
     heredity: str | None
     max_size: int | None
     known: tuple[Hashable, ...] = ()
+    sigma_prior: SigmaPrior | None = None
 
     def restrict(self, names: Sequence[str], keep: Collection[str]) -> Choices:
         """Return the choices for the terms `keep` among all terms `names`, those of `always` kept."""

@@ -193,12 +193,10 @@ def _same_space(first: Selection, second: Selection) -> str | None:
         return "other costs"
     if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
         return f"another model prior ({one.prior!r}; {other.prior!r})"
-    # The compiled precision tells the kinds of priors and of intercepts apart, too.
-    a, b = first.regression.prior, second.regression.prior
-    arrays = [(a.precision, b.precision), (a.shift, b.shift), (a.penalty, b.penalty)]
-    if not all(_close(*pair) for pair in arrays):
-        written = "; ".join(repr_short(model.coef_prior) for model in (first, second))
-        return f"another coefficient prior ({written})"
+    for key, values in first._prior_numbers().items():
+        if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
+            written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
+            return f"another {key} ({written})"
     return None
 
 

@@ -25,11 +25,8 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
     info = [*_data_facts(model), *_space_facts(model)]
-    info += [
-        ("Coefficient prior", repr_short(model.coef_prior)),
-        ("Model prior", repr_short(model.model_prior)),
-        ("Sampler", posterior.sampler),
-    ]
+    info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
+    info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
         chains, draws = posterior.draws.model.shape
         info += [

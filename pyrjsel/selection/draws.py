@@ -27,6 +27,8 @@ class Draws:
         Coefficients of the design's columns, intercept first, 0 outside the model, of every
         `coefficients_every`-th draw.
     coefficients_every : int
+    variance : ndarray (chains, kept) or None
+        Error variances that go with the coefficients, in families that have one.
     """
 
     model: np.ndarray
@@ -35,6 +37,7 @@ class Draws:
     log_posterior: FloatArray
     coefficients: FloatArray
     coefficients_every: int
+    variance: FloatArray | None = None
 
     @cached_property
     def size(self) -> np.ndarray:

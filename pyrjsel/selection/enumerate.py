@@ -7,20 +7,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError
+from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.runtime import run_chains
+from pyrjsel.selection.listing import (
+    OWNER,
+    PARTS,
+    feasible_models,
+    inclusion_error,
+    inclusion_of,
+    normalise,
+    odds_error,
+    odds_of,
+    probability_error,
+    run_parts,
+)
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
 from pyrjsel.selection.problem import Regression
-from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
+from pyrjsel.space import ModelSpace
 
-# More models than this are refused: their marginal likelihoods would take hours.
-MOST_MODELS = 2**20
-# The list of models is cut into this many parts that workers take; fixed, so that results do not
-# depend on the number of workers.
-PARTS = 8
 # Models are integrated until those left hold less than this share of the Laplace posterior mass; the
 # rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
 # may be several times too small: the rest then holds several times this share, still far below the
@@ -28,8 +34,6 @@ PARTS = 8
 REST = 1e-6
 # A relative error of a marginal likelihood above this is reported, for models of at least this probability.
 POOR, MATTERS = 0.05, 1e-3
-
-OWNER = "sampler='enumerate'"
 
 
 @dataclass(frozen=True)
@@ -129,14 +133,8 @@ def enumerate_posterior(
     ConvergenceWarning
         If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %.
     """
-    count, complete = count_dfs(space, MOST_MODELS)
-    if not complete:
-        raise NotAvailableError(
-            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
-            "Use another sampler, or restrict it by budget=, max_size= or heredity=."
-        )
-    gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
-    log_prior = np.asarray(space.log_prior(gamma), dtype=float)
+    gamma, log_prior = feasible_models(space)
+    count = len(gamma)
     entropy = settings.rng.bytes(16)
 
     values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
@@ -156,7 +154,7 @@ def enumerate_posterior(
     order = np.argsort(-log_mass, kind="stable")
     gamma, values, log_prior = gamma[order], values[order], log_prior[order]
     log_mass = log_mass[order]
-    probability = _normalise(log_mass)
+    probability = normalise(log_mass)
     kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
     kept = min(kept, int(np.sum(np.isfinite(log_mass))))
     exact = options.exact
@@ -171,7 +169,7 @@ def enumerate_posterior(
         log_mass = values + log_prior
         order = np.argsort(-log_mass, kind="stable")
         gamma, values, log_mass, variance = gamma[order], values[order], log_mass[order], variance[order]
-        probability = _normalise(log_mass)
+        probability = normalise(log_mass)
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         places = rank[:kept]
@@ -180,7 +178,7 @@ def enumerate_posterior(
         places = np.arange(kept)
         notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
 
-    inclusion = _sum_inside(probability, gamma)
+    inclusion = inclusion_of(probability, gamma)
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
@@ -194,12 +192,12 @@ def enumerate_posterior(
         sampler="enumerate",
         gamma=gamma,
         probability=probability,
-        mcse=_probability_error(probability, variance),
-        odds=_odds(log_mass),
-        odds_mcse=_odds_error(log_mass, variance),
+        mcse=probability_error(probability, variance),
+        odds=odds_of(log_mass),
+        odds_mcse=odds_error(log_mass, variance),
         log_marginal=values,
-        inclusion=np.clip(inclusion, 0.0, 1.0),
-        inclusion_mcse=_inclusion_error(gamma, probability, inclusion, variance),
+        inclusion=inclusion,
+        inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),
         ess=unknown,
         r_hat=unknown,
         stuck=np.zeros(n_terms, dtype=bool),
@@ -217,20 +215,6 @@ def enumerate_posterior(
     )
 
 
-def _run(job: _Job, settings: FitSettings, label: str) -> tuple[list[list[Any]], float]:
-    outcome = run_chains(
-        job,
-        PARTS,
-        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label=label,
-    )
-    if not outcome.completed:
-        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
-    return outcome.results, sum(outcome.seconds)
-
-
 def _laplace(
     regression: Regression,
     gamma: ByteArray,
@@ -239,7 +223,7 @@ def _laplace(
     settings: FitSettings,
 ) -> tuple[FloatArray, np.ndarray, float]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
-    parts, seconds = _run(job, settings, "Laplace")
+    parts, seconds = run_parts(job, settings, "Laplace")
     pieces = [piece for part in parts for piece in part]
     return (
         np.concatenate([piece[0] for piece in pieces]),
@@ -256,7 +240,7 @@ def _integrals(
     settings: FitSettings,
 ) -> tuple[list[Integral], float]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
-    parts, seconds = _run(job, settings, "integrals")
+    parts, seconds = run_parts(job, settings, "integrals")
     return [found for part in parts for found in part], seconds
 
 
@@ -276,11 +260,6 @@ def _poor(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str
     return [text]
 
 
-def _normalise(log_mass: FloatArray) -> FloatArray:
-    mass = np.exp(log_mass - log_mass.max())
-    return mass / mass.sum()
-
-
 def _average(
     regression: Regression,
     integrals: list[Integral],
@@ -297,39 +276,3 @@ def _average(
         sums[3, found.columns] += weight
     scale = np.concatenate([[1.0], regression.scale])
     return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])
-
-
-def _probability_error(probability: FloatArray, variance: FloatArray) -> FloatArray:
-    """Delta method: d log p_k = e_k - sum p_l e_l for relative errors e of the marginal likelihoods."""
-    total = float(probability**2 @ variance)
-    own = variance * ((1 - probability) ** 2 - probability**2)
-    return probability * np.sqrt(np.maximum(own + total, 0.0))
-
-
-def _odds(log_mass: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):  # a model that is out of the question has odds inf
-        return np.exp(log_mass[0] - log_mass)
-
-
-def _odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
-    odds = _odds(log_mass)
-    odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
-    error = odds * np.sqrt(variance[0] + variance)
-    error[0] *= 0.0  # against itself; unknown variances stay unknown
-    return error
-
-
-def _sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
-    """Return the mass (J,) of the models that hold each term, a block of models at a time."""
-    block = 2**16
-    parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
-    return np.asarray(np.sum(parts, axis=0))
-
-
-def _inclusion_error(
-    gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
-) -> FloatArray:
-    """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
-    mass = probability**2 * variance
-    inside = _sum_inside(mass, gamma)
-    return np.sqrt(np.maximum(inside * (1 - 2 * inclusion) + mass.sum() * inclusion**2, 0.0))

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
-from pyrjsel._typing import RNGLike, SeedLike
+from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
@@ -25,9 +25,11 @@ from pyrjsel.selection.checks import (
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.enumerate import MOST_MODELS
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
@@ -244,7 +246,7 @@ class Selection(Studies):
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else weights.sum())
 
-    def _make_regression(self) -> Regression:
+    def _make_regression(self) -> Regression | GaussianRegression:
         """Return what the samplers see of the data."""
         return Regression.build(
             self.data.X,
@@ -256,14 +258,27 @@ class Selection(Studies):
             family=self._family,
         )
 
-    def _make_marginal(self, posterior: Posterior) -> MarginalLikelihood:
+    def _make_marginal(self, posterior: Posterior) -> SingleModel:
         """Return what the results ask about single models."""
         regression = self.regression
+        assert isinstance(regression, Regression)
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
     def _dependent_terms(self) -> list[int]:
         """Return the terms whose columns take part in a linear dependence."""
+        assert isinstance(self.regression, Regression)
         return dependent_terms(self.regression)
+
+    def _priors(self) -> dict[str, object]:
+        """Return the priors that are not over models, by what they are called."""
+        return {"coefficient prior": self.coef_prior}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        """Return arrays that tell these priors from others, however they are written."""
+        assert isinstance(self.regression, Regression)
+        prior = self.regression.prior
+        # The compiled precision tells the kinds of priors and of intercepts apart, too.
+        return {"coefficient prior": [prior.precision, prior.shift, prior.penalty]}
 
     @property
     def needs_independence(self) -> bool:

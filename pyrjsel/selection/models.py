@@ -33,6 +33,7 @@ class LogitSelection(Selection):
         One term a column, without a constant column. Text and categories become factors.
     coef_prior : GPrior or Normal, optional
         Prior on the coefficients of a model; None is ``GPrior(g="4n")``.
+    <model prior>
     <constraints>
     weights : str or array_like, optional
         Numbers of trials, a column of the data or one value a row.
@@ -95,6 +96,7 @@ class PoissonSelection(Selection):
         the mean of the columns, has prior mean 0 and standard deviation 2, which is informative for
         rates of less than 0.02 or more than 50: ``GPrior("4n", intercept="flat")`` knows nothing of
         the level, and does not depend on the unit of the exposure.
+    <model prior>
     <constraints>
     weights : str or array_like, optional
         How many rows a row counts for: the log-likelihood of a row is ``w (y eta - exp(eta))``. A column

@@ -22,7 +22,7 @@ from pyrjsel.selection.rjmcmc import (
     prepare,
     thinning,
 )
-from pyrjsel.selection.temperatures import Law, log_constants
+from pyrjsel.selection.temperatures import COLD_BOUNDS, HOT_BOUNDS, Law, log_constants
 from pyrjsel.space import ModelSpace
 
 OWNER = "sampler='population'"
@@ -43,9 +43,9 @@ class PopulationOptions(RJMCMCOptions):
         tempering), ``"paper"`` draws it from its law whatever the state is: as printed by Fouskakis,
         Ntzoufras and Draper (2009), which biases the posterior a little.
     cold : tuple (a, b) or sequence of them
-        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b).
+        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10.
     hot : tuple (a, b) or sequence of them
-        Chains with inverse temperature t < 1: t ~ Beta(a, b).
+        Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98.
     tune : bool
         Whether the laws (the values, under ``"fixed"``) move during burn-in towards an acceptance rate
         of exchanges of 20 %.
@@ -66,9 +66,18 @@ class PopulationOptions(RJMCMCOptions):
 
     def laws(self) -> list[Law]:
         """Return the laws of the auxiliary chains, cold ones first."""
-        return [Law("cold", *pair) for pair in _pairs(self.cold, "cold")] + [
-            Law("hot", *pair) for pair in _pairs(self.hot, "hot")
-        ]
+        return [*_laws(self.cold, "cold", COLD_BOUNDS), *_laws(self.hot, "hot", HOT_BOUNDS)]
+
+
+def _laws(value: object, kind: str, bounds: tuple[float, float]) -> list[Law]:
+    """Return laws whose temperatures are those of the grid: where tuning keeps them too."""
+    laws = [Law(kind, *pair) for pair in _pairs(value, kind)]
+    for law in laws:
+        if not bounds[0] <= law.mean <= bounds[1]:
+            mean = "a / (a + b)" if kind == "hot" else "a / b"
+            must = f"pairs (a, b) whose mean {mean} is between {bounds[0]:g} and {bounds[1]:g}"
+            raise bad_value(kind, OWNER, must, (law.a, law.b))
+    return laws
 
 
 def _pairs(value: object, name: str) -> list[tuple[float, float]]:

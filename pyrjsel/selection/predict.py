@@ -17,9 +17,13 @@ from pyrjsel._validate import check_real
 from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.single import SingleModels
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
+
+# What answers questions about single models.
+SingleModel = MarginalLikelihood | SingleModels
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
@@ -27,20 +31,26 @@ PREDICTION_DRAWS = 4000
 BLOCK = 4_000_000
 
 
-def averaged_coefficients(
-    posterior: Posterior, marginal: MarginalLikelihood, rng: np.random.Generator
-) -> FloatArray:
-    """Return draws (m, D + 1) from the model-averaged posterior, in units of the design's columns."""
+def averaged_draws(
+    posterior: Posterior, single: SingleModel, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return draws from the model-averaged posterior, in units of the design's columns.
+
+    Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one.
+    """
     if posterior.draws is not None:
         flat = posterior.draws.coefficients.reshape(-1, posterior.draws.coefficients.shape[2])
         step = max(1, len(flat) // PREDICTION_DRAWS)
-        return flat[::step]
+        variance = posterior.draws.variance
+        return flat[::step], None if variance is None else variance.reshape(-1)[::step]
     models, counts = np.unique(resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True)
     parts = [
-        marginal.sample(posterior.gamma[model], int(count), rng)
+        single.sample_with_variance(posterior.gamma[model], int(count), rng)
         for model, count in zip(models, counts, strict=True)
     ]
-    return marginal.regression.to_raw(np.concatenate(parts))
+    variances = [variance for _, variance in parts if variance is not None]
+    coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
+    return coefficients, np.concatenate(variances) if variances else None
 
 
 def prediction_rows(
@@ -59,7 +69,8 @@ def prediction_rows(
                 f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of the "
                 "fit have their own."
             )
-        return model.data.X, model.regression.offset, model.data.index
+        offset = model.data.extras.get("offset")
+        return model.data.X, np.zeros(model.nobs) if offset is None else offset, model.data.index
     given = {"offset": offset} if offset is not None else {}
     rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
     if "offset" not in model.data.extras and offset is None:
@@ -114,8 +125,8 @@ class Prediction:
     family : Family
     name : str
         Name of the response.
-    dispersion : ndarray (m,) or None
-        Error variances that belong to the draws; None for a family without.
+    variance : ndarray (m,) or None
+        Draws of the error variance that go with the coefficients, in families that have one.
     """
 
     x: FloatArray
@@ -124,7 +135,7 @@ class Prediction:
     coefficients: FloatArray
     family: Family
     name: str
-    dispersion: FloatArray | None = None
+    variance: FloatArray | None = None
 
     @property
     def complete(self) -> np.ndarray:
@@ -158,8 +169,8 @@ class Prediction:
         for begin in range(0, draws, step):
             part = chosen[begin : begin + step]
             mean = self.family.mean(self._eta(rows, part))
-            dispersion = None if self.dispersion is None else self.dispersion[part]
-            response = self.family.simulate(mean, weights, dispersion, rng)
+            variance = None if self.variance is None else self.variance[part]
+            response = self.family.simulate(mean, weights, variance, rng)
             yield slice(begin, begin + part.size), mean, response
 
     def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -173,7 +184,7 @@ class Prediction:
         for begin in range(0, y.size, step):
             part = np.arange(begin, min(begin + step, y.size))
             each = self.family.log_density(
-                y[part], self._eta(part, slice(None)), weights[part], self.dispersion
+                y[part], self._eta(part, slice(None)), weights[part], self.variance
             )
             out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
         return out
@@ -199,8 +210,8 @@ class Prediction:
             By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected
             response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
             equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
-            response (0 or 1, or a count) of weight one under its posterior predictive distribution. Rows
-            with missing inputs are NaN.
+            response (a number, 0 or 1, or a count) of weight one under its posterior predictive
+            distribution. Rows with missing inputs are NaN.
 
         Raises
         ------
@@ -216,5 +227,5 @@ class Prediction:
                 out[part, 0] = means.mean(axis=1)
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
                 out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
-            out[part, 4:] = self.family.interval(means, alpha)
+            out[part, 4:] = self.family.interval(means, alpha, self.variance)
         return pd.DataFrame(out, index=self.index, columns=columns)

@@ -52,20 +52,21 @@ class Predictive:
         which : {"bma", "hpm", "mpm"}
             Average over all models, or the highest-probability or median probability model alone.
         draws : int, default 1000
-            Responses of each row. Those of one draw share a model and its coefficients.
+            Responses of each row. Those of one draw share a model, its coefficients and sigma^2.
         rng : None, int, SeedSequence or Generator
             Source of randomness; None gives the same responses on every call.
         weights : array_like, optional
-            Weights of the new rows (numbers of trials, or of rows behind a mean count), where those of
-            the fit were an array. Rows of a fit without weights have weight one.
+            Weights of the new rows (numbers of trials, or of rows behind a mean count; error variances
+            of linear models are sigma^2 / w), where those of the fit were an array. Rows of a fit without
+            weights have weight one.
         offset : array_like, optional
             Offset of the new rows, where that of the fit was an array.
 
         Returns
         -------
         DataFrame, shape (rows, draws)
-            In the order and with the index of `new`: 0 and 1, proportions of the trials, counts, or mean
-            counts. NaN for rows with missing inputs and rows of weight zero.
+            In the order and with the index of `new`: numbers, 0 and 1, proportions of the trials, counts,
+            or mean counts. NaN for rows with missing inputs and rows of weight zero.
 
         Raises
         ------
@@ -103,7 +104,8 @@ class Predictive:
             probabilities), ``calibration`` (chi-square of successes in ten groups of rows by their
             probability [1]_) and, where weights are trials, ``pearson`` (chi-square over rows, large
             under overdispersion). Poisson: ``mean``, ``dispersion_index`` (variance over mean),
-            ``zeros`` (share of rows) and ``max``.
+            ``zeros`` (share of rows) and ``max``. Linear: ``mean``, ``sd``, ``min``, ``max`` and
+            ``skewness``; the first two and the last take rows with their weights.
         draws : int, default 1000
             Simulated responses, from the average over all models.
         rng : None, int, SeedSequence or Generator

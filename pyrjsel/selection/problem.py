@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from pyrjsel._typing import FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
+from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 
 
 @dataclass(frozen=True)
-class Regression:
+class Regression(TermColumns):
     """A regression problem: standardised columns, response and coefficient prior.
 
     Attributes
@@ -80,16 +81,6 @@ class Regression:
             family or Binomial(),
         )
 
-    @property
-    def n_terms(self) -> int:
-        """Number J of terms."""
-        return self.term_start.size - 1
-
-    @property
-    def n_columns(self) -> int:
-        """Columns with the intercept."""
-        return self.columns.shape[0]
-
     @cached_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
@@ -115,16 +106,6 @@ class Regression:
         state.pop("compiled", None)  # raw pointers; made again where it is needed
         return state
 
-    def model_columns(self, gamma: np.ndarray) -> np.ndarray:
-        """Return the rows of `columns` of a model `gamma` (J,), intercept first."""
-        parts = [np.arange(self.term_start[j], self.term_start[j + 1]) for j in np.flatnonzero(gamma)]
-        return np.concatenate([[0], *parts]).astype(np.intp)
-
-    def largest_model(self, gammas: np.ndarray) -> int:
-        """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
-        sizes = np.diff(self.term_start)
-        return 1 + int((np.asarray(gammas, dtype=np.int64) @ sizes).max(initial=0))
-
     def widest(self, max_size: int) -> int:
         """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
 
@@ -133,31 +114,6 @@ class Regression:
         sizes = np.sort(np.diff(self.term_start))[::-1]
         most = 1 + int(sizes[:max_size].sum())
         return min(most, self.y.size) if self.prior.rank_tol > 0 else most
-
-    @property
-    def raw_shift(self) -> FloatArray:
-        """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
-        return np.concatenate([[0.0], self.mean / self.scale])
-
-    def to_raw(self, b: FloatArray) -> FloatArray:
-        """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
-        raw = np.array(b, dtype=float)
-        raw[..., 1:] /= self.scale
-        raw[..., 0] -= raw[..., 1:] @ self.mean
-        return raw
-
-    def log_scale(self, gammas: np.ndarray) -> FloatArray:
-        """Return what log densities of internal coefficients gain on the design's own scale, (m,).
-
-        A density of b_k = s_k beta_k is one of beta_k after multiplication by s_k.
-        """
-        starts = self.term_start[:-1] - 1
-        if not starts.size:
-            return np.zeros(len(gammas))
-        gains = np.add.reduceat(np.log(self.scale), starts)
-        block = 2**14  # models whose inclusion is held as floats at a time
-        parts = [gammas[at : at + block] @ gains for at in range(0, len(gammas), block)]
-        return np.concatenate(parts)
 
     def loglik(self, b: FloatArray) -> float:
         """Return the log-likelihood at internal coefficients `b` (D + 1,)."""

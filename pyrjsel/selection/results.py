@@ -19,12 +19,12 @@ from pyrjsel.selection.checks import INTERCEPT, listed
 from pyrjsel.selection.describe import describe, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.looks import Looks
-from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.predict import (
     PREDICTION_DRAWS,
     Prediction,
-    averaged_coefficients,
+    SingleModel,
+    averaged_draws,
     prediction_rows,
 )
 from pyrjsel.selection.predictive import Predictive
@@ -79,7 +79,7 @@ class SelectionResults(Looks, Predictive):
     # ------------------------------------------------------------------ pieces
 
     @cached_property
-    def _marginal(self) -> MarginalLikelihood:
+    def _marginal(self) -> SingleModel:
         return self.model._make_marginal(self.posterior)
 
     def _stream(self, label: bytes) -> np.random.Generator:
@@ -143,8 +143,10 @@ class SelectionResults(Looks, Predictive):
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
         against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
         factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
-        saturated model, as in statsmodels). `posterior` is the frequency of
-        visits after sampling, and never renormalised over the rows of the table.
+        saturated model, as in statsmodels). For gaussian models `log_marginal` is exact, log p(y | model)
+        with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
+        log-likelihood (``-2 * llf`` of statsmodels' OLS). `posterior` is the frequency of visits after
+        sampling, and never renormalised over the rows of the table.
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
 
@@ -226,7 +228,7 @@ class SelectionResults(Looks, Predictive):
             If `alpha` is not in (0, 1).
         """
         alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
-        ends = np.quantile(self._averaged, [alpha / 2, 1 - alpha / 2], axis=0)
+        ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
         return pd.DataFrame(ends.T, index=self._column_names)
 
     @property
@@ -356,15 +358,16 @@ class SelectionResults(Looks, Predictive):
         return screened((self, *others), threshold)
 
     @cached_property
-    def _averaged(self) -> FloatArray:
-        return averaged_coefficients(self.posterior, self._marginal, self._stream(b"averaged"))
+    def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
+        return averaged_draws(self.posterior, self._marginal, self._stream(b"averaged"))
 
-    def _coefficient_draws(self, which: str, stacklevel: int) -> FloatArray:
+    def _coefficient_draws(self, which: str, stacklevel: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return draws of coefficients (m, D + 1) and of the error variance (m,), where there is one."""
         if which == "bma":
             return self._averaged
-        gamma = self._model(which, stacklevel + 1)
-        draws = self._marginal.sample(gamma, PREDICTION_DRAWS, self._stream(b"single"))
-        return self.model.regression.to_raw(draws)
+        gamma, stream = self._model(which, stacklevel + 1), self._stream(b"single")
+        draws, variance = self._marginal.sample_with_variance(gamma, PREDICTION_DRAWS, stream)
+        return self.model.regression.to_raw(draws), variance
 
     def get_prediction(
         self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None
@@ -405,13 +408,12 @@ class SelectionResults(Looks, Predictive):
         self, x: FloatArray, offset: FloatArray, index: pd.Index, which: str, stacklevel: int
     ) -> Prediction:
         """Return predictions for columns of the design (rows, D)."""
-        coefficients = self._coefficient_draws(which, stacklevel + 1)
-        return Prediction(
-            x, offset, index, coefficients, self.model.regression.family, self.model.design.response
-        )
+        coefficients, variance = self._coefficient_draws(which, stacklevel + 1)
+        family, name = self.model.regression.family, self.model.design.response
+        return Prediction(x, offset, index, coefficients, family, name, variance)
 
     def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:
-        """Predict expected responses: success probabilities, or counts.
+        """Predict expected responses: numbers, success probabilities, or counts.
 
         Parameters
         ----------

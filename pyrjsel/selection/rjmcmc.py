@@ -21,7 +21,7 @@ from pyrjsel.space import ModelSpace, Space, sample_models
 
 OWNER = "sampler='rjmcmc'"
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
-COEFFICIENT_BYTES = 64 * 2**20
+COEFFICIENT_BYTES = 32 * 2**20
 # Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
 START_TRIES = 12
 

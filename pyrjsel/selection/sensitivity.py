@@ -111,9 +111,10 @@ class SensitivityResults:
 
         Columns ``terms`` and ``posterior`` of the best model, ``expected_size`` (posterior mean number of
         terms) and ``log_marginal``: the log marginal likelihood averaged over all models with their prior
-        probabilities, constants of the family left out, where the sampler knows it (enumeration), else
-        NaN. Its differences are log Bayes factors between priors where these have the same, or proper,
-        priors on the intercept.
+        probabilities, where the sampler knows it (enumeration), else NaN. Constants are left out for
+        logistic and Poisson models; for linear ones they are in, and densities of the intercept and,
+        without a `sigma_prior`, of log sigma^2 count as one. Its differences are log Bayes factors between
+        priors where these have the same, or proper, priors on the intercept.
         """
         rows = [
             (

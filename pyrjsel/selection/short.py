@@ -7,9 +7,79 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
+from pyrjsel.selection.linear import LinearSelection
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.space import ModelPrior
+
+
+@shared_text
+def linear(
+    formula: str,
+    data: pd.DataFrame | Mapping[str, Any],
+    *,
+    coef_prior: CoefPrior | None = None,
+    model_prior: ModelPrior | None = None,
+    sigma_prior: SigmaPrior | None = None,
+    costs: Mapping[str, float] | pd.Series | None = None,
+    budget: float | None = None,
+    always: str | Iterable[str] = (),
+    heredity: str | None = None,
+    max_size: int | None = None,
+    weights: str | ArrayLike | None = None,
+    offset: str | ArrayLike | None = None,
+    missing: str = "drop",
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> LinearSelection:
+    """Make a linear variable-selection model from a formula and a data frame.
+
+    Parameters
+    ----------
+    <formula>
+    coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
+        As for :class:`LinearSelection`.
+    weights, offset, missing : optional
+        As for :class:`LinearSelection`.
+    <functions>
+
+    Returns
+    -------
+    LinearSelection
+        Ready to fit.
+
+    Raises
+    ------
+    FormulaError
+        If the formula cannot be read or calls what it may not.
+    DataError, ParameterError, UnknownNameError
+        As for :class:`LinearSelection`.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> crime = rj.datasets.uscrime().data
+    >>> model = rj.linear("np.log(y) ~ np.log(Po1) + np.log(U1) + np.log(Ineq) + So", crime)
+    >>> model.fit().best()
+    ('np.log(Po1)', 'np.log(Ineq)')
+    """
+    return LinearSelection.from_formula(
+        formula,
+        data,
+        coef_prior=coef_prior,
+        model_prior=model_prior,
+        sigma_prior=sigma_prior,
+        costs=costs,
+        budget=budget,
+        always=always,
+        heredity=heredity,
+        max_size=max_size,
+        weights=weights,
+        offset=offset,
+        missing=missing,
+        functions=functions,
+        stacklevel=3,
+    )
 
 
 @shared_text

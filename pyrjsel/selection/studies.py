@@ -40,7 +40,7 @@ class Studies:
             Priors over models. Given beside priors on the coefficients, every pair is fitted.
         g : sequence of float or str, optional
             In place of `coef_priors`: g-priors with these g, "n" and "4n" among them, otherwise like that
-            of the model if it has one.
+            of the model if it has one. Mixtures of g-priors for linear models go into `coef_priors`.
         scale : sequence of float, optional
             In place of `coef_priors`: normal priors with these scales, otherwise like that of the model if
             it has one.
@@ -134,7 +134,9 @@ class Studies:
         The score of a row is the logarithm of its predictive density, averaged over about 4,000 posterior
         draws before the logarithm is taken, under the fit without its fold. Constants are in it: a row of
         w trials counts as the number of its successes, with its binomial coefficient, and a mean of w
-        counts as their sum. Rows of weight zero are left out.
+        counts as their sum. Draws of linear models are of coefficients and sigma^2, and densities are
+        normal ones with variance sigma^2 / w. The error of such an average is largest for responses far
+        from all predictions. Rows of weight zero are left out.
 
         Columns of the design are those of all rows: levels of factors, knots of splines, and what other
         transforms have learned. What the priors are made of (n, g-priors, standardised columns) is of the

@@ -224,6 +224,10 @@ def test_workers_do_not_matter():
         ({"hot": ["73", "11"]}, "hot"),
         ({"hot": [[7.0, "x"]]}, "hot"),
         ({"hot": (True, 3.0)}, "hot"),
+        ({"cold": (100.0, 1.0)}, "cold"),  # temperatures beyond the grid
+        ({"cold": [(2.0, 4.0), (0.01, 1.0)]}, "cold"),
+        ({"hot": (1.0, 99.0)}, "hot"),
+        ({"hot": (99.0, 1.0)}, "hot"),
         ({"tune": "yes"}, "tune"),
         ({"tune": 1}, "tune"),
         ({"proposal": "x"}, "proposal"),

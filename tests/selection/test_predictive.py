@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.special import expit
 
 import pyrjsel as rj
-from pyrjsel.families import Family
+from pyrjsel.families import Gaussian
 from pyrjsel.selection.checking import simulated_responses
 from pyrjsel.selection.predict import Prediction
 
@@ -84,7 +84,7 @@ def test_a_draw_has_one_set_of_coefficients(enumerated, births):
     of the variance would be missing if each row had coefficients of its own.
     """
     x = enumerated.model.data.X
-    b = enumerated._averaged
+    b, _ = enumerated._averaged
     p = expit(b[:, :1] + b[:, 1:] @ x.T)
     within, between = (p * (1 - p)).sum(axis=1).mean(), p.sum(axis=1).var()
     assert between > 0.5 * within
@@ -197,29 +197,11 @@ def test_trials_that_are_not_whole():
         model.check()
 
 
-class Measured(Family):
-    """Normal responses with error variance `dispersion` over the weight, for the hook alone."""
-
-    name, link, code, apart = "normal", "identity", 9, ""
-
-    def simulate(self, mean, weights, dispersion, rng):
-        return mean + np.sqrt(dispersion / weights[:, None]) * rng.standard_normal(mean.shape)
-
-    def log_density(self, y, eta, weights, dispersion):
-        return stats.norm.logpdf(y[:, None], eta, np.sqrt(dispersion / weights[:, None]))
-
-    def mean(self, eta):
-        return eta
-
-
-Measured.__abstractmethods__ = frozenset()
-
-
-def test_dispersion_goes_with_its_draw():
+def test_variance_goes_with_its_draw():
     """Error variances belong to coefficient vectors: here the draw says which of two it is."""
     b = np.array([[0.0], [100.0]])
     prediction = Prediction(
-        np.empty((3, 0)), np.zeros(3), pd.RangeIndex(3), b, Measured(), "y", np.array([1.0, 400.0])
+        np.empty((3, 0)), np.zeros(3), pd.RangeIndex(3), b, Gaussian(), "y", np.array([1.0, 400.0])
     )
     weights = np.array([1.0, 1.0, 4.0])
     found = simulated_responses(prediction, weights, 4000, np.random.default_rng(1)).to_numpy()

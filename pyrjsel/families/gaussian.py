@@ -1,0 +1,138 @@
+"""The gaussian family with the identity link."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel.families.family import Family
+from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
+
+# Newton steps for a quantile of a mixture of normal laws; bisection takes over where they leave the bracket.
+MOST_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Gaussian(Family):
+    """Normal responses with error variance sigma^2 / w, identity link.
+
+    What depends on one linear predictor alone is given for sigma^2 = 1: models integrate sigma^2 out.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    link: ClassVar[str] = "identity"
+    code: ClassVar[int] = 2
+    apart: ClassVar[str] = "Rows are set apart"
+
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+        if y.size == 0:
+            raise DataError("There are no rows to fit: the data are empty.")
+        if weights is not None:
+            if np.any(weights < 0):
+                raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
+            if not np.any(weights > 0):
+                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the expected response at linear predictor `eta`: itself."""
+        return eta
+
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
+        return np.ones_like(mean)
+
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood at sigma^2 = 1, constants left out."""
+        square = (y - eta) ** 2
+        return -0.5 * float(np.sum(square if weights is None else weights * square))
+
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model at sigma^2 = 1, constants left out."""
+        return 0.0
+
+    def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
+        """Return the intercept of a model without terms."""
+        return float(np.average(y - offset, weights=weights))
+
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return 0 for all rows: the likelihood falls both ways."""
+        return np.zeros_like(y)
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return False: maximum likelihood estimates are finite."""
+        return False
+
+    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
+        """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight one of each row, (rows, 2).
+
+        `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the law is a mixture of
+        normal ones.
+        """
+        scale = _scale(np.ones(1), variance, means.shape[1])[0]
+        return np.column_stack([mixture_quantile(means, scale, p) for p in (alpha / 2, 1 - alpha / 2)])
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        variance: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw responses with error variance `variance` over the weight; 1 over it where that is None."""
+        return mean + _scale(weights, variance, mean.shape[1]) * rng.standard_normal(mean.shape)
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+    ) -> FloatArray:
+        """Return normal log densities (rows, m) with the variances of :meth:`simulate`, constants in."""
+        scale = _scale(weights, variance, eta.shape[1])
+        return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the mean, the standard deviation, the smallest, the largest, and the skewness."""
+        return {
+            "mean": Statistic(average),
+            "sd": Statistic(deviation),
+            "min": Statistic(smallest),
+            "max": Statistic(largest),
+            "skewness": Statistic(skewness),
+        }
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the mean and the standard deviation of the response."""
+        w = np.ones(y.size) if weights is None else weights
+        return [("Mean (sd)", f"{average(y, y, w):,.5g} ({deviation(y, y, w):,.5g})")]
+
+
+def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> FloatArray:
+    """Return standard deviations of errors, (rows, draws)."""
+    return np.asarray(np.sqrt((np.ones(draws) if variance is None else variance) / weights[:, None]))
+
+
+def mixture_quantile(means: FloatArray, scale: FloatArray, p: float) -> FloatArray:
+    """Return quantiles (rows,) of mixtures of m normal laws of equal weight with `means` (rows, m).
+
+    Newton's method inside a bracket that every step narrows, to 1e-9 of the largest `scale` (m,).
+    """
+    z = float(ndtri(p))
+    each = means + z * scale
+    low, high = each.min(axis=1), each.max(axis=1)
+    spread = np.sqrt(means.var(axis=1) + np.mean(scale**2))
+    x = np.clip(means.mean(axis=1) + z * spread, low, high)
+    for _ in range(MOST_STEPS):
+        away = (x[:, None] - means) / scale
+        excess = ndtr(away).mean(axis=1) - p
+        slope = (np.exp(-0.5 * away**2) / scale).mean(axis=1) / np.sqrt(2.0 * np.pi)
+        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new = x - excess / slope
+        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
+        moved = np.max(np.abs(new - x), initial=0.0)
+        x = new
+        if moved <= 1e-9 * scale.max():
+            break
+    return np.asarray(x)

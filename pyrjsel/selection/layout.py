@@ -1,0 +1,70 @@
+"""Terms, columns and scales: what regression problems of all families share."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray
+
+
+class TermColumns:
+    """Columns that are centred and scaled, each of a term; column 0 is the intercept's.
+
+    Attributes
+    ----------
+    mean, scale : ndarray (D,)
+        What columns 1 to D were standardised with.
+    term_start : int32 array (J + 1,)
+        Term j owns the columns ``term_start[j]:term_start[j + 1]``.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    term_start: NDArray[np.intc]
+
+    @property
+    def n_terms(self) -> int:
+        """Number J of terms."""
+        return self.term_start.size - 1
+
+    @property
+    def n_columns(self) -> int:
+        """Columns with the intercept."""
+        return self.mean.size + 1
+
+    def model_columns(self, gamma: np.ndarray) -> np.ndarray:
+        """Return the columns of a model `gamma` (J,), intercept first."""
+        parts = [np.arange(self.term_start[j], self.term_start[j + 1]) for j in np.flatnonzero(gamma)]
+        return np.concatenate([[0], *parts]).astype(np.intp)
+
+    def largest_model(self, gammas: np.ndarray) -> int:
+        """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
+        sizes = np.diff(self.term_start)
+        most, block = 0, 2**16  # models whose columns are counted at a time
+        for at in range(0, len(gammas), block):
+            most = max(most, int((gammas[at : at + block] @ sizes.astype(float)).max(initial=0)))
+        return 1 + most
+
+    @property
+    def raw_shift(self) -> FloatArray:
+        """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
+        return np.concatenate([[0.0], self.mean / self.scale])
+
+    def to_raw(self, b: FloatArray) -> FloatArray:
+        """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
+        raw = np.array(b, dtype=float)
+        raw[..., 1:] /= self.scale
+        raw[..., 0] -= raw[..., 1:] @ self.mean
+        return raw
+
+    def log_scale(self, gammas: np.ndarray) -> FloatArray:
+        """Return what log densities of internal coefficients gain on the design's own scale, (m,).
+
+        A density of b_k = s_k beta_k is one of beta_k after multiplication by s_k.
+        """
+        starts = self.term_start[:-1] - 1
+        if not starts.size:
+            return np.zeros(len(gammas))
+        gains = np.add.reduceat(np.log(self.scale), starts)
+        block = 2**14  # models whose inclusion is held as floats at a time
+        parts = [gammas[at : at + block] @ gains for at in range(0, len(gammas), block)]
+        return np.concatenate(parts)

@@ -1,0 +1,213 @@
+"""The gaussian model that users build."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.families import Gaussian
+from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.exact import ExactOptions, exact_posterior
+from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression, SigmaPrior
+from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.model import Selection
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.single import SingleModels
+from pyrjsel.space import ModelPrior
+
+
+class _Flat:
+    """What stands for the prior of the error variance where none is given."""
+
+    def __repr__(self) -> str:
+        return "1 / sigma^2"
+
+
+FLAT = _Flat()
+
+
+@shared_text
+class LinearSelection(Selection):
+    """Bayesian variable selection in a linear regression with normal errors.
+
+    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
+    in or out as a whole, and the intercept, whose prior is flat, is always in. The posterior is over
+    models, their coefficients and the error variance, and marginal likelihoods are exact. Made from
+    arrays here, from a formula by :meth:`from_formula` or :func:`pyrjsel.linear`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response.
+    exog : DataFrame or array_like, shape (n, p)
+        One term a column, without a constant column. Text and categories become factors.
+    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow or Normal, optional
+        Prior on the coefficients of a model; None is ``GPrior(g="n")``, n the number of rows. Variances
+        are in units of the error variance, but for ``Normal(scaled=False)``.
+    <model prior>
+    sigma_prior : InverseGamma, optional
+        Prior on the error variance; None is ``1 / sigma^2``.
+    <constraints>
+    weights : str or array_like, optional
+        The error variance of a row is sigma^2 / w. A column of the data or one value a row; rows of
+        weight 0 are not counted.
+    offset : str or array_like, optional
+        Added to the linear predictor, a column of the data or one value a row.
+    <missing>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Raises
+    ------
+    DataError
+        If the response is constant, or is fitted perfectly under a mixture of g-priors or
+        ``Normal(scaled=False)`` (without a `sigma_prior`, the posterior does not exist then), or the
+        data cannot be used (fewer than two rows, infinite values, negative weights, columns so large or
+        small that their squares are not numbers).
+    <raises>
+
+    Warns
+    -----
+    <rank warning>
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> hald = rj.datasets.hald().data
+    >>> model = rj.LinearSelection(hald["y"], hald[["x1", "x2", "x3", "x4"]])
+    >>> model.count_models()
+    16
+    >>> model.fit().inclusion["posterior"].round(3).to_dict()
+    {'x1': 0.902, 'x2': 0.69, 'x3': 0.465, 'x4': 0.633}
+    """
+
+    title = "Linear model selection"
+    _owner = "LinearSelection"
+    _family = Gaussian()
+    _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
+    _default_prior = GPrior("n")
+    _samplers = {"enumerate": (ExactOptions, exact_posterior)}  # noqa: RUF012 - read only
+    _large = "enumerate"
+
+    regression: GaussianRegression
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        coef_prior: CoefPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        sigma_prior: SigmaPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+    ) -> None:
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+        )
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+
+    @classmethod
+    @shared_text
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        coef_prior: CoefPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        sigma_prior: SigmaPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        <formula>
+        coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
+            As for the class.
+        weights, offset, missing : optional
+            As for the class.
+        <functions>
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        LinearSelection
+            Ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class.
+        """
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+        )
+        extras = {"weights": weights, "offset": offset}
+        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+
+    def _n_observations(self) -> float:
+        weights = self.data.extras.get("weights")
+        return float(self.data.y.size if weights is None else np.sum(weights > 0))
+
+    def _make_regression(self) -> GaussianRegression:
+        sigma_prior = self._choices.sigma_prior
+        good = sigma_prior is None or all(
+            isinstance(getattr(sigma_prior, name, None), (int, float)) for name in ("a", "b")
+        )
+        if not good:
+            raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
+        return GaussianRegression.build(
+            self.data.X,
+            self.data.y,
+            [len(term.columns) for term in self.design.terms],
+            self.coef_prior,
+            sigma_prior=sigma_prior,
+            weights=self.data.extras.get("weights"),
+            offset=self.data.extras.get("offset"),
+            owner=self._owner,
+        )
+
+    def _make_marginal(self, posterior: Posterior) -> SingleModels:
+        return SingleModels(self.regression)
+
+    def _dependent_terms(self) -> list[int]:
+        return self.regression.dependent()
+
+    def _priors(self) -> dict[str, object]:
+        sigma_prior = self._choices.sigma_prior
+        return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        prior = self.regression.prior
+        return {
+            "coefficient prior": [prior.precision, prior.mean, prior.numbers],
+            "error variance prior": [np.array([self.regression.a, self.regression.b])],
+        }

@@ -1,0 +1,121 @@
+"""Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
+
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.runtime import ChainJob, run_chains
+from pyrjsel.selection.posterior import FitSettings
+from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
+
+# More models than this are refused: their marginal likelihoods would take hours.
+MOST_MODELS = 2**20
+# The list of models is cut into this many parts that workers take; fixed, so that results do not
+# depend on the number of workers.
+PARTS = 8
+
+OWNER = "sampler='enumerate'"
+
+
+def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
+    """Return all feasible models (m, J), depth-first, and their log prior probabilities up to a constant.
+
+    Raises
+    ------
+    NotAvailableError
+        If there are more than 2**20.
+    """
+    if not count_dfs(space, MOST_MODELS)[1]:
+        raise NotAvailableError(
+            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
+            "Use another sampler, or restrict it by budget=, max_size= or heredity=."
+        )
+    gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
+    log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
+    return gamma, log_prior
+
+
+def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
+    """Return what a job gives for each part of the list, and the seconds of work.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C: a posterior over a part of the models would be no posterior.
+    """
+    outcome = run_chains(
+        job,
+        PARTS,
+        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label=label,
+    )
+    if not outcome.completed:
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+    return outcome.results, sum(outcome.seconds)
+
+
+def normalise(log_mass: FloatArray) -> FloatArray:
+    """Return probabilities of models with the given log masses."""
+    mass = np.exp(log_mass - log_mass.max())
+    return np.asarray(mass / mass.sum())
+
+
+def probability_error(probability: FloatArray, variance: FloatArray) -> FloatArray:
+    """Delta method: d log p_k = e_k - sum p_l e_l for relative errors e of the marginal likelihoods."""
+    total = float(probability**2 @ variance)
+    own = variance * ((1 - probability) ** 2 - probability**2)
+    return np.asarray(probability * np.sqrt(np.maximum(own + total, 0.0)))
+
+
+def odds_of(log_mass: FloatArray) -> FloatArray:
+    """Return the odds of the first model against each."""
+    with np.errstate(over="ignore"):  # a model that is out of the question has odds inf
+        return np.asarray(np.exp(log_mass[0] - log_mass))
+
+
+def odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the errors of those odds."""
+    odds = odds_of(log_mass)
+    odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
+    error = odds * np.sqrt(variance[0] + variance)
+    error[0] *= 0.0  # against itself; unknown variances stay unknown
+    return np.asarray(error)
+
+
+def _inside(gamma: ByteArray, values: FloatArray | ByteArray) -> FloatArray:
+    """Return the sums (m,) of the values (J,) of the terms of each model, a block of models at a time."""
+    block = 2**16
+    weight = values.astype(float)
+    return np.concatenate([gamma[at : at + block] @ weight for at in range(0, len(gamma), block)])
+
+
+def sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return the mass (J,) of the models that hold each term, a block of models at a time."""
+    block = 2**16
+    parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def inclusion_of(probability: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return inclusion probabilities (J,), which are 1 only where no model without the term has any mass.
+
+    Sums round to 1 one way or the other, which would make a certainty of a posterior that is none.
+    """
+    inside = np.minimum(sum_inside(probability, gamma), 1.0)
+    for j in np.flatnonzero(inside > 1.0 - 1e-9):
+        certain = not np.any(probability[gamma[:, j] == 0] > 0)
+        inside[j] = 1.0 if certain else min(inside[j], np.nextafter(1.0, 0.0))
+    return inside
+
+
+def inclusion_error(
+    gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
+    mass = probability**2 * variance
+    inside = sum_inside(mass, gamma)
+    return np.sqrt(np.maximum(inside * (1 - 2 * inclusion) + mass.sum() * inclusion**2, 0.0))

@@ -1,0 +1,154 @@
+"""Mixtures of g-priors: priors on g, for gaussian models."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+
+Numbers = float | FloatArray
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A prior on the g of ``beta_gamma ~ N(0, g sigma^2 (X_gamma' W X_gamma)^-1)``.
+
+    The intercept is flat and ``p(sigma^2)`` that of the model, 1 / sigma^2 by default. Closed forms do not
+    exist or overflow; the integral over g is done by quadrature, to 1e-10.
+    """
+
+    def logpdf(self, g: Numbers, n: float) -> Numbers:
+        """Return the log prior density of g.
+
+        Parameters
+        ----------
+        g : float or ndarray
+            Where, above 0.
+        n : float
+            Number of rows.
+
+        Returns
+        -------
+        float or ndarray
+            Of the shape of `g`.
+        """
+        log_g = np.log(g)
+        return self.log_density(log_g, n) - log_g
+
+    def log_density(self, log_g: Numbers, n: float) -> Numbers:
+        """Return the log prior density of log g.
+
+        Parameters
+        ----------
+        log_g : float or ndarray
+            Where.
+        n : float
+            Number of rows.
+
+        Returns
+        -------
+        float or ndarray
+            Of the shape of `log_g`.
+        """
+        return self._log_density(log_g, n)
+
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+        raise NotImplementedError
+
+    @staticmethod
+    def _check(a: object, owner: str) -> None:
+        # For a <= 2 the density has no finite integral, and Bayes factors against the null model no meaning.
+        check_real(a, "a", owner, low=2, open_low=True)
+
+
+@dataclass(frozen=True)
+class HyperG(Mixture):
+    """The hyper-g prior, ``p(g) = (a - 2) / 2 (1 + g)^(-a / 2)``.
+
+    The shrinkage factor g / (1 + g) has a Beta(1, a / 2 - 1) distribution [1]_. For gaussian models.
+
+    Parameters
+    ----------
+    a : float, default 3
+        Above 2; 3 and 4 (a uniform shrinkage factor) are usual.
+
+    References
+    ----------
+    .. [1] Liang, Paulo, Molina, Clyde and Berger (2008), "Mixtures of g priors for Bayesian variable
+       selection", JASA 103, 410-423.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.HyperG(4)
+    HyperG(a=4)
+    """
+
+    a: float = 3.0
+
+    def __post_init__(self) -> None:
+        self._check(self.a, "HyperG")
+
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
+
+
+@dataclass(frozen=True)
+class HyperGN(Mixture):
+    """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
+
+    As :class:`HyperG` for g / n, n the number of rows: consistent where the null model is true too [1]_.
+    For gaussian models.
+
+    Parameters
+    ----------
+    a : float, default 3
+        Above 2; 3 and 4 are usual.
+
+    References
+    ----------
+    .. [1] Liang, Paulo, Molina, Clyde and Berger (2008), "Mixtures of g priors for Bayesian variable
+       selection", JASA 103, 410-423.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.HyperGN(3)
+    HyperGN(a=3)
+    """
+
+    a: float = 3.0
+
+    def __post_init__(self) -> None:
+        self._check(self.a, "HyperGN")
+
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+        scaled = log_g - np.log(n)
+        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
+
+
+@dataclass(frozen=True)
+class ZellnerSiow(Mixture):
+    """The Zellner-Siow prior, ``1 / g ~ Gamma(1 / 2, rate n / 2)``, n the number of rows.
+
+    Coefficients given sigma^2 have a multivariate Cauchy distribution [1]_. For gaussian models.
+
+    References
+    ----------
+    .. [1] Zellner and Siow (1980), "Posterior odds ratios for selected regression hypotheses", Bayesian
+       Statistics 1, 585-603.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.ZellnerSiow()
+    ZellnerSiow()
+    """
+
+    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+        half = 0.5 * n
+        # Far below, exp overflows to inf and the density to 0, as it should.
+        with np.errstate(over="ignore"):
+            return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))

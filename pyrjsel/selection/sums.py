@@ -1,0 +1,93 @@
+"""Sums over rows that say all about a gaussian regression."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray
+
+
+@dataclass(frozen=True)
+class SufficientStatistics:
+    """What a gaussian regression needs of its rows; sums of parts of the rows merge into those of all.
+
+    Attributes
+    ----------
+    n : int
+        Rows of positive weight.
+    weight : float
+        Sum of the weights.
+    mean : ndarray (D + 1,)
+        Weighted means of the columns and of the response, which comes last.
+    products : ndarray (D + 1, D + 1)
+        Weighted cross-products about those means.
+    log_weight : float
+        Sum of the logarithms of the weights.
+    """
+
+    n: int
+    weight: float
+    mean: FloatArray
+    products: FloatArray
+    log_weight: float
+
+    @classmethod
+    def of(cls, x: FloatArray, y: FloatArray, weights: FloatArray | None = None) -> "SufficientStatistics":
+        """Sum over rows.
+
+        Parameters
+        ----------
+        x : ndarray (n, D)
+            Columns.
+        y : ndarray (n,)
+            Response, less the offset if there is one.
+        weights : ndarray (n,), optional
+            Inverse error variances up to a factor; rows of weight 0 count for nothing.
+
+        Returns
+        -------
+        SufficientStatistics
+            Of these rows; all zero for none.
+        """
+        z = np.column_stack([x, y])
+        w = np.ones(len(z)) if weights is None else weights
+        used = w > 0
+        if not np.all(used):
+            z, w = z[used], w[used]
+        weight = float(w.sum())
+        mean = w @ z / weight if weight > 0 else np.zeros(z.shape[1])
+        centred = z - mean
+        # What rounding has left of the mean of the centred columns is taken off, too.
+        products = (centred.T * w) @ centred
+        if weight > 0:
+            slip = w @ centred / weight
+            mean = mean + slip
+            products -= weight * np.outer(slip, slip)
+        return cls(len(z), weight, mean, products, float(np.sum(np.log(w))))
+
+    def merge(self, other: "SufficientStatistics") -> "SufficientStatistics":
+        """Return the statistics of both sets of rows (Chan, Golub and LeVeque 1983, eq. 2.1).
+
+        Parameters
+        ----------
+        other : SufficientStatistics
+            Of other rows and the same columns.
+
+        Returns
+        -------
+        SufficientStatistics
+            As :meth:`of` all rows would give it, to rounding.
+        """
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        share = other.weight / weight
+        apart = other.mean - self.mean
+        between = self.weight * share * np.outer(apart, apart)
+        return SufficientStatistics(
+            self.n + other.n,
+            weight,
+            self.mean + share * apart,
+            self.products + other.products + between,
+            self.log_weight + other.log_weight,
+        )

@@ -1,0 +1,116 @@
+"""Single gaussian models against the covariance of the rows: marginal likelihood, moments, draws."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from linear_oracle import Rows, answer
+from scipy import stats
+
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.single import SingleModels
+
+SIZES = (1, 2, 1)
+SETTINGS = {
+    "plain": {},
+    "weights and offset": {"weighted": True, "with_offset": True},
+    "inverse gamma": {"sigma": (2.0, 1.5)},
+}
+
+
+def oracle_of(case):
+    return Rows(case.x, case.y, case.weights, case.offset, case.regression.a, case.regression.b)
+
+
+def columns_of(case, gamma):
+    return case.regression.model_columns(gamma)[1:] - 1
+
+
+def made(linear_kit, prior, setting):
+    given = dict(SETTINGS[setting])
+    if "sigma" in given:
+        given["sigma"] = linear_kit.inverse_gamma(*given["sigma"])
+    return linear_kit.case(SIZES, prior, n=15, **given)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_marginal_likelihoods_and_moments(linear_kit, any_prior, setting):
+    case = made(linear_kit, any_prior, setting)
+    single, rows = SingleModels(case.regression), oracle_of(case)
+    for gamma in case.models[[0, 2, 5, 7]]:
+        want, found = answer(rows, any_prior, columns_of(case, gamma)), single.moments(gamma)
+        assert single.log_marginal(gamma) == pytest.approx(want.log_marginal, abs=1e-9)
+        np.testing.assert_allclose(found.mean, want.mean, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(found.square, want.square, rtol=1e-8)
+        np.testing.assert_allclose(found.positive, want.positive, rtol=0, atol=1e-9)
+        assert found.variance == pytest.approx(want.variance, rel=1e-8)
+
+
+def test_draws_have_the_moments(linear_kit, any_prior):
+    """Nine priors with 13 z-tests each at 6.5 standard errors: false alarms 1e-8 in all."""
+    case = made(linear_kit, any_prior, "weights and offset")
+    single = SingleModels(case.regression)
+    gamma = np.array([1, 1, 0])
+    drawn, variance = single.sample_with_variance(gamma, 40_000, np.random.default_rng(7))
+    assert drawn.shape == (40_000, 5)
+    assert not drawn[:, 4].any()
+    raw, want = case.regression.to_raw(drawn), single.moments(gamma)
+    for values, mean in ((raw[:, :4], want.mean), (raw[:, :4] ** 2, want.square), (variance, want.variance)):
+        error = values.std(axis=0) / 200
+        assert np.all(np.abs(values.mean(axis=0) - mean) < 6.5 * error)
+    share = (raw[:, :4] > 0).mean(axis=0)
+    error = np.sqrt(want.positive * (1 - want.positive) / 40_000)
+    assert np.all(np.abs(share - want.positive) < 6.5 * error + 1e-9)
+    np.testing.assert_array_equal(single.sample(gamma, 10, np.random.default_rng(7)).shape, (10, 5))
+
+
+def test_draws_have_the_distribution(linear_kit):
+    """Student marginals and an inverse gamma variance: three Kolmogorov-Smirnov tests at 1e-7."""
+    case = made(linear_kit, GPrior("n"), "plain")
+    single, gamma = SingleModels(case.regression), np.array([1, 0, 1])
+    drawn, variance = single.sample_with_variance(gamma, 20_000, np.random.default_rng(3))
+    rows, nu = oracle_of(case), case.regression.nu
+    want = answer(rows, GPrior("n"), columns_of(case, gamma))
+    scale = np.sqrt((want.square - want.mean**2) * (nu - 2) / nu)
+    raw = case.regression.to_raw(drawn)
+    for column, at in ((0, 0), (4, 2)):
+        z = (raw[:, column] - want.mean[at]) / scale[at]
+        assert stats.kstest(z, stats.t(nu).cdf).pvalue > 1e-7
+    inverse = stats.invgamma(nu / 2, scale=want.variance * (nu / 2 - 1))
+    assert stats.kstest(variance, inverse.cdf).pvalue > 1e-7
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_deviance_is_that_of_statsmodels(linear_kit, weighted):
+    case = linear_kit.case(SIZES, GPrior("n"), weighted=weighted, with_offset=True)
+    w = np.ones(len(case.y)) if case.weights is None else case.weights
+    single = SingleModels(case.regression)
+    for gamma in case.models:
+        x = sm.add_constant(case.x[:, columns_of(case, gamma)], has_constant="add")
+        fitted = sm.WLS(case.y - case.offset, x, weights=w).fit()
+        assert single.deviance(gamma) == pytest.approx(-2 * fitted.llf, rel=1e-12)
+    twice = linear_kit.case((1, 1, 1), Normal(1.0), dependent=True)
+    both = SingleModels(twice.regression)
+    assert both.deviance(np.array([1, 1, 1])) == pytest.approx(both.deviance(np.array([1, 1, 0])))
+
+
+def test_models_without_a_prior(linear_kit):
+    case = linear_kit.case((1, 1, 1), GPrior("n"), dependent=True)
+    single = SingleModels(case.regression)
+    assert not single.exists(np.array([1, 1, 1]))
+    assert single.log_marginal(np.array([1, 1, 1])) == -np.inf
+    assert single.exists(np.array([1, 0, 1]))
+    assert single.separated(case.models) == {}
+    assert SingleModels(linear_kit.case((1, 1, 1), Normal(1.0), dependent=True).regression).exists(
+        np.ones(3, int)
+    )
+
+
+def test_two_rows_have_no_posterior_mean(linear_kit):
+    """One degree of freedom: a Cauchy distribution; two: no variance."""
+    for n in (2, 3):
+        case = linear_kit.case((1,), Normal(1.0), n=n)
+        found = SingleModels(case.regression).moments(np.array([1]))
+        assert np.isnan(found.mean).all() == (n == 2)
+        assert np.isinf(found.square).all()
+        assert found.variance == np.inf
+        assert ((found.positive > 0) & (found.positive < 1)).all()
