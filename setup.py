@@ -62,7 +62,9 @@ EXTENSIONS = [
     extension("pyrjsel.selection._score"),
     extension("pyrjsel.selection._student"),
     extension("pyrjsel.selection._subsets"),
+    extension("pyrjsel.selection._table_evidence"),
     extension("pyrjsel.selection._tableau"),
+    extension("pyrjsel.selection._walk", random=True),
 ]
 
 DIRECTIVES = {

@@ -28,6 +28,11 @@ cdef extern from "vecmath.h" nogil:
     int VM_GRAM_ROWS
 
 
+cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    """out = exp(-abs(x)), at least 3e-308."""
+    vm_exp_neg(n, x, out)
+
+
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                         const double* wy, const double* w, double* out) noexcept nogil:
     return vm_logit_shift(n, eta, x, delta, wy, w, out)

@@ -1,8 +1,10 @@
 """From a formula and a data frame to terms and columns, and the same columns for new rows."""
 
 from pyrjsel.design.build import DesignData
+from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
 from pyrjsel.design.predict import DesignRows
+from pyrjsel.design.stream import Reduced
 from pyrjsel.design.terms import Term
 
-__all__ = ["Design", "DesignData", "DesignRows", "Term"]
+__all__ = ["Chunks", "Design", "DesignData", "DesignRows", "Reduced", "RowSource", "Term", "as_chunks"]

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -10,16 +11,29 @@ import pandas as pd
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
-from pyrjsel.design.evaluate import Categories, Evaluator, level_codes, used_levels
+from pyrjsel.design.categories import Categories, level_codes, used_levels
+from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
-from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.frame import Column, Kind, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
 from pyrjsel.design.safety import Expression
 from pyrjsel.design.terms import make_terms
 from pyrjsel.design.transforms import State
 
 Function = Callable[..., object]
+
+
+class Held(Protocol):
+    """What a column of the data holds."""
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of its values or categories."""
+
+    @property
+    def categorical(self) -> bool:
+        """Whether it is a pandas categorical."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +68,15 @@ class DesignData:
     n_rows: int
     missing: pd.Series
     n_dropped: int
+
+    @property
+    def n(self) -> int:
+        """Number of rows used."""
+        return int(self.y.size)
+
+    def restrict(self, inside: BoolArray) -> "DesignData":
+        """Return the same rows with some of the columns, `inside` (D,)."""
+        return replace(self, X=np.asfortranarray(self.X[:, inside]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +128,31 @@ def read_rows(
     check_choice(missing, "missing", owner, ("drop", "raise"))
     wanted = extra_names(extras, owner)
     if len(table) == 0:
-        raise DataError(f"The data of {owner} have no rows.")
+        raise no_rows(owner)
+    rows = complete_rows(table, names, wanted, owner)
+    report_missing(rows.missing, len(table) - len(rows.positions), len(table), missing, owner, stacklevel + 1)
+    check_finite((*rows.columns.values(), *rows.extras.values()), owner)
+    return rows
+
+
+def complete_rows(
+    table: Table, names: Mapping[str, str], extras: Mapping[str, object], owner: str
+) -> Complete:
+    """Return the columns and the extras on the rows where none of them is missing.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    names : mapping of str to str
+        The columns that are needed, and which term needs each.
+    extras : mapping
+        Weights, offset and the like that are wanted.
+    owner : str
+        Who is asking, for messages.
+    """
     columns = {name: table.column(name, needed_by=term) for name, term in names.items()}
-    others = {key: read_extra(key, value, table, owner) for key, value in wanted.items()}
+    others = {key: read_extra(key, value, table, owner) for key, value in extras.items()}
     counted = dict(columns)
     for key, column in others.items():
         # An array given as 'weights' beside a column of that name counts under a name of its own.
@@ -122,17 +167,23 @@ def read_rows(
             counts[name] = int(column.missing.sum())
     positions = np.flatnonzero(~gone).astype(np.int64)
     if counts:
-        _report(counts, int(gone.sum()), len(table), missing, owner, stacklevel + 1)
         columns = {name: column.take(positions) for name, column in columns.items()}
         others = {key: column.take(positions) for key, column in others.items()}
-    check_finite((*columns.values(), *others.values()), owner)
     series = pd.Series(counts, dtype=np.int64, name="missing")
     return Complete(columns, others, positions, series, len(table))
 
 
-def _report(
-    counts: Mapping[str, int], n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int
+def no_rows(owner: str) -> DataError:
+    """Return the error for data without rows."""
+    return DataError(f"The data of {owner} have no rows.")
+
+
+def report_missing(
+    counts: pd.Series, n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int
 ) -> None:
+    """Warn, or raise :class:`DataError`, where rows have missing values; `counts` are by column."""
+    if not len(counts):
+        return
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     listed = ", ".join(f"{name}: {count}" for name, count in ordered[:10])
     if len(ordered) > 10:
@@ -154,7 +205,7 @@ def check_finite(columns: Sequence[Column], owner: str) -> None:
         raise DataError(f"The data of {owner} have infinite values in the column(s) {names}.")
 
 
-def make_variables(columns: Mapping[str, Column], names: Sequence[str]) -> dict[str, Variable]:
+def make_variables(columns: Mapping[str, Held], names: Sequence[str]) -> dict[str, Variable]:
     """Return what must be kept of the columns `names`."""
     return {name: Variable(name, columns[name].kind, columns[name].categorical) for name in names}
 
@@ -174,6 +225,19 @@ def learn_response(
         If it is not one numeric or boolean column.
     """
     value, states = Evaluator(columns, n_rows, functions, owner).learn(expression)
+    response = make_response(expression, value, states, columns, owner)
+    assert not isinstance(value, Categories)
+    return response, np.array(value[:, 0])
+
+
+def make_response(
+    expression: Expression,
+    value: FloatArray | Categories,
+    states: tuple[State, ...],
+    columns: Mapping[str, Held],
+    owner: str,
+) -> Response:
+    """Return what is kept of the response, or raise :class:`DataError` if it is not one numeric column."""
     label = expression.label
     if isinstance(value, Categories):
         event = pd.unique(value.values).tolist()[-1]
@@ -185,7 +249,7 @@ def learn_response(
         raise DataError(
             f"The response {label!r} of {owner} must be one column. Got {value.shape[1]} instead."
         )
-    return Response(expression, states, make_variables(columns, expression.variables)), np.array(value[:, 0])
+    return Response(expression, states, make_variables(columns, expression.variables))
 
 
 def learn_factors(
@@ -212,17 +276,27 @@ def learn_factors(
     specs: list[CodingFactor] = []
     for expression in expressions:
         value, states = evaluator.learn(expression)
-        label = expression.label
+        factor, spec = make_factor(expression, value, states, owner)
+        factors.append(factor)
+        specs.append(spec)
         if isinstance(value, Categories):
-            levels = used_levels(value, label, owner)
-            values.append(level_codes(value, levels, expression, owner))
-            factors.append(Factor(expression, states, 1, levels))
-            specs.append(CodingFactor(label, 1, levels, value.contrast))
+            assert factor.levels is not None
+            values.append(level_codes(value, factor.levels, expression, owner))
         else:
             values.append(value)
-            factors.append(Factor(expression, states, value.shape[1], None))
-            specs.append(CodingFactor(label, value.shape[1]))
     return factors, values, specs
+
+
+def make_factor(
+    expression: Expression, value: FloatArray | Categories, states: tuple[State, ...], owner: str
+) -> tuple[Factor, CodingFactor]:
+    """Return what is kept of a factor, and what the coding must know of it."""
+    if isinstance(value, Categories):
+        levels = used_levels(value, expression.label, owner)
+        spec = CodingFactor(expression.label, 1, levels, value.contrast)
+        return Factor(expression, states, 1, levels), spec
+    width = value.shape[1]
+    return Factor(expression, states, width, None), CodingFactor(expression.label, width)
 
 
 def make_layout(
@@ -230,7 +304,7 @@ def make_layout(
     coded: Sequence[tuple[Subterm, ...]],
     names: Sequence[str],
     factors: Sequence[Factor],
-    columns: Mapping[str, Column],
+    columns: Mapping[str, Held],
     owner: str,
 ) -> Layout:
     """Put terms, codings and factors together, and check that every name means one thing.
@@ -295,10 +369,21 @@ def build_formula(
     n_rows = len(rows.positions)
     kept, y = learn_response(response, rows.columns, n_rows, functions, owner)
     factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions, owner)
-    order, coded, names = code_terms(terms, specs, owner)
-    layout = make_layout([terms[position] for position in order], coded, names, factors, rows.columns, owner)
-    X = assemble(coded, values, n_rows, names, owner)
+    layout = code_layout(terms, factors, specs, rows.columns, owner)
+    X = assemble(layout.subterms, values, n_rows, layout.column_names, owner)
     return kept, layout, make_data(y, X, rows, index)
+
+
+def code_layout(
+    terms: Sequence[tuple[int, ...]],
+    factors: Sequence[Factor],
+    specs: Sequence[CodingFactor],
+    columns: Mapping[str, Held],
+    owner: str,
+) -> Layout:
+    """Code the factors of the terms of a formula, and put all together."""
+    order, coded, names = code_terms(terms, specs, owner)
+    return make_layout([terms[position] for position in order], coded, names, factors, columns, owner)
 
 
 def make_data(y: FloatArray, X: FloatArray, rows: Complete, index: pd.Index) -> DesignData:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from pyrjsel.design.build import (
     needed_columns,
     read_rows,
 )
+from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Table, as_frame
 from pyrjsel.design.layout import Layout
@@ -34,9 +35,12 @@ from pyrjsel.design.plain import (
 )
 from pyrjsel.design.predict import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.safety import Expression, check_functions
+from pyrjsel.design.scan import Plan
+from pyrjsel.design.stream import Reduced, Work, reduce_chunks
 from pyrjsel.design.terms import Term
 
 Function = Callable[..., object]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,6 +204,65 @@ class Design:
         return cls(formula, layout, left, kept, _extra_columns(extras, owner)), made
 
     @classmethod
+    def from_chunks(
+        cls,
+        formula: str,
+        chunks: Chunks,
+        of: Callable[[DesignData], T],
+        merge: Callable[[T, T], T],
+        *,
+        extras: Mapping[str, Any] | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Function] | None = None,
+        owner: str = "Design.from_chunks",
+        stacklevel: int = 2,
+    ) -> tuple["Design", Reduced[T]]:
+        """Make a design from rows in chunks, and reduce the computed rows without keeping them.
+
+        Levels and transforms are those of all rows together. A spline whose knots are not given holds its
+        arguments on all rows, 8 bytes each, while it chooses them; nothing else grows with the rows.
+
+        Parameters
+        ----------
+        formula : str
+            As in :meth:`from_formula`; ``.`` stands for the other columns of the first chunk.
+        chunks : Chunks
+            The rows, from :func:`as_chunks`.
+        of : callable
+            What is made of the response, the columns and the extras of the complete rows of a chunk.
+        merge : callable
+            Makes one of two such things; the rows of the first come before those of the second.
+        extras : mapping of str to (str or None), optional
+            Columns that go with the rows, such as ``{"weights": "w"}``.
+        missing, functions, owner, stacklevel
+            As in :meth:`from_formula`.
+
+        Returns
+        -------
+        design : Design
+            What is needed for new rows.
+        reduced : Reduced
+            What `of` and `merge` have made of all rows, and how many those are.
+
+        Raises
+        ------
+        FormulaError, UnknownNameError, ParameterError
+            As in :meth:`from_formula`.
+        DataError
+            Likewise, or if chunks do not fit one another, or the formula needs more passes than there are.
+
+        Warns
+        -----
+        MissingDataWarning
+            If rows were dropped; it counts them by column.
+        """
+        own = check_functions(functions, owner)
+        plan = Plan.make(formula, extra_names(extras, owner), own, chunks, owner)
+        left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing, stacklevel + 1)
+        kept = {name: own[name] for name in _called(left, layout)}
+        return cls(formula, layout, left, kept, dict(plan.extras)), reduced
+
+    @classmethod
     def from_arrays(
         cls,
         endog: Any,
@@ -278,28 +341,6 @@ class Design:
         table = self._table(new, owner)
         X = compute_rows(self.layout, table, self.functions, owner)
         return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table, owner))
-
-    def extras_of(
-        self, new: Any, extras: Mapping[str, Any] | None = None, *, owner: str = "Design.extras_of"
-    ) -> dict[str, FloatArray | None]:
-        """Read weights, offset and the like of new rows.
-
-        Parameters
-        ----------
-        new, extras, owner
-            As for :meth:`transform`; the columns of the terms are not needed.
-
-        Returns
-        -------
-        dict of str to (ndarray, shape (n_rows,), or None)
-            NaN where a value is missing.
-
-        Raises
-        ------
-        UnknownNameError, DataError
-            As for :meth:`transform`.
-        """
-        return compute_extras(self.extra_columns, extras, self._table(new, owner), owner)
 
     def response_of(self, new: Any, *, owner: str = "Design.response_of") -> FloatArray:
         """Compute the response for rows that have it.

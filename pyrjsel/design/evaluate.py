@@ -6,19 +6,20 @@ and nothing else. So there is no path from a formula to a module, an attribute o
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError, FormulaError
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
-from pyrjsel.design.frame import Column, Level, plain_level
+from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
+from pyrjsel.design.frame import Column, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
-from pyrjsel.design.transforms import State, apply_transform, learn_transform
+from pyrjsel.design.transforms import State, Summary, apply_transform, summarise_transform
 
 Function = Callable[..., object]
 _T = TypeVar("_T")
@@ -48,34 +49,6 @@ _COMPARISONS: dict[type[ast.cmpop], Function] = {
 }
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """A contrast as the formula names it: one of patsy's by name, or a matrix given row by row."""
-
-    name: str | None
-    args: tuple[object, ...] = ()
-    named: tuple[tuple[str, object], ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Categories:
-    """A factor in the statistical sense: labels, and perhaps their order and contrast.
-
-    Attributes
-    ----------
-    values : ndarray, shape (n,)
-        Object array, or float64 where every label is a number.
-    levels : tuple or None
-        The order of the levels, where something gives one; else they are sorted.
-    contrast : Contrast or None
-        The contrast asked for in C().
-    """
-
-    values: np.ndarray
-    levels: tuple[Level, ...] | None = None
-    contrast: Contrast | None = None
-
-
 class Evaluator:
     """Computes factors on the rows of some columns.
 
@@ -102,26 +75,68 @@ class Evaluator:
         self._states: list[State | None] = []
         self._slots: dict[int, int] = {}
         self._learning = False
+        self._asked: list[Asked] = []
 
     def learn(self, expression: Expression) -> tuple[FloatArray | Categories, tuple[State, ...]]:
         """Return the factor's value, and what its stateful transforms have learned, outer ones first."""
-        calls = self._prepare(expression)
-        self._states, self._learning = [None] * len(calls), True
+        self._prepare(expression)
+        self._learning = True
         value = self._finish(self._value(expression.tree))
+        for asked in self._asked:
+            check_asked(asked.label, asked.known(), expression, self._owner)
         return value, tuple(state for state in self._states if state is not None)
 
-    def apply(self, expression: Expression, states: tuple[State, ...]) -> FloatArray | Categories:
+    def summarise(
+        self, expression: Expression, states: Sequence[State | None]
+    ) -> tuple[dict[int, Summary], list[Asked]]:
+        """Look at rows that are a part of all, for what the stateful transforms of a factor have to learn.
+
+        Parameters
+        ----------
+        expression : Expression
+            The factor.
+        states : sequence of (dict or None)
+            What its transforms have learned; None for those that have not.
+
+        Returns
+        -------
+        summaries : dict of int to Summary
+            By position, of those that have not learned and whose own arguments can be computed.
+        asked : list of Asked
+            The labels that comparisons ask for.
+        """
+        calls = self._prepare(expression, states)
+        found: dict[int, Summary] = {}
+        for slot, call in enumerate(calls):
+            inside = [self._slots[id(inner)] for inner in stateful_calls(call)[1:]]
+            if states[slot] is None and all(states[inner] is not None for inner in inside):
+                name, args, named = self._arguments(call)
+                found[slot] = self._summary(name, args, named)
+        return found, self._asked
+
+    def conclude(self, expression: Expression, summary: Summary) -> State:
+        """Return what a transform of a factor has learned from all rows."""
+        self._expression = expression
+        return self._guarded(summary.name, summary.state)
+
+    def apply(self, expression: Expression, states: Sequence[State]) -> FloatArray | Categories:
         """Return the factor's value with transforms that have learned before."""
-        calls = self._prepare(expression)
+        return self.look(expression, states)[0]
+
+    def look(
+        self, expression: Expression, states: Sequence[State]
+    ) -> tuple[FloatArray | Categories, list[Asked]]:
+        """Return what :meth:`apply` gives, and which labels are asked for."""
+        calls = self._prepare(expression, states)
         if len(calls) != len(states):
             raise DataError(f"{self._owner} has {len(states)} states for the term {expression.label!r}.")
-        self._states, self._learning = list(states), False
-        return self._finish(self._value(expression.tree))
+        return self._finish(self._value(expression.tree)), self._asked
 
-    def _prepare(self, expression: Expression) -> list[ast.Call]:
+    def _prepare(self, expression: Expression, states: Sequence[State | None] = ()) -> list[ast.Call]:
         self._expression = expression
         calls = [] if isinstance(expression.tree, ast.Name) else stateful_calls(expression.tree)
         self._slots = {id(call): slot for slot, call in enumerate(calls)}
+        self._states, self._learning, self._asked = list(states or [None] * len(calls)), False, []
         return calls
 
     # -- nodes
@@ -165,24 +180,36 @@ class Evaluator:
             return self._value(node.args[0])
         if name == "C":
             return self._categorical(node)
+        if name in STATEFUL:
+            return self._stateful(node)
         args = [self._value(item) for item in node.args]
         named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
-        if name in STATEFUL:
-            return self._stateful(node, name, args, named)
         args = [item.values if isinstance(item, Categories) else item for item in args]
         named = {key: item.values if isinstance(item, Categories) else item for key, item in named.items()}
         return self._shaped(self._functions[name](*args, **named), f"{name}()")
 
-    def _stateful(self, node: ast.Call, name: str, args: list[object], named: dict[str, object]) -> object:
-        args = [self._number(item, f"{name}()", text=True) for item in args]
-        if not any(isinstance(item, np.ndarray) for item in (*args, *named.values())):
-            raise self._refusal(f"gives {name}() no column")
+    def _stateful(self, node: ast.Call) -> object:
+        name, args, named = self._arguments(node)
         slot = self._slots[id(node)]
         if self._learning:
-            self._states[slot] = self._guarded(name, lambda: learn_transform(name, args, named))
+            summary = self._summary(name, args, named)
+            self._states[slot] = self._guarded(name, summary.state)
         state = self._states[slot]
         assert state is not None
         return self._guarded(name, lambda: apply_transform(name, state, args, named))
+
+    def _arguments(self, node: ast.Call) -> tuple[str, list[object], dict[str, object]]:
+        """Return the name and the arguments of a stateful transform."""
+        assert isinstance(node.func, ast.Name)
+        name = node.func.id
+        args = [self._number(self._value(item), f"{name}()", text=True) for item in node.args]
+        named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
+        if not any(isinstance(item, np.ndarray) for item in (*args, *named.values())):
+            raise self._refusal(f"gives {name}() no column")
+        return name, args, named
+
+    def _summary(self, name: str, args: list[object], named: dict[str, object]) -> Summary:
+        return self._guarded(name, lambda: summarise_transform(name, args, named))
 
     def _categorical(self, node: ast.Call) -> Categories:
         value = self._value(node.args[0])
@@ -247,8 +274,7 @@ class Evaluator:
         if isinstance(left, Categories) or isinstance(right, Categories):
             if not isinstance(op, (ast.Eq, ast.NotEq)):
                 raise self._refusal("orders the values of a column that is not numeric")
-            if self._learning:
-                self._check_label(left, right)
+            self._ask(left, right)
             sides = [side.values if isinstance(side, Categories) else side for side in (left, right)]
             if not all(isinstance(side, (np.ndarray, str, bool, int, float)) for side in sides):
                 raise self._refusal("compares a column with something that is no single value")
@@ -257,15 +283,11 @@ class Evaluator:
         self._check_shapes(sides)
         return function(*sides)
 
-    def _check_label(self, left: object, right: object) -> None:
+    def _ask(self, left: object, right: object) -> None:
+        """Note which label is looked for among which values."""
         column, label = (left, right) if isinstance(left, Categories) else (right, left)
         if isinstance(column, Categories) and isinstance(label, (str, bool, int, float)):
-            known = pd.unique(column.values)
-            if label not in known.tolist():
-                raise DataError(
-                    f"{self._owner} found no row of the data that {self._expression.label!r} asks for: "
-                    f"{label!r} is none of the values {_listed(known.tolist())}."
-                )
+            self._asked.append(Asked(label, column.values))
 
     # -- checks
 
@@ -383,52 +405,3 @@ def _read_contrast(node: ast.expr) -> Contrast | None:
         return Contrast(node.func.id, args, named)
     rows = ast.literal_eval(node)
     return None if rows is None else Contrast(None, (rows,))
-
-
-def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
-    """Return the levels of a factor that occur, in the order of its levels or sorted.
-
-    Raises
-    ------
-    DataError
-        If fewer than two occur, or if a value is not among the levels written in C().
-    """
-    found = pd.unique(value.values).tolist()
-    if value.levels is None:
-        levels = tuple(sorted(plain_level(item) for item in found))
-    else:
-        strange = [item for item in found if item not in value.levels]
-        if strange:
-            raise DataError(
-                f"{owner} found values of {label!r} that its levels do not have: {_listed(strange)}."
-            )
-        present = set(found)
-        levels = tuple(item for item in value.levels if item in present)
-    if len(levels) < 2:
-        raise DataError(
-            f"The factor {label!r} of {owner} must have at least two levels in the rows used. "
-            f"Got {_listed(levels)} alone."
-        )
-    return levels
-
-
-def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
-    """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
-    if value.values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
-        known = pd.Index(np.asarray(levels, dtype=np.float64))
-        codes = known.get_indexer(pd.Index(value.values.astype(np.float64)))
-    else:
-        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(value.values, dtype=object))
-    if (codes < 0).any():
-        unseen = pd.unique(value.values[codes < 0]).tolist()
-        raise DataError(
-            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
-            f"term {expression.label!r}: {_listed(unseen)}. Known from the fit: {_listed(levels)}."
-        )
-    return codes.astype(np.int64)
-
-
-def _listed(items: object, limit: int = 8) -> str:
-    values = list(items)  # type: ignore[call-overload]
-    text = ", ".join(show(item, 40) for item in values[:limit])
-    return f"{text}, ... ({len(values)} in all)" if len(values) > limit else text

@@ -8,7 +8,8 @@ import numpy as np
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.design.evaluate import Categories, Evaluator, level_codes
+from pyrjsel.design.categories import Categories, level_codes
+from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Column, Kind, Level
 from pyrjsel.design.safety import Expression

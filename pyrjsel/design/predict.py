@@ -9,7 +9,8 @@ import pandas as pd
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.build import Response, check_finite
-from pyrjsel.design.evaluate import Categories, Evaluator
+from pyrjsel.design.categories import Categories
+from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.frame import Column, Table
 from pyrjsel.design.layout import Layout, Variable

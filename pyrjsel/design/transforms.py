@@ -1,9 +1,12 @@
 """Stateful transforms: what they learn from the rows of the fit is kept as plain numbers and arrays.
 
 A state is a dict of arrays and numbers, so that it can be saved, and new rows are computed from it alone.
+Rows may come in parts: each part has a summary, summaries merge, and the state is made of the last one.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +17,90 @@ from pyrjsel.design.safety import SPLINES
 
 State = dict[str, object]
 MAX_DEGREE = 20  # of a B-spline
+_PARAMETERS = ("x", "df", "knots")  # the first ones of bs, cr and cc
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What ``center`` and ``standardize`` have seen: number of rows, means and sums of squares about them."""
+
+    name: str
+    n: int
+    mean: FloatArray
+    squares: FloatArray
+    rescale: bool
+    ddof: int
+
+    def merge(self, other: "Summary") -> "Moments":
+        """Return the moments of both sets of rows (Chan, Golub and LeVeque 1983, eq. 2.1)."""
+        assert isinstance(other, Moments)
+        n = self.n + other.n
+        apart = other.mean - self.mean
+        mean = self.mean + other.n / n * apart
+        squares = self.squares + other.squares + self.n * (other.n / n) * apart**2
+        return Moments(self.name, n, mean, squares, self.rescale, self.ddof)
+
+    def state(self) -> State:
+        """Return the state, or raise ``ValueError`` if there is none."""
+        if self.name == "center":
+            return {"mean": self.mean}
+        if not self.rescale:
+            return {"mean": self.mean, "sd": np.ones_like(self.mean)}
+        if self.n <= self.ddof:
+            raise ValueError(f"ddof={self.ddof} needs more than {self.n} rows")
+        sd = np.sqrt(self.squares / (self.n - self.ddof))
+        if not (sd > 0.0).all():
+            raise ValueError("a constant column cannot be standardised")
+        return {"mean": self.mean, "sd": sd}
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """What a spline has seen: its arguments, for exact quantiles; their ends alone where knots are given."""
+
+    name: str
+    parts: tuple[tuple[Sequence[object], Mapping[str, object]], ...]
+
+    def merge(self, other: "Summary") -> "Arguments":
+        """Return the arguments on both sets of rows."""
+        assert isinstance(other, Arguments)
+        return Arguments(self.name, self.parts + other.parts)
+
+    def state(self) -> State:
+        """Return the state, or raise ``ValueError`` or ``TypeError`` if the arguments do not fit."""
+        args, named = self.parts[0]
+        if len(self.parts) > 1:
+            args = [self._joined([part[0][i] for part in self.parts]) for i in range(len(args))]
+            named = {key: self._joined([part[1][key] for part in self.parts]) for key in named}
+        if self.name != "te":
+            _check_size(args, named)
+        return learn_spline(self.name, args, named)
+
+    @staticmethod
+    def _joined(values: list[Any]) -> object:
+        return np.concatenate(values) if isinstance(values[0], np.ndarray) else values[0]
+
+
+Summary = Moments | Arguments
+
+
+def summarise_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> Summary:
+    """Return what the transform `name` has seen of its arguments on some rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the arguments do not fit the transform.
+    """
+    if name in SPLINES:
+        return Arguments(name, (_ends(name, args, named),))
+    if name == "center":
+        x, rescale, ddof = _center(*args, **named), False, 0
+    else:
+        x, _, rescale, ddof = _standardize(*args, **named)
+    mean = _mean(x)
+    squares = np.atleast_1d(np.sum((np.atleast_1d(x) - mean) ** 2, axis=0))
+    return Moments(name, len(x), mean, squares, rescale, ddof)
 
 
 def learn_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> State:
@@ -24,23 +111,7 @@ def learn_transform(name: str, args: Sequence[object], named: Mapping[str, objec
     ValueError, TypeError
         If the arguments do not fit the transform.
     """
-    if name in SPLINES:
-        if name != "te":
-            _check_size(args, named)
-        return learn_spline(name, args, named)
-    if name == "center":
-        return {"mean": _mean(_center(*args, **named))}
-    x, _, rescale, ddof = _standardize(*args, **named)
-    mean = _mean(x)
-    if not rescale:
-        return {"mean": mean, "sd": np.ones_like(mean)}
-    squares = np.sum((np.atleast_1d(x) - mean) ** 2, axis=0)
-    if len(x) <= ddof:
-        raise ValueError(f"ddof={ddof} needs more than {len(x)} rows")
-    sd = np.sqrt(np.atleast_1d(squares) / (len(x) - ddof))
-    if not (sd > 0.0).all():
-        raise ValueError("a constant column cannot be standardised")
-    return {"mean": mean, "sd": sd}
+    return summarise_transform(name, args, named).state()
 
 
 def apply_transform(
@@ -111,6 +182,21 @@ def _floats(x: object) -> FloatArray:
     if array.ndim not in (1, 2):
         raise ValueError("its argument must be a column")
     return array
+
+
+def _ends(
+    name: str, args: Sequence[object], named: Mapping[str, object]
+) -> tuple[Sequence[object], Mapping[str, object]]:
+    """Return the arguments of a spline, of whose column only the ends count where its knots are given."""
+    given = dict(zip(_PARAMETERS, args, strict=False)) | dict(named) if name in ("cr", "cc", "bs") else {}
+    constraints = args[5] if name != "bs" and len(args) > 5 else named.get("constraints")
+    x = given.get("x")
+    if given.get("knots") is None or given.get("df") is not None or constraints is not None:
+        return args, named
+    if not isinstance(x, np.ndarray) or x.ndim != 1:
+        return args, named
+    ends = np.array([x.min(), x.max()])
+    return ([ends, *args[1:]], named) if args else (args, {**named, "x": ends})
 
 
 def _check_size(args: Sequence[object], named: Mapping[str, object]) -> None:

@@ -105,7 +105,11 @@ class Gaussian(Family):
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the mean and the standard deviation of the response."""
         w = np.ones(y.size) if weights is None else weights
-        return [("Mean (sd)", f"{average(y, y, w):,.5g} ({deviation(y, y, w):,.5g})")]
+        return self.moments(average(y, y, w), deviation(y, y, w))
+
+    def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
+        """Return the facts of a response with this mean and standard deviation."""
+        return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
 
 
 def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> FloatArray:

@@ -1,7 +1,7 @@
 """Batch means, between-chain spread and split R-hat of arrays that are already summed by batch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -69,6 +69,13 @@ class Plan:
         first = self.draws - self.batches * self.length
         starts = np.searchsorted(self.edges, first + self.length * np.arange(self.batches))
         return np.add.reduceat(sums, starts, axis=0) / self.length
+
+    def completed(self, done: int) -> "Plan":
+        """Return the plan for the batches that chains cut short after `done` draws have completed."""
+        first = self.draws - self.batches * self.length
+        batches = self.batches if done >= self.draws else max(0, done - first) // self.length
+        draws = batches * self.length
+        return replace(self, draws=draws, batches=batches, half=draws // 2)
 
     def half_means(self, sums: FloatArray) -> FloatArray:
         """Return (2, k) means of the halves from (segments, k) sums."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ FAINT = "#E6E6E6"
 FRAME = 1.3
 ROW, TIGHT_ROW = 0.2, 0.15
 MANY = 40
+# The largest number that is drawn: margins beyond it, and differences, must not overflow.
+HIGHEST = 1e300
 
 
 def pyplot() -> Any:
@@ -86,9 +89,33 @@ def _short(name: str) -> str:
     return text.replace("$", r"\$")
 
 
+def numbers(values: object) -> FloatArray | None:
+    """Return `values` as floats, or None where they are not numbers in the shape of an array."""
+    try:
+        array = np.asarray(values)
+        if array.dtype == object and all(isinstance(item, Real) for item in array.flat):
+            array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):  # rows of different lengths, an int beyond every float
+        return None
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
 def vector(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
     """Return `values` as `length` floats, or raise :class:`ParameterError`."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != (length,):
+    array = numbers(values)
+    if array is None or array.shape != (length,):
         raise bad_value(name, owner, f"a vector of {length} numbers", values)
     return array
+
+
+def drawable(values: FloatArray, *, missing: bool = False) -> bool:
+    """Return whether all values have a place on an axis; NaN too, if some may be `missing`."""
+    return bool(np.all((np.abs(values) <= HIGHEST) | (missing & np.isnan(values))))
+
+
+def name_list(names: object, owner: str) -> list[str]:
+    """Return `names` as a list, or raise :class:`ParameterError`."""
+    listed: list[str] = list(names) if isinstance(names, Iterable) else [names]  # type: ignore[list-item]
+    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
+        raise bad_value("names", owner, "a sequence of strings", names)
+    return listed

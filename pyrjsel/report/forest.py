@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, legend_above, name_axis, row_axes, row_order, vector
+from pyrjsel.report._drawing import (
+    BLUE,
+    GREY,
+    HIGHEST,
+    drawable,
+    legend_above,
+    name_axis,
+    name_list,
+    row_axes,
+    row_order,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +78,10 @@ def plot_coefficients(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length, an inclusion probability is outside [0, 1], or `ax`, `top` or
-        `sort` is not valid.
+        If `names` or `label` are no strings, an array has the wrong length or no numbers, an inclusion
+        probability is outside [0, 1], a mean or end is not finite (one given inclusion may be NaN), the ends
+        of an interval are the wrong way round, a standard deviation is negative, or `ax`, `top` or `sort` is
+        not valid.
 
     Examples
     --------
@@ -80,14 +94,21 @@ def plot_coefficients(
     ['sex', 'age']
     """
     owner = "plot_coefficients"
+    names = name_list(names, owner)
+    if not isinstance(label, str):
+        raise bad_value("label", owner, "a string", label)
     count = len(names)
     share = vector(inclusion, "inclusion", owner, count)
     if not np.all((share >= 0) & (share <= 1)):
         raise bad_value("inclusion", owner, "made of probabilities in [0, 1]", inclusion)
-    averaged = [vector(mean, "mean", owner, count)]
-    averaged += [vector(ci_lower, "ci_lower", owner, count), vector(ci_upper, "ci_upper", owner, count)]
-    inner = vector(mean_included, "mean_included", owner, count)
-    spread = 2 * vector(sd_included, "sd_included", owner, count)
+    middle = _places(mean, "mean", owner, count)
+    low, high = _places(ci_lower, "ci_lower", owner, count), _places(ci_upper, "ci_upper", owner, count)
+    if not np.all(low <= high):
+        raise bad_value("ci_upper", owner, "nowhere below 'ci_lower'", ci_upper)
+    inner = _places(mean_included, "mean_included", owner, count, missing=True)
+    spread = 2 * _places(sd_included, "sd_included", owner, count, missing=True)
+    if np.any(spread < 0):
+        raise bad_value("sd_included", owner, "nowhere negative", sd_included)
     order = row_order(share, top, sort, owner)
     shown = order.size
     ax = row_axes(ax, owner, width=6.8, rows=shown)
@@ -106,12 +127,22 @@ def plot_coefficients(
         zorder=2,
         label="given inclusion, ± 2 sd",
     )
-    middle, low, high = (values[order] for values in averaged)
-    ax.hlines(y, low, high, color=BLUE, linewidth=1.8, zorder=3)
+    ax.hlines(y, low[order], high[order], color=BLUE, linewidth=1.8, zorder=3)
     area = SMALLEST + (LARGEST - SMALLEST) * share[order]
-    ax.scatter(middle, y, s=area, color=BLUE, zorder=4, label="all models, 95 % interval (area: inclusion)")
+    ax.scatter(
+        middle[order], y, s=area, color=BLUE, zorder=4, label="all models, 95 % interval (area: inclusion)"
+    )
     rest = "" if shown == count else f"\n(the {shown} most probable of {count} columns)"
     ax.set_xlabel(label + rest)
     name_axis(ax, [names[k] for k in order])
     legend_above(ax, ncols=2)
     return ax
+
+
+def _places(values: ArrayLike, name: str, owner: str, count: int, *, missing: bool = False) -> FloatArray:
+    """Return `count` numbers that can be drawn; NaN too, if some may be `missing`."""
+    array = vector(values, name, owner, count)
+    if not drawable(array, missing=missing):
+        or_nan = " or NaN" if missing else ""
+        raise bad_value(name, owner, f"made of finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
+    return array

@@ -16,6 +16,8 @@ from pyrjsel.report._drawing import (
     VERMILION,
     legend_above,
     name_axis,
+    name_list,
+    numbers,
     row_axes,
     row_order,
     vector,
@@ -65,7 +67,8 @@ def plot_inclusion(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length, or `ax`, `top` or `sort` is not valid.
+        If `names` are no strings, an array has the wrong length or no numbers, or `ax`, `top` or `sort` is
+        not valid.
 
     Examples
     --------
@@ -75,6 +78,7 @@ def plot_inclusion(
     ['age', 'sex']
     """
     owner = "plot_inclusion"
+    names = name_list(names, owner)
     count = len(names)
     before = vector(prior, "prior", owner, count)
     after = vector(posterior, "posterior", owner, count)
@@ -131,7 +135,8 @@ def plot_models(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong shape, no model has any probability, or `ax` is not valid.
+        If `names` are no strings, an array has the wrong shape or no numbers, no model has any probability,
+        or `ax` is not valid.
 
     Examples
     --------
@@ -141,10 +146,14 @@ def plot_models(
     'Cumulative posterior mass (2 models with 0.900 in all)'
     """
     owner = "plot_models"
+    names = name_list(names, owner)
     count = len(names)
-    inside = np.asarray(gamma)
-    if inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0 or inside.dtype.kind not in "biu":
-        raise bad_value("gamma", owner, f"a (models x {count}) matrix of 0 and 1", gamma)
+    inside = numbers(gamma)
+    must = f"a (models x {count}) matrix of 0 and 1"
+    if inside is None or inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0:
+        raise bad_value("gamma", owner, must, gamma)
+    if not np.all((inside == 0) | (inside == 1)):
+        raise bad_value("gamma", owner, must, gamma)
     mass = vector(posterior, "posterior", owner, inside.shape[0])
     if not (np.all(mass >= 0) and mass.sum() > 0):
         raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
@@ -155,7 +164,7 @@ def plot_models(
     ax.pcolormesh(
         edges,
         np.arange(count + 1) - 0.5,
-        inside.T.astype(float),
+        inside.T,
         cmap=ListedColormap([FAINT, BLUE]),
         vmin=0,
         vmax=1,

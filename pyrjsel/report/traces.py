@@ -11,8 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, FAINT, VERMILION, legend_above, pyplot
+from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.report._drawing import (
+    BLUE,
+    FAINT,
+    HIGHEST,
+    VERMILION,
+    drawable,
+    legend_above,
+    numbers,
+    pyplot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,9 +67,12 @@ def plot_trace(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If a panel is no matrix, panels differ in their chains or have no draws, or `ax` has another shape.
+        If `panels` is no mapping of labels, a panel is no matrix of numbers, panels differ in their chains
+        or have no draws, `continuous` is no collection of strings, or `ax` has another shape.
+    UnknownNameError
+        If `continuous` has a label that no panel has.
     DataError
-        If a value is not finite.
+        If a value is not finite, or beyond 1e300.
 
     Examples
     --------
@@ -70,10 +82,13 @@ def plot_trace(
     ('Size', 'Share of draws')
     """
     owner = "plot_trace"
+    if not isinstance(panels, Mapping) or not all(isinstance(label, str) for label in panels):
+        raise bad_value("panels", owner, "a mapping of labels to matrices of numbers", panels)
     values = {label: _matrix(label, draws, owner) for label, draws in panels.items()}
     longest = max((draws.shape[1] for draws in values.values()), default=0)
     if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
         raise bad_value("panels", owner, "matrices with the same number of chains, one with a draw", panels)
+    _check_labels(continuous, values, owner)
     axes = _grid(ax, len(values), owner)
     from matplotlib.ticker import MaxNLocator
 
@@ -103,13 +118,24 @@ def plot_trace(
 
 
 def _matrix(label: str, draws: ArrayLike, owner: str) -> FloatArray:
-    matrix = np.asarray(draws)
-    if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.dtype.kind not in "biuf":
+    matrix = numbers(draws)
+    if matrix is None or matrix.ndim != 2 or matrix.shape[0] == 0:
         raise bad_value(f"panels[{label!r}]", owner, "a (chains x draws) matrix of numbers", draws)
-    matrix = matrix.astype(np.float64)
-    if not np.all(np.isfinite(matrix)):
-        raise DataError(f"The panel {label!r} of {owner} must be finite. It has NaN or infinite values.")
+    if not drawable(matrix):
+        raise DataError(
+            f"The panel {label!r} of {owner} must be finite. It has NaN or infinite values, or some beyond "
+            f"{HIGHEST:g}."
+        )
     return matrix
+
+
+def _check_labels(continuous: object, known: Collection[str], owner: str) -> None:
+    """Raise an error unless `continuous` is a collection of labels that are known."""
+    if not isinstance(continuous, Collection) or isinstance(continuous, str):
+        raise bad_value("continuous", owner, "a collection of labels of 'panels'", continuous)
+    for label in continuous:
+        if not isinstance(label, str) or label not in known:
+            raise unknown_name(label, "in 'continuous' the panel", owner, known)
 
 
 def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:
@@ -137,8 +163,8 @@ def _levels(draws: FloatArray) -> FloatArray | None:
     """
     found = np.unique(draws)
     if found.size > 1:
-        span = found[-1] - found[0]
-        found = found[np.concatenate([[True], np.diff(found) > 1e-9 * span])]
+        least = max(1e-9 * (found[-1] - found[0]), _rounding(found))
+        found = found[np.concatenate([[True], np.diff(found) > least])]
     return found if found.size <= MOST_LEVELS else None
 
 
@@ -162,9 +188,12 @@ def _trace(ax: Axes, draws: FloatArray, longest: int, step: int, *, stepped: boo
 
 def _shares(ax: Axes, draws: FloatArray, levels: FloatArray | None) -> None:
     """Draw the share of the draws with each value: bars of all chains, dots or outlines of each."""
-    bins = min(max(int(np.sqrt(draws.shape[1])), FEWEST_BINS), MOST_BINS)
-    edges = np.histogram_bin_edges(draws, bins=bins)
-    inner = edges[1:-1] if levels is None else (levels[:-1] + levels[1:]) / 2
+    if levels is None:
+        bins = min(max(int(np.sqrt(draws.shape[1])), FEWEST_BINS), MOST_BINS)
+        edges = np.histogram_bin_edges(draws, bins=bins, range=_ends(draws))
+        inner = edges[1:-1]
+    else:
+        inner = (levels[:-1] + levels[1:]) / 2
     places = np.searchsorted(inner, draws, side="right")
     shares = np.stack([np.bincount(row, minlength=inner.size + 1) / row.size for row in places])
     if levels is None:
@@ -184,9 +213,21 @@ def _gap(levels: FloatArray) -> float:
     return float(np.diff(levels).min()) if levels.size > 1 else 1.0
 
 
+def _rounding(draws: FloatArray) -> float:
+    """Return how far rounding may set values apart that are one, and bins may not be told apart."""
+    return 4 * MOST_BINS * float(np.spacing(np.abs(draws).max()))
+
+
+def _ends(draws: FloatArray) -> tuple[float, float]:
+    """Return the lowest and the highest value, moved apart where they are one but for rounding."""
+    low, high, rounding = float(draws.min()), float(draws.max()), _rounding(draws)
+    apart = 0.0 if high - low > rounding else max(1.0, rounding)
+    return low - apart, high + apart
+
+
 def _limits(draws: FloatArray, levels: FloatArray | None) -> tuple[float, float]:
-    low, high = float(draws.min()), float(draws.max())
-    if low == high:
-        return low - 1.0, high + 1.0
+    low, high = _ends(draws)
+    if low < draws.min():
+        return low, high
     margin = 0.04 * (high - low) if levels is None else 0.6 * _gap(levels)
     return low - margin, high + margin

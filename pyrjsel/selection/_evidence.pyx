@@ -19,3 +19,6 @@ cdef class Evidence:
 
     cdef int flip(self, int j) noexcept nogil:
         return 1
+
+    def check_memory(self):
+        """Raise MemoryError if a loop ran out of memory, which leaves its state void."""

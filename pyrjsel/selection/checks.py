@@ -9,10 +9,11 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog
 
 from pyrjsel._errors import DataError, FormulaError
-from pyrjsel._typing import ByteArray
-from pyrjsel.design import Design, DesignData
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.design import Design
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.summed import SummedRows, same_sums
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -53,17 +54,19 @@ def check_right_side(design: Design, owner: str) -> None:
             )
 
 
-def check_columns(design: Design, data: DesignData, owner: str) -> None:
-    """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared."""
+def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, FloatArray], owner: str) -> None:
+    """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared.
+
+    `largest` (D,) are the largest absolute values of the columns; of `extras` the extremes will do.
+    """
     if INTERCEPT in design.column_names:
         raise DataError(
             f"The data of {owner} have a column {INTERCEPT!r}, which is the name of the constant that is "
             "always included. Leave it out, or give it another name."
         )
-    largest = np.max(np.abs(data.X), axis=0, initial=0.0)
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
     names = [name for name, bad in zip(design.column_names, odd, strict=True) if bad]
-    names += [key for key, values in data.extras.items() if np.max(np.abs(values)) > LARGEST]
+    names += [key for key, values in extras.items() if np.max(np.abs(values)) > LARGEST]
     if names:
         raise DataError(
             f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
@@ -75,7 +78,8 @@ def same_data(first: "Selection", second: "Selection") -> str | None:
     """Return what is different in the data or terms of two models, to stand after "have", or None.
 
     Terms are compared by name and order; family, columns, response, weights and offset by value. No weights
-    are weights of one, no offset is one of zero, and labels of rows do not matter.
+    are weights of one, no offset is one of zero, and labels of rows do not matter. Of rows that came in
+    chunks the sums are compared.
     """
     differ = sorted(set(first.term_names) ^ set(second.term_names))
     if differ:
@@ -84,6 +88,8 @@ def same_data(first: "Selection", second: "Selection") -> str | None:
         return "their terms in another order"
     if first.nobs != second.nobs:
         return f"{first.nobs:,} and {second.nobs:,} rows"
+    if isinstance(first.data, SummedRows) or isinstance(second.data, SummedRows):
+        return None if same_sums(first.data, second.data) else "other rows"
     one, other = first.regression, second.regression
     if one.family != other.family:
         return "another family"

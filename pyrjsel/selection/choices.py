@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
-from pyrjsel.space import ModelPrior, restrict_prior
+from pyrjsel.space import ModelPrior, PriorContext, restrict_prior
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Choices:
     known: tuple[Hashable, ...] = ()
     sigma_prior: SigmaPrior | None = None
 
-    def restrict(self, names: Sequence[str], keep: Collection[str]) -> Choices:
-        """Return the choices for the terms `keep` among all terms `names`, those of `always` kept."""
+    def restrict(self, context: PriorContext, keep: Collection[str]) -> Choices:
+        """Return the choices for the terms `keep` among those of `context`, those of `always` kept."""
         prior, costs = self.model_prior, self.costs
         if costs is not None:
             # Prices of terms go with them; those of variables that no term uses any more do no harm.
-            gone = set(names).difference(keep, map(str, self.known))
+            gone = set(context.names).difference(keep, map(str, self.known))
             costs = {str(name): cost for name, cost in costs.items() if name not in gone}
         return replace(
-            self, model_prior=None if prior is None else restrict_prior(prior, names, keep), costs=costs
+            self, model_prior=None if prior is None else restrict_prior(prior, context, keep), costs=costs
         )

@@ -1,7 +1,7 @@
 """From the loops' blocks of draws to the posterior that results show; shared by all samplers."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
+from pyrjsel.selection.averages import Estimate
 from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
@@ -46,6 +47,43 @@ class ChainDraws:
     coefficients: FloatArray
     sums: FloatArray
     counts: np.ndarray
+    error_variance: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What summaries of the samplers differ in.
+
+    Attributes
+    ----------
+    sampler : str
+    moves : sequence of str
+        Names of the moves that chains count.
+    vital : str
+        The move of which a chain that accepts hardly any is stuck.
+    words : str
+        What `vital` proposes, in the plural.
+    density : bool
+        Whether log posteriors are densities of coefficients too, and not masses of models.
+    pairs : int
+        Pairs of importance draws for marginal likelihoods.
+    """
+
+    sampler: str
+    moves: Sequence[str]
+    vital: str = "coefficients"
+    words: str = "coefficient updates"
+    density: bool = True
+    pairs: int = TABLE_PAIRS
+
+
+# From the draws of each chain, the model of each draw and the models: inclusion probabilities.
+Estimator = Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]
+
+
+def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
+    """Return the frequencies of visits as inclusion probabilities."""
+    return Estimate(indicator_stats(index, gamma), None, "frequencies of visits of the chains")
 
 
 class Collector:
@@ -96,12 +134,12 @@ def summarise(
     *,
     regression: Regression,
     space: ModelSpace,
-    sampler: str,
-    moves: Sequence[str],
+    manner: Manner,
     seconds: Sequence[float],
     asked: int,
     entropy: bytes,
     coefficients_every: int,
+    estimator: Estimator = visit_estimate,
 ) -> Posterior:
     """Merge the chains and estimate everything that is reported from their draws.
 
@@ -132,23 +170,28 @@ def summarise(
     stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
     mcse = np.full(len(gamma), np.nan)
     mcse[: stats.mcse.size] = stats.mcse
-    terms = indicator_stats(index, gamma)
+    estimate = estimator(chains, index, gamma)
+    terms = estimate.terms
+    log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
+    if manner.density:
+        log_posterior += regression.log_scale(gamma)[index]
     kept = min(len(chain.coefficients) for chain in chains)
     found = Draws(
         index,
         gamma,
         np.asarray(space.cost(gamma), dtype=float),
-        np.stack([chain.log_posterior[:draws] for chain in chains]) + regression.log_scale(gamma)[index],
+        log_posterior,
         regression.to_raw(np.stack([chain.coefficients[:kept] for chain in chains])),
         coefficients_every,
+        _stacked([chain.error_variance for chain in chains], kept),
     )
     stuck = terms.stuck & space.free.astype(bool)
-    diagnostics = _diagnostics(chains, found, moves, seconds)
-    for text in [*_disagreement(terms, space), *_poor_mixing(diagnostics), *_stuck_chains(chains, moves)]:
+    diagnostics = _diagnostics(chains, found, manner.moves, seconds)
+    for text in [*_disagreement(terms, space), *_poor_mixing(diagnostics), *_stuck_chains(chains, manner)]:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
         notes.append(text)
     return Posterior(
-        sampler=sampler,
+        sampler=manner.sampler,
         gamma=gamma,
         probability=probability,
         mcse=mcse,
@@ -164,11 +207,18 @@ def summarise(
         moments=_moments(chains, regression),
         draws=found,
         diagnostics=diagnostics,
-        estimator="frequencies of visits of the chains",
+        estimator=estimate.words,
         entropy=entropy,
-        pairs=TABLE_PAIRS,
+        pairs=manner.pairs,
         notes=notes,
+        excluded=estimate.excluded,
     )
+
+
+def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:
+    """Return error variances by chain (chains, kept), None where there are none."""
+    known = [part[:kept] for part in parts if part is not None]
+    return np.stack(known) if known else None
 
 
 def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:
@@ -215,9 +265,11 @@ def _poor_mixing(diagnostics: pd.DataFrame) -> list[str]:
     return [f"R-hat over all chains is {where}, above {WORST_R_HAT}: they have not converged; run longer."]
 
 
-def _stuck_chains(chains: list[ChainDraws], moves: Sequence[str]) -> list[str]:
-    """Return a text on the chains whose coefficients hardly moved."""
-    k = list(moves).index("coefficients")
+def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
+    """Return a text on the chains that hardly moved in what is vital."""
+    if manner.vital not in manner.moves:
+        return []
+    k = list(manner.moves).index(manner.vital)
     bad = []
     for c, chain in enumerate(chains):
         proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
@@ -225,7 +277,7 @@ def _stuck_chains(chains: list[ChainDraws], moves: Sequence[str]) -> list[str]:
             bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
     if not bad:
         return []
-    share = f"Less than {LEAST_ACCEPTANCE:.0%} of the coefficient updates were accepted in {listed(bad)}"
+    share = f"Less than {LEAST_ACCEPTANCE:.0%} of the {manner.words} were accepted in {listed(bad)}"
     return [f"{share}: these chains are stuck; run longer."]
 
 

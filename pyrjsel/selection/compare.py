@@ -57,7 +57,8 @@ def compare_samplers(
         - ``mcse_percent_k``, the Monte Carlo standard error of that in percent, of an enumeration the error
           of the integration; NaN where it is unknown, as for a model that was never visited;
         - ``z_k``, where there is a reference, the difference from it in standard errors of both; NaN in
-          the row of the reference itself;
+          the row of the reference itself, where no error is known, and where the run never visited the
+          model, which says nothing good of the run;
 
         then of the best model ``ess``, the effective sample size, ``ess_per_second``, and
         ``relative_iterations`` and ``relative_seconds``: how many times those of the first run that drew
@@ -76,6 +77,9 @@ def compare_samplers(
     An iteration of one sampler may be several times the work of one of another: the population sampler
     moves all its chains in each. Seconds allow for that, and depend on the machine. The errors of a
     run are worth what its chains are: chains that all miss a mode agree with each other.
+
+    Runs of the population sampler with ``temperatures="paper"``, which biases the posterior a little, are
+    not told apart from exact ones: name the runs.
 
     Examples
     --------

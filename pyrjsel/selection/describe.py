@@ -53,14 +53,14 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
 
 
 def _data_facts(model: Selection) -> list[tuple[str, str]]:
-    data, regression = model.data, model.regression
+    data = model.data
     rows = f"{model.nobs:,}"
     if data.n_dropped:
         rows += f" ({data.n_dropped:,} dropped)"
     facts = [("Response", model.design.response), ("Observations", rows)]
-    facts += regression.family.facts(data.y, data.extras.get("weights"))
+    facts += model._response_facts()
     for extra in ("weights", "offset"):
-        if extra in data.extras:
+        if extra in model.design.extra_columns:
             facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
     return facts
 

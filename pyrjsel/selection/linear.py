@@ -1,7 +1,8 @@
 """The gaussian model that users build."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,12 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
+from pyrjsel.design import Design, RowSource, as_chunks
 from pyrjsel.families import Gaussian
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.checks import check_columns
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import CoefPrior, GaussianRegression, SigmaPrior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
@@ -19,6 +23,8 @@ from pyrjsel.selection.model import Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.summed import ChunkSums, SummedRows
+from pyrjsel.selection.walk_posterior import collapsed_posterior
 from pyrjsel.space import ModelPrior
 
 
@@ -91,11 +97,14 @@ class LinearSelection(Selection):
 
     title = "Linear model selection"
     _owner = "LinearSelection"
-    _family = Gaussian()
+    _family: ClassVar[Gaussian] = Gaussian()
     _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
     _default_prior = GPrior("n")
-    _samplers = {"enumerate": (ExactOptions, exact_posterior)}  # noqa: RUF012 - read only
-    _large = "enumerate"
+    _samplers = {  # noqa: RUF012 - read only
+        "enumerate": (ExactOptions, exact_posterior),
+        "collapsed": (CollapsedOptions, collapsed_posterior),
+    }
+    _large = "collapsed"
 
     regression: GaussianRegression
 
@@ -126,7 +135,7 @@ class LinearSelection(Selection):
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: RowSource,
         *,
         coef_prior: CoefPrior | None = None,
         model_prior: ModelPrior | None = None,
@@ -142,11 +151,11 @@ class LinearSelection(Selection):
         functions: Mapping[str, Callable[..., Any]] | None = None,
         stacklevel: int = 2,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Make a model from a formula and a data frame, or rows in chunks.
 
         Parameters
         ----------
-        <formula>
+        <formula and chunks>
         coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
         weights, offset, missing : optional
@@ -173,7 +182,56 @@ class LinearSelection(Selection):
         extras = {"weights": weights, "offset": offset}
         return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
 
+    @classmethod
+    def _from_rows(
+        cls,
+        formula: str,
+        data: Any,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        stacklevel: int,
+    ) -> Self:
+        chunks = as_chunks(data, cls._owner)
+        if chunks is None:
+            return super()._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        design, reduced = Design.from_chunks(
+            formula,
+            chunks,
+            ChunkSums.of,
+            ChunkSums.merge,
+            extras=extras,
+            missing=missing,
+            functions=functions,
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        choices = replace(choices, known=tuple(chunks.names))
+        model._build(design, SummedRows.of(reduced), choices, stacklevel + 1)
+        return model
+
+    def _check_rows(self) -> None:
+        if not isinstance(self.data, SummedRows):
+            super()._check_rows()
+            return
+        sums = self.data.sums
+        check_columns(self.design, sums.largest, sums.extras, self._owner)
+        # Of weights the smallest and the largest will do.
+        self._family.check(np.zeros(2), sums.extras.get("weights"), self.design.response)
+
+    def _response_facts(self) -> list[tuple[str, str]]:
+        if not isinstance(self.data, SummedRows):
+            return super()._response_facts()
+        response = self.data.sums.response
+        return self._family.moments(
+            float(response.mean[0]), float(np.sqrt(response.products[0, 0] / response.weight))
+        )
+
     def _n_observations(self) -> float:
+        if isinstance(self.data, SummedRows):
+            return float(self.data.sums.statistics.n)
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else np.sum(weights > 0))
 
@@ -184,10 +242,19 @@ class LinearSelection(Selection):
         )
         if not good:
             raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
+        sizes = [len(term.columns) for term in self.design.terms]
+        if isinstance(self.data, SummedRows):
+            return GaussianRegression.from_statistics(
+                self.data.sums.statistics,
+                sizes,
+                self.coef_prior,
+                sigma_prior=sigma_prior,
+                owner=self._owner,
+            )
         return GaussianRegression.build(
             self.data.X,
             self.data.y,
-            [len(term.columns) for term in self.design.terms],
+            sizes,
             self.coef_prior,
             sigma_prior=sigma_prior,
             weights=self.data.extras.get("weights"),

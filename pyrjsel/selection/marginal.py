@@ -88,13 +88,23 @@ class MarginalLikelihood:
         suffice get further proposals.
     max_columns : int
         Most columns of a model, intercept included.
+    variance : float, optional
+        Relative variance of an integral that suffices; None is that of enumeration.
     """
 
-    def __init__(self, regression: Regression, entropy: bytes, pairs: int, max_columns: int) -> None:
+    def __init__(
+        self,
+        regression: Regression,
+        entropy: bytes,
+        pairs: int,
+        max_columns: int,
+        variance: float | None = None,
+    ) -> None:
         self.regression = regression
         self.entropy = entropy
         self.pairs = pairs
         self.max_columns = max_columns
+        self.variance = VARIANCE if variance is None else variance
 
     @cached_property
     def finder(self) -> ModeFinder:
@@ -134,9 +144,9 @@ class MarginalLikelihood:
         That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
         the earlier stages, and does not stop where its weights happen to look well.
 
-        `variance` is the relative variance of the integral that suffices; None is that of enumeration.
+        `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
-        enough = VARIANCE if variance is None else variance
+        variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count = pairs or self.pairs
@@ -151,12 +161,12 @@ class MarginalLikelihood:
         assert moments is not None
         assert samples is not None
         largest, stages = _largest(samples[1]), 1
-        well = _even(largest, count) and spread <= enough
+        well = _even(largest, count) and spread <= variance
         last = well or count < JUDGED
         while not last:
             size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)
             stages += 1
-            last = stages > STAGES or (_even(largest, count) and spread * count <= enough * size)
+            last = stages > STAGES or (_even(largest, count) and spread * count <= variance * size)
             center, factor = _matched(*samples, finder.at, finder.factor)
             radius = _radii(d, size, MATCHED_DF, rng)
             direction = rng.standard_normal((size, d))
@@ -203,10 +213,8 @@ class MarginalLikelihood:
 
     def deviance(self, gamma: np.ndarray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
-        regression = self.regression
-        saturated = regression.family.saturated(regression.y, regression.weights)
         best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]
-        return 2.0 * (saturated - best)
+        return 2.0 * (self.regression.saturated - best)
 
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
         """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""

@@ -34,6 +34,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.studies import Studies
+from pyrjsel.selection.summed import SummedRows
 from pyrjsel.space import (
     BetaBinomial,
     ModelPrior,
@@ -158,7 +159,7 @@ class Selection(Studies):
     def _from_rows(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: Any,
         choices: Choices,
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
@@ -182,23 +183,25 @@ class Selection(Studies):
     def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> Self:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
-        data = replace(self.data, X=np.asfortranarray(self.data.X[:, inside]))
-        choices = self._choices.restrict(self.term_names, keep)
-        return self._remake(self.design.restrict(keep), data, choices, stacklevel + 1)
+        choices = self._choices.restrict(self.space.context, keep)
+        return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
 
-    def _remake(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> Self:
+    def _remake(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> Self:
         """Return a model of the same class, of other rows, terms or choices; `stacklevel` as above."""
         model = type(self).__new__(type(self))
         model._build(design, data, choices, stacklevel + 1)
         return model
 
-    def _build(self, design: Design, data: DesignData, choices: Choices, stacklevel: int) -> None:
+    def _build(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> None:
         self.design, self.data = design, data
         check_right_side(design, self._owner)
-        check_columns(design, data, self._owner)
         self.coef_prior = self._known_prior(choices.coef_prior)
         self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
-        self._family.check(data.y, data.extras.get("weights"), design.response)
+        self._check_rows()
         costs = named_costs(choices.costs, choices.known)
         self.space = ModelSpace.build(
             design.terms,
@@ -240,6 +243,16 @@ class Selection(Studies):
         return given
 
     # ------------------------------------------------------------------ what depends on the family
+
+    def _check_rows(self) -> None:
+        """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
+        data = self.data
+        check_columns(self.design, np.max(np.abs(data.X), axis=0, initial=0.0), data.extras, self._owner)
+        self._family.check(data.y, data.extras.get("weights"), self.design.response)
+
+    def _response_facts(self) -> list[tuple[str, str]]:
+        """Return labels and values that describe the response in a summary."""
+        return self._family.facts(self.data.y, self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:
         """Return the n of priors: a row that stands for several counts as often."""
@@ -290,7 +303,7 @@ class Selection(Studies):
     @property
     def nobs(self) -> int:
         """Number of rows used."""
-        return int(self.data.y.size)
+        return self.data.n
 
     @property
     def term_names(self) -> tuple[str, ...]:

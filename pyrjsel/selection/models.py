@@ -2,17 +2,20 @@
 
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.corrected import CorrectedOptions
 from pyrjsel.selection.enumerate import EnumerateOptions, enumerate_posterior
 from pyrjsel.selection.model import Sampler, Selection
 from pyrjsel.selection.population import PopulationOptions, population_posterior
 from pyrjsel.selection.priors import GPrior
 from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+from pyrjsel.selection.walk_posterior import corrected_posterior
 
 # Of the families without an error variance.
 SAMPLERS: dict[str, Sampler] = {
     "enumerate": (EnumerateOptions, enumerate_posterior),
     "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
     "population": (PopulationOptions, population_posterior),
+    "collapsed": (CorrectedOptions, corrected_posterior),
 }
 
 

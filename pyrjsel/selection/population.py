@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_real
+from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.runtime import run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
@@ -22,7 +23,13 @@ from pyrjsel.selection.rjmcmc import (
     prepare,
     thinning,
 )
-from pyrjsel.selection.temperatures import COLD_BOUNDS, HOT_BOUNDS, Law, log_constants
+from pyrjsel.selection.temperatures import (
+    COLD_BOUNDS,
+    HOT_BOUNDS,
+    PARAMETER_BOUNDS,
+    Law,
+    log_constants,
+)
 from pyrjsel.space import ModelSpace
 
 OWNER = "sampler='population'"
@@ -43,12 +50,15 @@ class PopulationOptions(RJMCMCOptions):
         tempering), ``"paper"`` draws it from its law whatever the state is: as printed by Fouskakis,
         Ntzoufras and Draper (2009), which biases the posterior a little.
     cold : tuple (a, b) or sequence of them
-        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10.
+        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
+        in `hot` a and b are from 0.1 to 1,000, because a chain has a grid of 60 temperatures: with less,
+        nearly all of a law is beyond its ends; with more, a law is narrower than the steps between them.
     hot : tuple (a, b) or sequence of them
         Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98.
     tune : bool
         Whether the laws (the values, under ``"fixed"``) move during burn-in towards an acceptance rate
-        of exchanges of 20 %.
+        of exchanges of 20 %. On a grid the mean of t - 1 grows to ten times what it was at most (to 5,
+        if it was below 0.5), which is what the grid has room for.
     """
 
     temperatures: str = "exact"
@@ -81,17 +91,20 @@ def _laws(value: object, kind: str, bounds: tuple[float, float]) -> list[Law]:
 
 
 def _pairs(value: object, name: str) -> list[tuple[float, float]]:
-    must = "a pair (a, b) of positive numbers, or a sequence of such pairs"
+    low, high = PARAMETER_BOUNDS
+    must = f"a pair (a, b) of numbers from {low:g} to {high:,g}, or a sequence of such pairs"
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise bad_value(name, OWNER, must, value)
     several = [value] if value and not isinstance(value[0], Sequence) else list(value)
-    pairs = []
     for pair in several:
-        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_parameter(item) for item in pair):
             raise bad_value(name, OWNER, must, value)
-        a, b = (check_real(item, name, OWNER, low=0, open_low=True) for item in pair)
-        pairs.append((a, b))
-    return pairs
+    return [(float(a), float(b)) for a, b in several]
+
+
+def _is_parameter(item: object) -> bool:
+    low, high = PARAMETER_BOUNDS
+    return isinstance(item, Real) and not isinstance(item, bool) and bool(low <= item <= high)  # type: ignore[operator]
 
 
 @dataclass
@@ -114,6 +127,7 @@ class PopulationState:
     done : int
         Iterations so far, burn-in included.
     moves : int64 array (K + 1, 2, 4)
+        Since the start, and after burn-in since its end.
     exchanges : int64 array (2, K)
         Since the last step of adaptation, and after burn-in since its end.
     """
@@ -231,7 +245,10 @@ class PopulationRunner:
         step = self.done // ADAPT_EVERY
         if self.job.tune:
             rates = exchanges[1] / np.maximum(exchanges[0], 1)
-            self.laws = [law.moved(float(rate), step) for law, rate in zip(self.laws, rates, strict=True)]
+            self.laws = [
+                law.moved(float(rate), step, first.bounds(fixed=self.job.temperatures == "fixed"))
+                for law, rate, first in zip(self.laws, rates, self.job.laws, strict=True)
+            ]
         if self.job.temperatures == "fixed":
             self.grid = np.array([[_fixed(law)] for law in self.laws])
         # Exchanges have changed the order of the chains: back to that of a population made of its state.
@@ -340,8 +357,7 @@ def population_posterior(
         outcome.completed,
         regression=regression,
         space=space,
-        sampler="population",
-        moves=(*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws)))),
+        manner=Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws))))),
         seconds=outcome.seconds,
         asked=settings.draws,
         entropy=entropy,

@@ -85,6 +85,8 @@ class Posterior:
     pairs : int
         Importance draws (pairs) a model, wherever marginal likelihoods are integrated.
     notes : list of str
+    excluded : ndarray (J,), optional
+        Probabilities of exclusion, where they are known better than as those of the models without a term.
     """
 
     sampler: str
@@ -107,3 +109,4 @@ class Posterior:
     entropy: bytes
     pairs: int
     notes: list[str] = field(default_factory=list)
+    excluded: FloatArray | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
+from pyrjsel.design import DesignData
 from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.summed import SummedRows
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -27,6 +29,8 @@ SingleModel = MarginalLikelihood | SingleModels
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
+# Offset and weights of rows that have none.
+ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers that a block of rows times draws may take.
 BLOCK = 4_000_000
 
@@ -53,60 +57,61 @@ def averaged_draws(
     return coefficients, np.concatenate(variances) if variances else None
 
 
+def rows_of_fit(model: Selection, owner: str) -> DesignData:
+    """Return the rows of a fit.
+
+    Raises
+    ------
+    NotAvailableError
+        If they were not kept.
+    """
+    if isinstance(model.data, SummedRows):
+        raise NotAvailableError(
+            f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
+        )
+    return model.data
+
+
 def prediction_rows(
-    model: Selection, new: Any, offset: ArrayLike | None, owner: str
-) -> tuple[FloatArray, FloatArray, pd.Index]:
-    """Return columns (rows, D), offset (rows,) and labels of new rows, or of those of the fit.
+    model: Selection, new: Any, given: Mapping[str, ArrayLike | None], owner: str
+) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
+    """Return columns (rows, D), offset and the like, and labels of new rows, or of those of the fit.
+
+    `given` has what is wanted of ``offset`` and ``weights``, as the user gave it or None: what were columns
+    of the data in the fit are read from the new rows then, and what the fit had none of is 0 or 1.
 
     Raises
     ------
     UnknownNameError, DataError
-        If the rows cannot be used, or their offset is missing.
+        If the rows cannot be used, their offset or weights are missing, or weights are negative.
+    NotAvailableError
+        If the rows of the fit were not kept.
     """
     if new is None:
-        if offset is not None:
-            raise DataError(
-                f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of the "
-                "fit have their own."
-            )
-        offset = model.data.extras.get("offset")
-        return model.data.X, np.zeros(model.nobs) if offset is None else offset, model.data.index
-    given = {"offset": offset} if offset is not None else {}
-    rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
-    if "offset" not in model.data.extras and offset is None:
-        return rows.X, np.zeros(len(rows.index)), rows.index
-    found = rows.extras.get("offset")
-    if found is None:
-        raise DataError(f"The fit had an array as offset: {owner} needs 'offset' for new rows.")
+        for name, values in given.items():
+            if values is not None:
+                raise DataError(
+                    f"The {name!r} parameter of {owner} goes with new rows, and none are given: the rows of "
+                    "the fit have their own."
+                )
+        data = rows_of_fit(model, owner)
+        found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
+        return data.X, found, data.index
+    known = model.design.extra_columns
+    extras = {name: values for name, values in given.items() if values is not None}
+    rows = model.design.transform(
+        new, extras={**dict.fromkeys(set(known) - set(given)), **extras}, owner=owner
+    )
+    found = {}
+    for name in given:
+        values = rows.extras.get(name)
+        if values is None and name in known:
+            raise DataError(f"The fit had an array as {name}: {owner} needs {name!r} for new rows.")
+        found[name] = np.full(len(rows.index), ABSENT[name]) if values is None else values
+    if "weights" in found and np.any(found["weights"] < 0):
+        smallest = np.nanmin(found["weights"])
+        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {smallest:g}.")
     return rows.X, found, rows.index
-
-
-def prediction_weights(
-    model: Selection, new: Any, weights: ArrayLike | None, rows: int, owner: str
-) -> FloatArray:
-    """Return the weights (rows,) of new rows, or of those of the fit; ones where the fit had none.
-
-    Raises
-    ------
-    UnknownNameError, DataError
-        If the weights of new rows are missing or negative, or weights come without new rows.
-    """
-    if new is None:
-        if weights is not None:
-            raise DataError(
-                f"The 'weights' parameter of {owner} goes with new rows, and none are given: the rows of the "
-                "fit have their own."
-            )
-        return model.data.extras.get("weights", np.ones(rows))
-    if "weights" not in model.data.extras and weights is None:
-        return np.ones(rows)
-    given = {"weights": weights} if weights is not None else {}
-    found = model.design.extras_of(new, {"offset": None, **given}, owner=owner).get("weights")
-    if found is None:
-        raise DataError(f"The fit had an array as weights: {owner} needs 'weights' for new rows.")
-    if np.any(found < 0):
-        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {np.nanmin(found):g}.")
-    return found
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pyrjsel.selection.checking import (
     named_statistic,
     simulated_responses,
 )
-from pyrjsel.selection.predict import prediction_weights
+from pyrjsel.selection.predict import rows_of_fit
 
 if TYPE_CHECKING:
     from pyrjsel.selection.results import SelectionResults
@@ -77,14 +77,16 @@ class Predictive:
         DataError
             If a factor level was not seen in the fit, an input is infinite, weights or offset are missing,
             or a number of trials is not whole.
+        NotAvailableError
+            If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
         """
         owner = "posterior_predictive"
         results = cast("SelectionResults", self)
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         stream = _generator(results, rng, b"predictive", owner)
-        prediction = results._prediction(new, which, offset, owner, 3)
-        found = prediction_weights(results.model, new, weights, len(prediction.index), owner)
-        return simulated_responses(prediction, found, draws, stream)
+        given = {"offset": offset, "weights": weights}
+        prediction, extras = results._prediction(new, which, given, owner, 3)
+        return simulated_responses(prediction, extras["weights"], draws, stream)
 
     def check(
         self,
@@ -125,6 +127,8 @@ class Predictive:
             If a parameter is not valid, or a statistic is not a finite number.
         DataError
             If a number of trials is not whole.
+        NotAvailableError
+            If the rows of the fit came in chunks, of which only sums were kept.
 
         Notes
         -----
@@ -151,7 +155,7 @@ class Predictive:
         {'mean': True, 'brier': True, 'calibration': True}
         """
         results = cast("SelectionResults", self)
-        known = results.model.regression.family.statistics(_weights(results))
+        known = results.model.regression.family.statistics(_weights(results, "check"))
         found = _compare(results, chosen_statistics(statistics, known, "check"), draws, rng, "check")
         rows = [compared.row() for compared in found.values()]
         return pd.DataFrame(rows, index=pd.Index(list(found), name="statistic"), columns=COLUMNS)
@@ -186,7 +190,7 @@ class Predictive:
         Raises
         ------
         NotAvailableError
-            If matplotlib is not installed.
+            If matplotlib is not installed, or as for :meth:`check`.
         UnknownNameError
             If the family has no statistic of that name.
         ParameterError, DataError
@@ -194,15 +198,16 @@ class Predictive:
         """
         owner = "plot_check"
         results = cast("SelectionResults", self)
-        known = results.model.regression.family.statistics(_weights(results))
+        known = results.model.regression.family.statistics(_weights(results, owner))
         name, chosen = named_statistic(statistic, known, owner)
         found = _compare(results, {name: chosen}, draws, rng, owner)[name]
         return plot_check(name, found.replicated, found.observed, found.row()[-1], ax=ax)
 
 
-def _weights(results: SelectionResults) -> FloatArray:
+def _weights(results: SelectionResults, owner: str) -> FloatArray:
     """Return the weights of the rows of the fit."""
-    return prediction_weights(results.model, None, None, results.model.nobs, "check")
+    rows = rows_of_fit(results.model, owner)
+    return rows.extras.get("weights", np.ones(rows.n))
 
 
 def _generator(
@@ -221,6 +226,7 @@ def _compare(
 ) -> dict[str, Compared]:
     draws = check_int(draws, "draws", owner, low=2, high=MOST_DRAWS)
     stream = _generator(results, rng, b"check", owner)
-    prediction = results._prediction(None, "bma", None, owner, 3)
+    wanted = dict.fromkeys(("offset", "weights"))
+    prediction, extras = results._prediction(None, "bma", wanted, owner, 3)
     y = results.model.data.y
-    return compare(prediction, y, _weights(results), statistics, draws, stream, owner)
+    return compare(prediction, y, extras["weights"], statistics, draws, stream, owner)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pyrjsel._typing import FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
+from pyrjsel.selection.grouping import equal_rows
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 
@@ -29,7 +30,14 @@ class Regression(TermColumns):
     term_start : int32 array (J + 1,)
         Term j owns the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
     prior : CompiledPrior
+    saturated : float
+        Log-likelihood of the saturated model, of all rows as they were given.
     family : Family
+
+    Notes
+    -----
+    Where that pays, rows with equal columns and offset are one row here, of which `y` is the mean response
+    and the weight the sum of the weights: the likelihood is the same. `EqualRows` says when.
     """
 
     columns: FloatArray
@@ -40,6 +48,7 @@ class Regression(TermColumns):
     weights: FloatArray | None
     term_start: NDArray[np.intc]
     prior: CompiledPrior
+    saturated: float
     family: Family = field(default_factory=Binomial)
 
     @classmethod
@@ -55,6 +64,12 @@ class Regression(TermColumns):
         family: Family | None = None,
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
+        family = Binomial() if family is None else family
+        saturated = family.saturated(y, weights)
+        equal = equal_rows(x, offset)
+        if equal is not None:
+            y, weights = equal.merge(y, weights)
+            x, offset = x[equal.first], None if offset is None else offset[equal.first]
         n, size = x.shape
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
@@ -78,7 +93,8 @@ class Regression(TermColumns):
             None if weights is None or np.all(weights == 1) else weights,
             np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
             prior,
-            family or Binomial(),
+            saturated,
+            family,
         )
 
     @cached_property

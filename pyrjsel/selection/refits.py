@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyrjsel.selection.choices import Choices
     from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
+    from pyrjsel.selection.summed import SummedRows
 
 
 class Refits:
@@ -55,7 +56,7 @@ class Refits:
 
 def refit(
     model: Selection,
-    data: DesignData,
+    data: DesignData | SummedRows,
     choices: Choices,
     rng: np.random.Generator,
     options: Mapping[str, Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +130,9 @@ class SelectionResults(Looks, Predictive):
             posterior.ess,
             posterior.r_hat,
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-            [posterior.probability[column == 0].sum() for column in posterior.gamma.T],
+            [posterior.probability[column == 0].sum() for column in posterior.gamma.T]
+            if posterior.excluded is None
+            else posterior.excluded,
         )
         # Draws that all agree bound a Bayes factor, and do not say what it is.
         table.loc[posterior.stuck, "bayes_factor"] = np.nan
@@ -252,7 +254,8 @@ class SelectionResults(Looks, Predictive):
         """
         if self.posterior.draws is None:
             raise NotAvailableError(
-                "Enumeration has no draws: it integrates every model. Fit with sampler='rjmcmc' for draws."
+                "Enumeration has no draws: it integrates every model. Fit with a sampler that draws, such as "
+                "'rjmcmc' or 'population'."
             )
         return self.posterior.draws
 
@@ -302,7 +305,7 @@ class SelectionResults(Looks, Predictive):
         Returns
         -------
         tuple of str
-            In the order of the formula.
+            In the order of the model's terms.
 
         Raises
         ------
@@ -338,9 +341,9 @@ class SelectionResults(Looks, Predictive):
         Selection
             Of the same class, with the rows of this fit, those left out included (missing values are
             not looked at again), the columns that the kept terms have there, weights, offset, priors and
-            constraints. Probabilities and costs of single terms go with them. A prior on the size of a
-            model counts the kept terms, and ``CostAdjusted`` compares with the cheapest of them. New rows
-            need the variables of kept terms only.
+            constraints. Probabilities and costs of single terms go with them; ``CostAdjusted`` keeps its
+            baseline, so that its prior log odds stay what they were. A prior on the size of a model counts
+            the kept terms. New rows need the variables of kept terms only.
 
         Raises
         ------
@@ -394,15 +397,18 @@ class SelectionResults(Looks, Predictive):
             If a variable is missing from `new`.
         DataError
             If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
+        NotAvailableError
+            If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
         """
-        return self._prediction(new, which, offset, "get_prediction", 3)
+        return self._prediction(new, which, {"offset": offset}, "get_prediction", 3)[0]
 
     def _prediction(
-        self, new: Any, which: str, offset: ArrayLike | None, owner: str, stacklevel: int
-    ) -> Prediction:
+        self, new: Any, which: str, given: Mapping[str, ArrayLike | None], owner: str, stacklevel: int
+    ) -> tuple[Prediction, dict[str, FloatArray]]:
+        """Return predictions for rows, with the offset and weights that are wanted, see prediction_rows."""
         check_choice(which, "which", owner, WHICH)
-        x, shift, index = prediction_rows(self.model, new, offset, owner)
-        return self._predict_at(x, shift, index, which, stacklevel + 1)
+        x, extras, index = prediction_rows(self.model, new, given, owner)
+        return self._predict_at(x, extras["offset"], index, which, stacklevel + 1), extras
 
     def _predict_at(
         self, x: FloatArray, offset: FloatArray, index: pd.Index, which: str, stacklevel: int
@@ -431,10 +437,10 @@ class SelectionResults(Looks, Predictive):
 
         Raises
         ------
-        UnknownNameError, DataError
+        UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._prediction(new, which, offset, "predict", 3).mean()
+        return self._prediction(new, which, {"offset": offset}, "predict", 3)[0].mean()
 
     # ------------------------------------------------------------------ what people look at
 

@@ -6,24 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
+from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import ModelSpace, Space, sample_models
+from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
+from pyrjsel.space import ModelSpace, Space
 
 OWNER = "sampler='rjmcmc'"
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
 COEFFICIENT_BYTES = 32 * 2**20
-# Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
-START_TRIES = 12
 
 
 @dataclass(frozen=True)
@@ -55,15 +53,7 @@ class RJMCMCOptions:
         check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
         if self.swaps is not None:
             check_int(self.swaps, "swaps", owner, low=0)
-        if self.start is None or (isinstance(self.start, str) and self.start == "empty"):
-            return
-        try:
-            terms = None if isinstance(self.start, str) else tuple(self.start)
-        except TypeError:
-            terms = None
-        if terms is None:
-            raise bad_value("start", owner, "None, 'empty' or a sequence of terms", self.start)
-        object.__setattr__(self, "start", terms)
+        object.__setattr__(self, "start", checked_start(self.start, owner))
 
 
 @dataclass
@@ -124,13 +114,13 @@ def first_state(
     rng: np.random.Generator,
 ) -> tuple[ByteArray, FloatArray]:
     """Return the model to start from and its mode: the given one, the smallest, or one from the prior."""
+    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
     if starts is not None:
         gamma = starts
     elif chain == 0:
         gamma = space.empty_model()
     else:
-        gamma = dispersed_start(regression, space, rng)
-    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
+        gamma = dispersed_start(space, marginal.exists, rng)
     b = marginal.mode(gamma)
     marginal.check_mode()
     return gamma, b
@@ -157,21 +147,6 @@ def make_loop(
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,
     )
-
-
-def dispersed_start(regression: Regression, space: ModelSpace, rng: np.random.Generator) -> ByteArray:
-    """Draw a model from the prior whose coefficient prior exists, thinned out until it does."""
-    gamma = sample_models(space, 1, rng)[0]
-    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
-    for _ in range(START_TRIES):
-        marginal.mode(gamma)
-        if marginal.finder.status == 0:
-            return gamma
-        free = np.flatnonzero(gamma & space.free)
-        smaller = gamma.copy()
-        smaller[rng.permutation(free)[: (free.size + 1) // 2]] = 0
-        gamma = smaller if space.feasible(smaller) else space.empty_model()
-    return space.empty_model()
 
 
 class RJRunner:
@@ -259,8 +234,7 @@ def rjmcmc_posterior(
         outcome.completed,
         regression=regression,
         space=space,
-        sampler="rjmcmc",
-        moves=MOVES,
+        manner=Manner("rjmcmc", MOVES),
         seconds=outcome.seconds,
         asked=settings.draws,
         entropy=entropy,
@@ -277,7 +251,8 @@ def prepare(
 ) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
     """Return swaps an iteration, the model to start from, the fixed proposal, and the seed of the fit."""
     fixed = full_model_proposal(regression) if options.proposal == "full" else None
-    start = _start(options, regression, space, owner)
+    marginal = MarginalLikelihood(regression, b"", 2, regression.n_columns)
+    start = given_start(options.start, space, marginal.exists, owner)
     return _swaps(options, space), start, fixed, settings.rng.bytes(16)
 
 
@@ -295,24 +270,3 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
         return options.swaps
     bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
     return free if bounded else -(-free // 4)
-
-
-def _start(options: RJMCMCOptions, regression: Regression, space: ModelSpace, owner: str) -> ByteArray | None:
-    if options.start is None:
-        return None
-    gamma = space.empty_model()
-    for name in () if isinstance(options.start, str) else options.start:
-        if not isinstance(name, str) or name not in space.names:
-            raise unknown_name(name, "in 'start' the term", owner, space.names)
-        gamma[space.names.index(name)] = 1
-    reason = space.why_infeasible(gamma)
-    if reason is not None:
-        raise ParameterError(f"The 'start' option of {owner} must be a feasible model: {reason}")
-    marginal = MarginalLikelihood(regression, b"", 2, regression.n_columns)
-    marginal.mode(gamma)
-    if marginal.finder.status == 1:
-        raise ParameterError(
-            f"The 'start' option of {owner} must be a model with linearly independent columns. "
-            f"Got {options.start!r} instead."
-        )
-    return gamma

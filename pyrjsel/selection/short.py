@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel.design import RowSource
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.gaussian import CoefPrior, SigmaPrior
 from pyrjsel.selection.linear import LinearSelection
@@ -17,7 +18,7 @@ from pyrjsel.space import ModelPrior
 @shared_text
 def linear(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: RowSource,
     *,
     coef_prior: CoefPrior | None = None,
     model_prior: ModelPrior | None = None,
@@ -32,11 +33,11 @@ def linear(
     missing: str = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LinearSelection:
-    """Make a linear variable-selection model from a formula and a data frame.
+    """Make a linear variable-selection model from a formula and a data frame, or rows in chunks.
 
     Parameters
     ----------
-    <formula>
+    <formula and chunks>
     coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
         As for :class:`LinearSelection`.
     weights, offset, missing : optional

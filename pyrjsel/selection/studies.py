@@ -121,6 +121,8 @@ class Studies:
         DataError
             If the labels do not fit the rows. An error of a fit names the fold, such as that of
             training rows of one class only.
+        NotAvailableError
+            If the rows came in chunks, of which only sums were kept.
         KeyboardInterrupt
             After Ctrl-C, also where a single fit would return the draws so far.
 
@@ -131,7 +133,7 @@ class Studies:
 
         Notes
         -----
-        The score of a row is the logarithm of its predictive density, averaged over about 4,000 posterior
+        The score of a row is the logarithm of its predictive density, averaged over some thousand posterior
         draws before the logarithm is taken, under the fit without its fold. Constants are in it: a row of
         w trials counts as the number of its successes, with its binomial coefficient, and a mean of w
         counts as their sum. Draws of linear models are of coefficients and sigma^2, and densities are

@@ -1,10 +1,10 @@
 """Sums over rows that say all about a gaussian regression."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,10 @@ class SufficientStatistics:
             mean = mean + slip
             products -= weight * np.outer(slip, slip)
         return cls(len(z), weight, mean, products, float(np.sum(np.log(w))))
+
+    def restrict(self, inside: BoolArray) -> "SufficientStatistics":
+        """Return the statistics of some of the columns, `inside` (D + 1,)."""
+        return replace(self, mean=self.mean[inside], products=self.products[np.ix_(inside, inside)])
 
     def merge(self, other: "SufficientStatistics") -> "SufficientStatistics":
         """Return the statistics of both sets of rows (Chan, Golub and LeVeque 1983, eq. 2.1).

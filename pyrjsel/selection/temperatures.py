@@ -17,7 +17,12 @@ GAIN = 2.0
 # The mean of a hot law stays within these bounds, the mean excess of a cold law over 1 within those.
 HOT_BOUNDS = (0.05, 0.98)
 COLD_BOUNDS = (0.02, 10.0)
-# The grid of a cold law has room for laws whose mean excess is this at least.
+# Parameters of a law that a grid can hold: with less nearly all of it is in poles beyond the ends of the
+# grid, with more it is narrower than a cell.
+PARAMETER_BOUNDS = (0.1, 1000.0)
+# The grid of a cold law has room for laws of so many times its mean excess, or of so many times the room if
+# that is more: posteriors of few coefficients need means of 3 to 5 for a fifth of exchanges to be accepted.
+GROWTH = 10.0
 COLD_ROOM = 0.5
 
 
@@ -46,10 +51,18 @@ class Law:
         middle = (np.arange(POINTS) + 0.5) / POINTS
         if self.kind == "hot":
             return middle
-        # Room for a law that tuning has moved to three times its mean, and from nearly 1 to common values.
-        rate = min(self.b, self.a / COLD_ROOM)
-        top = 3.0 * float(gdtrix(rate, self.a, 0.99))
-        return 1.0 + top * middle**2
+        # 99 % of a law that tuning has moved as far as its bounds are within its grid; cubes leave enough
+        # points for laws close to t = 1.
+        rate = self.a / max(self.mean, COLD_ROOM)
+        top = GROWTH * float(gdtrix(rate, self.a, 0.99))
+        return 1.0 + top * middle**3
+
+    def bounds(self, *, fixed: bool = False) -> tuple[float, float]:
+        """Return the bounds that tuning keeps the mean of this law within: on its grid, unless `fixed`."""
+        if self.kind == "hot":
+            return HOT_BOUNDS
+        low, high = COLD_BOUNDS
+        return low, high if fixed else min(GROWTH * max(self.mean, COLD_ROOM), high)
 
     def logpdf(self, grid: FloatArray) -> FloatArray:
         """Return the log weights of the points of `grid`, up to a constant, cells allowed for."""
@@ -58,15 +71,29 @@ class Law:
             return xlogy(self.a - 1, grid) + xlogy(self.b - 1, 1 - grid) + cells
         return xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
 
-    def moved(self, rate: float, step: int) -> "Law":
-        """Return the law after one step of tuning: too many exchanges send it away from t = 1."""
+    def moved(self, rate: float, step: int, bounds: tuple[float, float]) -> "Law":
+        """Return the law after one step of tuning: too many exchanges send it away from t = 1.
+
+        Parameters
+        ----------
+        rate : float
+            Share of exchanges that were accepted since the last step.
+        step : int
+            Number of the step, from 1.
+        bounds : tuple of float
+            What the mean stays within: the `bounds` of the law that tuning began with, whose grid it has.
+
+        Returns
+        -------
+        Law
+        """
         push = GAIN / np.sqrt(step) * (rate - EXCHANGE_RATE)
         if self.kind == "hot":
             size = self.a + self.b
             odds = self.mean / (1 - self.mean) * np.exp(-push)
-            mean = float(np.clip(odds / (1 + odds), *HOT_BOUNDS))
+            mean = float(np.clip(odds / (1 + odds), *bounds))
             return Law("hot", size * mean, size * (1 - mean))
-        mean = float(np.clip(self.mean * np.exp(push), *COLD_BOUNDS))
+        mean = float(np.clip(self.mean * np.exp(push), *bounds))
         return Law("cold", self.a, self.a / mean)
 
 

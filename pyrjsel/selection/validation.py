@@ -16,6 +16,7 @@ from pyrjsel.design import DesignData
 from pyrjsel.families import Family
 from pyrjsel.report import Report
 from pyrjsel.selection.folds import make_folds
+from pyrjsel.selection.predict import rows_of_fit
 from pyrjsel.selection.refits import Refits, refit
 
 if TYPE_CHECKING:
@@ -168,10 +169,11 @@ def cross_validated(
     """Fit `model` without each fold and score the rows of that; of `stacklevel`, 2 is the caller."""
     chosen = _predictors(which)
     check_bool(stratify, "stratify", OWNER)
-    weights = model.data.extras.get("weights", np.ones(model.nobs))
+    rows = rows_of_fit(model, OWNER)
+    weights = rows.extras.get("weights", np.ones(rows.n))
     used = weights > 0
-    codes, labels = make_folds(model.data, used, folds, stratify, rng.spawn(1)[0])
-    data, weights = some_rows(model.data, used), weights[used]
+    codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])
+    data, weights = some_rows(rows, used), weights[used]
     offset = data.extras.get("offset", np.zeros(data.y.size))
     log_density, predicted = (np.empty((data.y.size, len(chosen))) for _ in range(2))
     refits = Refits("Fold")

@@ -40,3 +40,4 @@ cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil
 cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil
 cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil
+cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcept nogil

@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport exp
+from libc.math cimport INFINITY, exp
 from libc.stdint cimport int64_t, uint64_t
 
 from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
@@ -185,6 +185,57 @@ cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
     return s.log_size[m.n_free] + m.log_odds
 
 
+cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept nogil:
+    """Whether the items that j would add can be paid for."""
+    cdef int e
+    cdef double cost = m.cost
+    for e in range(s.item_start[j], s.item_start[j + 1]):
+        if m.item_use[s.item[e]] == 0:
+            cost += s.item_cost[s.item[e]]
+    return cost <= s.budget
+
+
+cdef inline bint _children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+    """Whether the terms that are in have the parents they need without j."""
+    cdef int e, f, child, left
+    for e in range(s.child_start[j], s.child_start[j + 1]):
+        child = s.child[e]
+        if not gamma[child]:
+            continue
+        if s.heredity == HEREDITY_STRONG:
+            return False
+        left = -1               # j itself, which is in, does not count
+        for f in range(s.parent_start[child], s.parent_start[child + 1]):
+            left += gamma[s.parent[f]]
+        if left == 0:
+            return False
+    return True
+
+
+cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcept nogil:
+    """What flipping each term adds to the log prior of a feasible model; -inf where it may not be flipped.
+
+    The verdicts are those of `model_flip` and `model_feasible_at`; costs are summed in another order there,
+    which the tolerance of the budget is far too large to notice.
+    """
+    cdef bint growing = m.size < s.max_size and m.size < s.n_terms
+    cdef double entering = 0.0, leaving = 0.0
+    cdef int j
+    if growing:         # every term that is not free is in: one that is free is out
+        entering = s.log_size[m.n_free + 1] - s.log_size[m.n_free]
+    if m.n_free > 0:
+        leaving = s.log_size[m.n_free - 1] - s.log_size[m.n_free]
+    for j in range(s.n_terms):
+        if not s.free_term[j]:
+            out[j] = -INFINITY
+        elif m.gamma[j]:
+            out[j] = leaving - s.log_odds[j] if _children_stay(s, m.gamma, j) else -INFINITY
+        elif growing and _in_budget(s, m, j) and _parents_in(s, m.gamma, j):
+            out[j] = entering + s.log_odds[j]
+        else:
+            out[j] = -INFINITY
+
+
 cdef class _Model:
     """A model_t with the arrays that it points to, for the functions of this file."""
 
@@ -245,6 +296,14 @@ def debug_feasible(Space space, gamma, terms):
     for j in terms:
         model_flip(&space.c, &model.c, j)
     return all(model_feasible_at(&space.c, &model.c, j) for j in terms)
+
+
+def debug_changes(Space space, gamma):
+    """Return what flipping each term adds to the log prior of the feasible model `gamma`, shape (J,)."""
+    cdef _Model model = _Model(space, gamma)
+    cdef double[::1] out = np.empty(max(1, space.c.n_terms))
+    model_changes(&space.c, &model.c, &out[0])
+    return np.asarray(out)[: space.c.n_terms]
 
 
 # --- enumeration -----------------------------------------------------------------------------------------

@@ -404,19 +404,22 @@ class CostAdjusted(ModelPrior):
     """Costly terms have lower prior odds, so that the posterior follows a BIC that charges for cost.
 
     The log prior odds of term j are -1/2 d_j (c_j / c_0 - 1) log n, with d_j its number of columns, c_j its
-    cost, c_0 the smallest cost of a free term and n the number of observations: a BIC then charges
-    (c_j / c_0) log n for each column. Costs are per term here: a variable that two terms share is charged in
-    both. For costs per variable use a budget.
+    cost, c_0 the `baseline` and n the number of observations: a BIC then charges (c_j / c_0) log n for each
+    column. Costs are per term here: a variable that two terms share is charged in both. For costs per
+    variable use a budget.
 
     Parameters
     ----------
     costs : mapping or Series of term to float
         Cost of every free term, above 0.
+    baseline : float, optional
+        The cost c_0 whose terms have even odds, above 0; cheaper terms are favoured. None is the smallest
+        cost of a free term.
 
     Raises
     ------
     ParameterError
-        If a cost is not a finite number above 0; when used, if a free term has no cost.
+        If a cost or `baseline` is not a finite number above 0; when used, if a free term has no cost.
     UnknownNameError
         When used, if a name is not that of a term.
 
@@ -425,11 +428,14 @@ class CostAdjusted(ModelPrior):
     >>> from pyrjsel.space import CostAdjusted
     >>> CostAdjusted({"age": 0.5, "sbp": 1.0})
     CostAdjusted(costs={'age': 0.5, 'sbp': 1.0})
+    >>> CostAdjusted({"sbp": 1.0}, baseline=0.5)
+    CostAdjusted(costs={'sbp': 1.0}, baseline=0.5)
     """
 
     costs: tuple[tuple[str, float], ...]
+    baseline: float | None
 
-    def __init__(self, costs: Mapping[str, float] | pd.Series) -> None:
+    def __init__(self, costs: Mapping[str, float] | pd.Series, baseline: float | None = None) -> None:
         if not isinstance(costs, (Mapping, pd.Series)):
             raise bad_value("costs", "CostAdjusted", "a mapping or Series of terms to costs", costs)
         kept = [
@@ -439,10 +445,14 @@ class CostAdjusted(ModelPrior):
         if len(dict(kept)) != len(kept):
             # A Series can name one term twice.
             raise ParameterError("The 'costs' parameter of CostAdjusted must name each term once.")
+        if baseline is not None:
+            baseline = check_real(baseline, "baseline", "CostAdjusted", low=0.0, open_low=True)
         object.__setattr__(self, "costs", tuple(kept))
+        object.__setattr__(self, "baseline", baseline)
 
     def __repr__(self) -> str:
-        return f"CostAdjusted(costs={dict(self.costs)!r})"
+        baseline = "" if self.baseline is None else f", baseline={self.baseline!r}"
+        return f"CostAdjusted(costs={dict(self.costs)!r}{baseline})"
 
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         given = dict(self.costs)
@@ -460,8 +470,9 @@ class CostAdjusted(ModelPrior):
         if context.n_free:
             free = context.free_mask
             cost = np.array([given[name] for name in context.free_names])
+            least = cost.min() if self.baseline is None else self.baseline
             columns = np.array(context.columns, dtype=np.float64)[free]
-            odds[free] = -0.5 * columns * (cost / cost.min() - 1.0) * np.log(context.n_observations)
+            odds[free] = -0.5 * columns * (cost / least - 1.0) * np.log(context.n_observations)
         return np.zeros(context.n_free + 1), odds
 
     def _logpmf(self, models: FloatArray, size: FloatArray, context: PriorContext) -> FloatArray:

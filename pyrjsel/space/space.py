@@ -341,7 +341,7 @@ class ModelSpace:
         Returns
         -------
         tuple of str
-            Names, in the order of the formula.
+            Names, in the order of the space's terms.
         """
         model = self._one(gamma, "terms_of")
         return tuple(name for name, inside in zip(self.names, model, strict=True) if inside)

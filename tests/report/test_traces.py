@@ -1,11 +1,12 @@
 """The plot of traces: that lines, bars and dots are the draws and their shares."""
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from pyrjsel._errors import DataError, NotAvailableError, ParameterError
+from pyrjsel._errors import DataError, NotAvailableError, ParameterError, UnknownNameError
 from pyrjsel.report.traces import CHAIN_COLOURS, MOST_POINTS, plot_trace
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -99,6 +100,34 @@ def test_costs_that_differ_by_rounding_are_one_value():
     assert bars == pytest.approx({0.3: 0.75, 0.5: 0.25})
 
 
+@pytest.mark.parametrize("value", [0.0, -3000.0, 1e16, 1e299, 5e-324])
+def test_values_that_differ_by_rounding_alone_are_drawn_as_one(value):
+    """A chain that is stuck has one log posterior but for rounding, which leaves no room for bins."""
+    values = [[value, np.nextafter(value, np.inf)] * 5]
+    for continuous in ([], ["Cost"]):
+        (row,) = plot_trace({"Cost": values}, continuous=continuous)
+        row[0].figure.canvas.draw()
+        low, high = row[1].get_ylim()
+        assert low < value < high
+        if continuous:
+            shares = row[1].patches[0].get_data().values
+            assert sorted(shares)[-1] == pytest.approx(1) == sum(shares)
+        else:
+            assert [bar.get_width() for bar in row[1].patches] == [1.0]
+
+
+def test_the_largest_values():
+    values = np.linspace(-1e300, 1e300, 50)[None]
+    (row,) = plot_trace({"Log posterior": values})
+    row[0].figure.canvas.draw()
+    assert sum(row[1].patches[0].get_data().values) == pytest.approx(1)
+
+
+def test_numbers_of_other_kinds():
+    for values in ([[True, False]], [[Fraction(1), 0]], [[np.float32(1), np.int8(0)]]):
+        np.testing.assert_array_equal(plot_trace({"Size": values})[0, 0].lines[0].get_ydata(), [1.0, 0.0])
+
+
 def test_long_runs_are_thinned_and_say_so():
     rng = np.random.default_rng(2)
     draws = 3 * MOST_POINTS - 10
@@ -157,6 +186,22 @@ def test_without_matplotlib(monkeypatch):
         (lambda: plot_trace({"a": [1, 2]}), ParameterError, r"panels\['a'\].*matrix"),
         (lambda: plot_trace({"a": SIZE, "b": SIZE[:1]}), ParameterError, "same number of chains"),
         (lambda: plot_trace({"a": [[1.0, np.nan]]}), DataError, "'a' of plot_trace must be finite"),
+        (lambda: plot_trace([SIZE]), ParameterError, "'panels'.*must be a mapping of labels"),
+        (lambda: plot_trace(None), ParameterError, "'panels'.*must be a mapping of labels.*Got None"),
+        (lambda: plot_trace({1: SIZE}), ParameterError, "'panels'.*must be a mapping of labels"),
+        (lambda: plot_trace({"a": [[1, 2], [1]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
+        (lambda: plot_trace({"a": [["1", "2"]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
+        (lambda: plot_trace({"a": [[1, None]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
+        (lambda: plot_trace({"a": [[10**400]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
+        (lambda: plot_trace({"a": [[1j]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
+        (lambda: plot_trace({"a": None}), ParameterError, r"panels\['a'\].*Got None"),
+        (lambda: plot_trace({"a": [[-1e308, 1e308]]}), DataError, "'a' of plot_trace.*beyond 1e\\+300"),
+        (lambda: plot_trace({"a": [[1.0, np.inf]]}), DataError, "'a' of plot_trace must be finite"),
+        (lambda: plot_trace({"a": SIZE}, continuous=None), ParameterError, "'continuous'.*Got None"),
+        (lambda: plot_trace({"a": SIZE}, continuous="ab"), ParameterError, "'continuous'.*Got 'ab'"),
+        (lambda: plot_trace({"a": SIZE}, continuous=3), ParameterError, "'continuous'.*collection of labels"),
+        (lambda: plot_trace({"a": SIZE}, continuous=["b"]), UnknownNameError, "'continuous' the panel 'b'"),
+        (lambda: plot_trace({"a": SIZE}, continuous=[["a"]]), UnknownNameError, r"the panel \['a'\]"),
         (lambda: plot_trace({"a": SIZE}, ax=[1, 2]), ParameterError, r"'ax'.*Axes of shape \(1, 2\)"),
         (lambda: plot_trace({"a": SIZE}, ax=[[1, 2]]), ParameterError, "'ax' parameter of plot_trace"),
     ],

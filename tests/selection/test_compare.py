@@ -127,6 +127,14 @@ def test_models_that_a_run_never_visited(exact, blink):
             assert table.loc[2, f"posterior_{k}"] == visited[terms]
 
 
+def test_runs_of_the_printed_scheme_are_told_apart_by_their_names_alone(model, exact, population):
+    printed = fit(model, sampler="population", temperatures="paper", draws=400, thin=2, chains=2, rng=3)
+    table = rj.compare_samplers({"exact": exact, "ours": population, "printed": printed}, top=1)
+    assert table["sampler"].tolist() == ["enumerate", "population", "population"]
+    assert list(table.index[1:]) == ["ours", "printed"]
+    assert table.loc["ours", "posterior_1"] != table.loc["printed", "posterior_1"]
+
+
 def test_a_run_that_visited_none_of_the_models(exact, model):
     worst = exact.models["terms"].iloc[-1]
     start = fit(model, sampler="rjmcmc", draws=1, burn_in=0, chains=1, rng=1, start=list(worst))

@@ -3,7 +3,9 @@
 The z-tests are those of test_exact.py: Holm's procedure at level 1e-6 a test, some thirty of them here.
 """
 
+import re
 import warnings
+from fractions import Fraction
 
 import joblib
 import numpy as np
@@ -228,6 +230,13 @@ def test_workers_do_not_matter():
         ({"cold": [(2.0, 4.0), (0.01, 1.0)]}, "cold"),
         ({"hot": (1.0, 99.0)}, "hot"),
         ({"hot": (99.0, 1.0)}, "hot"),
+        ({"cold": (1e-4, 1e-3)}, "cold"),  # all temperatures would be 1
+        ({"cold": (0.09, 1.0)}, "cold"),
+        ({"cold": (1.0, 0.0999)}, "cold"),
+        ({"cold": [(2.0, 4.0), (1001.0, 1000.0)]}, "cold"),
+        ({"cold": (10**400, 10**400)}, "cold"),
+        ({"hot": (1e-4, 1e-3)}, "hot"),
+        ({"hot": (1.0, 1001.0)}, "hot"),
         ({"tune": "yes"}, "tune"),
         ({"tune": 1}, "tune"),
         ({"proposal": "x"}, "proposal"),
@@ -244,15 +253,37 @@ def test_bad_options(options, name):
     assert "population" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "pair", [(True, 4.0), (1e-4, 1e-3), (2.0, "x"), (2.0, np.nan), (2.0, np.bool_(True))]
+)
+def test_what_is_said_of_a_bad_pair(pair):
+    wanted = r"must be a pair \(a, b\) of numbers from 0.1 to 1,000, or a sequence of such pairs. Got "
+    for value in (pair, [(2.0, 4.0), pair]):
+        with pytest.raises(rj.ParameterError, match=wanted + re.escape(repr(value)[:50])):
+            one_predictor().fit(sampler="population", draws=10, rng=1, progress=False, cold=value)
+
+
 def test_good_options():
     """Pairs in lists, single pairs, whole numbers: they are the same."""
     model = one_predictor()
     results = [
         walk(model, 60, 60, cold=cold, hot=hot)
-        for cold, hot in [((2, 4), (7, 3)), ([[2.0, 4.0]], ((7, 3.0),)), (((2.0, 4),), [7.0, 3.0])]
+        for cold, hot in [
+            ((2, 4), (7, 3)),
+            ([[2.0, 4.0]], ((7, 3.0),)),
+            (((2.0, 4),), [7.0, 3.0]),
+            ((np.float32(2), Fraction(4)), (np.int64(7), 3)),
+        ]
     ]
-    check_same(results[1], results[0])
-    check_same(results[2], results[0])
+    for other in results[1:]:
+        check_same(other, results[0])
+
+
+@pytest.mark.parametrize(
+    "options", [{"cold": (0.1, 0.1), "hot": (0.1, 0.1)}, {"cold": (1000, 1000), "hot": (1000, 1000)}], ids=str
+)
+def test_the_narrowest_and_the_widest_laws(options):
+    assert set(walk(one_predictor(), 60, 200, **options).models["posterior"]) <= set(np.arange(241) / 240)
 
 
 @pytest.mark.parametrize("temperatures", ["exact", "fixed", "paper"])

@@ -101,14 +101,26 @@ def test_prices_of_terms_go_with_the_terms(series):
     [
         (rj.Bernoulli({"a": 0.1, "b": 0.2, "d": 0.7}), rj.Bernoulli({"b": 0.2, "d": 0.7})),
         (rj.Bernoulli([0.1, 0.2, 0.7]), rj.Bernoulli([0.2, 0.7])),
-        # The cheapest term goes, and the others are compared with the cheapest of those that stay.
-        (rj.CostAdjusted({"a": 1, "b": 2, "d": 3}), rj.CostAdjusted({"b": 2, "d": 3})),
+        # The cheapest term goes, and the others are still compared with it.
+        (rj.CostAdjusted({"a": 1, "b": 2, "d": 3}), rj.CostAdjusted({"b": 2, "d": 3}, baseline=1)),
     ],
 )
 def test_priors_of_terms_go_with_the_terms(whole, kept):
     found = fit(rj.logit("y ~ a + b + d", FRAME, model_prior=whole)).screen()
     assert found.model_prior == kept
     check_same_model(found, rj.logit("y ~ b + d", FRAME, model_prior=kept))
+
+
+def test_screening_leaves_the_odds_that_costs_give():
+    costs = {"a": 1.0, "b": 2.0, "c": 0.5, "d": 3.0, "e": 4.0}
+    whole = rj.logit("y ~ a + b + c + d + e", FRAME, model_prior=rj.CostAdjusted(costs), always="c")
+    found = fit(whole).screen()
+    assert found.term_names == ("b", "c", "d")  # c is in every model, and is not the yardstick
+    for name in found.term_names:
+        before, after = (model.space.log_odds[model.term_names.index(name)] for model in (whole, found))
+        assert before == after
+    assert found.space.log_odds[0] == pytest.approx(-0.5 * np.log(400), rel=1e-14)
+    assert fit(found).screen().model_prior == found.model_prior
 
 
 def test_rows_stay_those_of_the_first_fit():

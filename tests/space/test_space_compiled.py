@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyrjsel.space import Bernoulli, ModelSpace, Space, Uniform
-from pyrjsel.space._space import debug_feasible, debug_flips
+from pyrjsel.space._space import debug_changes, debug_feasible, debug_flips
 
 
 def test_what_is_derived_follows_the_oracle(kit, prior_kind, constraint):
@@ -44,6 +44,28 @@ def test_feasibility_of_flips_and_swaps_follows_the_oracle(kit, constraint):
                 proposed = model.copy()
                 proposed[move] ^= 1
                 assert debug_feasible(compiled, model, move) == bool(space.feasible(proposed)), (model, move)
+
+
+def test_changes_of_all_terms_follow_flips_one_by_one(kit, prior_kind, constraint):
+    for seed in (11, 12):
+        case = kit.case(prior_kind, constraint, seed)
+        space, compiled = case.space, Space(case.space)
+        models = case.gamma([m for m in case.subsets() if case.allowed(m)])
+        for model in models:
+            neighbours = model ^ np.eye(space.n_terms, dtype=np.uint8)
+            plain = space.log_prior(neighbours) - space.log_prior(model)
+            # Differences of sums of at most ten numbers of size ten; -inf must be met exactly.
+            np.testing.assert_allclose(debug_changes(compiled, model), plain, rtol=0, atol=1e-12)
+
+
+def test_changes_at_the_edges(kit):
+    alone = ModelSpace.build(kit.plain(1), prior=Bernoulli(0.2), n_observations=9)
+    for gamma, change in (([0], np.log(0.25)), ([1], -np.log(0.25))):
+        assert debug_changes(Space(alone), gamma) == pytest.approx(change)
+    fixed = ModelSpace.build(kit.plain(2), prior=Uniform(), always=("x0", "x1"), n_observations=9)
+    assert debug_changes(Space(fixed), [1, 1]).tolist() == [-np.inf, -np.inf]
+    empty = ModelSpace.build([], prior=Uniform(), n_observations=9)
+    assert debug_changes(Space(empty), []).size == 0
 
 
 def test_a_flip_and_its_reversal_leave_no_trace(kit):

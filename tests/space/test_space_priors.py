@@ -38,6 +38,7 @@ PRIORS = [
     TruncatedPoisson(expected_size=0.01),
     TruncatedPoisson(expected_size=4.99),
     CostAdjusted({"a": 0.5, "b": 1.0, "d": 2.0, "e": 0.5, "f": 0.75}),
+    CostAdjusted({"a": 0.5, "b": 1.0, "d": 2.0, "e": 0.5, "f": 0.75}, baseline=0.8),
 ]
 
 
@@ -117,6 +118,10 @@ def test_cost_adjusted_odds_follow_the_formula():
     # The cheap term c is in every model: it is not the yardstick.
     expected = [0.0, -0.5 * 2 * 1 * np.log(40), 0.0, -0.5 * 3 * 3 * np.log(40), 0.0, -0.5 * 0.5 * np.log(40)]
     np.testing.assert_allclose(odds, expected, rtol=1e-14, atol=0)
+    _, odds = CostAdjusted({"a": 0.5, "b": 1, "d": 2, "e": 4, "f": 1}, baseline=1).tables(CONTEXT)
+    # A term that is cheaper than the baseline is favoured.
+    expected = np.log(40) * -0.5 * np.array([-0.5, 0, 0, 3 * 1, 3, 0])
+    np.testing.assert_allclose(odds, expected, rtol=1e-14, atol=0)
 
 
 def test_cost_adjusted_takes_a_series():
@@ -159,6 +164,10 @@ def test_bernoulli_probabilities_become_odds():
         (lambda: CostAdjusted({"a": 0}), r"costs\['a'\]"),
         (lambda: CostAdjusted({"a": None}), r"costs\['a'\]"),
         (lambda: CostAdjusted([1, 2]), "a mapping or Series of terms"),
+        *[
+            (lambda value=value: CostAdjusted({"a": 1}, value), r"'baseline' .* in \(0, inf\)")
+            for value in (0, -1, float("nan"), float("inf"), "1", True, [1])
+        ],
     ],
 )
 def test_bad_parameters_are_refused_at_once(make, match):
@@ -190,6 +199,7 @@ def test_priors_are_frozen_hashable_and_show_themselves():
     assert repr(BetaBinomial(2, expected_size=3)) == "BetaBinomial(a=2.0, expected_size=3.0)"
     assert repr(Bernoulli({"a": 0.5})) == "Bernoulli(p={'a': 0.5})"
     assert repr(Bernoulli(expected_size=3)) == "Bernoulli(expected_size=3.0)"
+    assert repr(CostAdjusted({"a": 2}, 1)) == "CostAdjusted(costs={'a': 2.0}, baseline=1.0)"
     assert repr(TruncatedPoisson(2)) == "TruncatedPoisson(mean=2.0)"
     for prior in PRIORS:
         assert eval(repr(prior)) == prior

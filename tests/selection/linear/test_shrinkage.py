@@ -9,6 +9,7 @@ from scipy.special import hyp2f1
 
 import pyrjsel as rj
 from pyrjsel.selection._score import GaussianScore
+from pyrjsel.selection.grids import draw
 from pyrjsel.selection.shrinkage import Shrinkage
 
 PRIORS = [rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(4), rj.ZellnerSiow()]
@@ -130,6 +131,13 @@ def test_draws_of_g(prior, n, d, r2):
     shrink = drawn / (1 + drawn)
     error = np.sqrt(max(second - first**2, 0) / drawn.size)
     assert abs(shrink.mean() - first) < 6 * error + 1e-12
+
+
+def test_draws_from_a_coarse_grid():
+    """A grid so coarse that its envelope is far off the density: rejection makes up for it (1e-8)."""
+    nodes = np.arange(-8.0, 8.5, 2.0)
+    drawn = draw(lambda t: -0.5 * t[None] ** 2, nodes, 100_000, np.random.default_rng(5))
+    assert stats.kstest(drawn, stats.norm.cdf).pvalue > 1e-8
 
 
 def test_signs_are_averaged_over_g():

@@ -174,6 +174,20 @@ def test_what_is_tuned(kit):
     assert not np.allclose(first.log_law, later.log_law)
 
 
+def test_tuning_stays_on_the_grid(kit):
+    """Where there is one coefficient most exchanges are accepted: a law moves to where its grid ends."""
+    case = kit.case([], seed=21, signal=0.3, coef_prior=GPrior("n"))
+    means = {}
+    for temperatures in ("exact", "fixed"):
+        job = PopulationJob(
+            case.regression, case.space, 10, 1000, 1, 0, None, 1, [Law("cold", 2.0, 4.0)], temperatures, True
+        )
+        state = advance(start(job), [job.burn_in]).state()
+        means[temperatures] = state.laws[0].mean
+    assert means["exact"] == pytest.approx(5.0, rel=1e-12)  # ten times the first
+    assert means["fixed"] > 6
+
+
 def test_counts_are_those_of_a_temperature(kit):
     """Exchanges move states between the chains of a population, not what has been counted of them."""
     case = kit.case(NAMES, seed=21, signal=0.3, coef_prior=GPrior("n"))

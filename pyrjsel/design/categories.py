@@ -1,0 +1,114 @@
+"""Factors in the statistical sense: labels, their levels in order, and their positions among them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import IntArray
+from pyrjsel._validate import show
+from pyrjsel.design.frame import Level, plain_level
+from pyrjsel.design.safety import Expression
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A contrast as the formula names it: one of patsy's by name, or a matrix given row by row."""
+
+    name: str | None
+    args: tuple[object, ...] = ()
+    named: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A factor in the statistical sense: labels, and perhaps their order and contrast.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        Object array, or float64 where every label is a number.
+    levels : tuple or None
+        The order of the levels, where something gives one; else they are sorted.
+    contrast : Contrast or None
+        The contrast asked for in C().
+    """
+
+    values: np.ndarray
+    levels: tuple[Level, ...] | None = None
+    contrast: Contrast | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A label that a comparison looks for among the values of a column."""
+
+    label: Level
+    values: np.ndarray
+
+    def known(self) -> dict[Level, None]:
+        """Return the distinct values, in order of appearance."""
+        return dict.fromkeys(pd.unique(self.values).tolist())
+
+
+def check_asked(label: Level, known: Iterable[Level], expression: Expression, owner: str) -> None:
+    """Raise :class:`DataError` if a label is none of the values that are known."""
+    values = list(known)
+    if label not in values:
+        raise DataError(
+            f"{owner} found no row of the data that {expression.label!r} asks for: "
+            f"{label!r} is none of the values {listed_levels(values)}."
+        )
+
+
+def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
+    """Return the levels of a factor that occur, in the order of its levels or sorted.
+
+    Raises
+    ------
+    DataError
+        If fewer than two occur, or if a value is not among the levels written in C().
+    """
+    found = pd.unique(value.values).tolist()
+    if value.levels is None:
+        levels = tuple(sorted(plain_level(item) for item in found))
+    else:
+        strange = [item for item in found if item not in value.levels]
+        if strange:
+            raise DataError(
+                f"{owner} found values of {label!r} that its levels do not have: {listed_levels(strange)}."
+            )
+        present = set(found)
+        levels = tuple(item for item in value.levels if item in present)
+    if len(levels) < 2:
+        raise DataError(
+            f"The factor {label!r} of {owner} must have at least two levels in the rows used. "
+            f"Got {listed_levels(levels)} alone."
+        )
+    return levels
+
+
+def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
+    """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
+    if value.values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
+        known = pd.Index(np.asarray(levels, dtype=np.float64))
+        codes = known.get_indexer(pd.Index(value.values.astype(np.float64)))
+    else:
+        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(value.values, dtype=object))
+    if (codes < 0).any():
+        unseen = pd.unique(value.values[codes < 0]).tolist()
+        raise DataError(
+            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
+            f"term {expression.label!r}: {listed_levels(unseen)}. Known from the fit: "
+            f"{listed_levels(levels)}."
+        )
+    return codes.astype(np.int64)
+
+
+def listed_levels(items: Iterable[object], limit: int = 8) -> str:
+    """Return levels for a message, the first `limit` of many."""
+    values = list(items)
+    text = ", ".join(show(item, 40) for item in values[:limit])
+    return f"{text}, ... ({len(values)} in all)" if len(values) > limit else text

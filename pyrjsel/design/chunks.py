@@ -1,0 +1,259 @@
+"""Rows that come in chunks: iterators of data frames, Parquet files, Dask data frames.
+
+A source of chunks says which columns there are, and reduces a function over all chunks. The selection of
+columns, the order of the chunks and what may be read twice are its business; what the rows mean is not.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._validate import bad_value
+from pyrjsel.design.frame import as_frame
+
+T = TypeVar("T")
+# What a user may give as rows; Parquet files, datasets and Dask data frames have no types of their own.
+RowSource = (
+    pd.DataFrame
+    | Mapping[str, Any]
+    | Iterable[pd.DataFrame]
+    | Callable[[], Iterable[pd.DataFrame]]
+    | str
+    | os.PathLike[str]
+    | Any
+)
+
+# Numbers of a chunk that is cut out of a file: 32 MB of floats.
+BLOCK = 2**22
+
+
+class Chunks(Protocol):
+    """Rows in chunks.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    once : bool
+        Whether the rows can be read only once.
+    merged_categories : bool
+        Whether chunks may have categories of their own, whose union in order of appearance are those of
+        the column.
+    """
+
+    names: list[str]
+    once: bool
+    merged_categories: bool
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame] | None:
+        """Return the chunks with the columns asked for, or None if they do not come one after another."""
+
+    def reduce(
+        self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
+    ) -> T:
+        """Return ``work(chunk, number)`` of all chunks, numbered from 1, merged in order."""
+
+
+class _InTurn:
+    """Chunks that come one after another."""
+
+    owner: str
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return the chunks with the columns asked for, or with more."""
+        raise NotImplementedError
+
+    def reduce(
+        self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
+    ) -> T:
+        """Return ``work(chunk, number)`` of all chunks, merged in order, one in memory at a time."""
+        total: T | None = None
+        for number, frame in enumerate(self.frames(columns), 1):
+            part = work(frame, number)
+            total = part if total is None else merge(total, part)
+        if total is None:
+            raise no_chunks(self.owner)
+        return total
+
+
+class FrameChunks(_InTurn):
+    """Chunks from an iterable of data frames, or from a function that returns one.
+
+    Parameters
+    ----------
+    data : iterable of DataFrames, or callable that returns one
+        An iterator is read once; a list, and what a function returns, as often as needed.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    merged_categories = False
+
+    def __init__(self, data: Any, owner: str) -> None:
+        self.owner = owner
+        self._data = data
+        self.once = not callable(data) and iter(data) is data
+        self._rest = self._iterate()
+        # Looked at for the names of its columns, and then the first of the first pass.
+        self._first: list[pd.DataFrame] = [next(self._rest, pd.DataFrame())]
+        self.names = [str(label) for label in self._first[0].columns]
+        if not self.names:
+            raise no_chunks(owner)
+
+    def _iterate(self) -> Iterator[pd.DataFrame]:
+        chunks = self._data() if callable(self._data) else self._data
+        if not isinstance(chunks, Iterable):
+            raise bad_value(
+                "data", self.owner, "a function that returns an iterable of DataFrames", self._data
+            )
+        for number, chunk in enumerate(chunks, 1):
+            yield as_frame(chunk, f"{self.owner}, chunk {number},")
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return the chunks, whole."""
+        if self._first:
+            chunks = chain([self._first.pop()], self._rest)
+        elif self.once:
+            raise DataError(f"The data of {self.owner} come from an iterator, which can be read only once.")
+        else:
+            chunks = chain(self._iterate())
+        known = set(self.names)
+        for number, chunk in enumerate(chunks, 1):
+            here = {str(label) for label in chunk.columns}
+            if here != known:
+                lacks, more = sorted(known - here), sorted(here - known)
+                said = [f"lacks {', '.join(map(repr, lacks[:8]))}"] if lacks else []
+                said += [f"has {', '.join(map(repr, more[:8]))} beside them"] if more else []
+                raise DataError(
+                    f"The chunks of the data of {self.owner} must have the columns of the first. Chunk "
+                    f"{number} {' and '.join(said)}."
+                )
+            yield chunk
+
+
+class ParquetChunks(_InTurn):
+    """Chunks from a Parquet file or a pyarrow dataset, a part of a row group each.
+
+    Parameters
+    ----------
+    data : path, ``pyarrow.parquet.ParquetFile`` or ``pyarrow.dataset.Dataset``
+        A path to a folder is a dataset of the Parquet files in it.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    once = False
+    merged_categories = True  # each row group has a dictionary of its own
+
+    def __init__(self, data: Any, owner: str) -> None:
+        self.owner = owner
+        try:
+            from pyarrow import ArrowInvalid
+            from pyarrow.dataset import dataset
+            from pyarrow.parquet import ParquetFile
+        except ImportError as error:
+            raise NotAvailableError(
+                "Parquet files need pyarrow, which is not installed. Install it with: pip install "
+                "'pyrjsel[tables]'"
+            ) from error
+        self._open: Callable[[], Any] = lambda: data
+        if isinstance(data, (str, os.PathLike)):
+            path = os.fspath(data)
+            self._open = lambda: dataset(path, format="parquet") if os.path.isdir(path) else ParquetFile(path)
+        try:
+            source = self._open()
+        except (OSError, ArrowInvalid) as error:
+            raise DataError(f"The 'data' of {owner} cannot be read as a Parquet file: {error}") from error
+        schema = source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
+        index = {
+            name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if type(name) is str
+        }
+        self.names = [name for name in schema.names if name not in index]
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return the chunks with the columns asked for."""
+        source = self._open()
+        known = list(dict.fromkeys(columns))
+        rows = max(1, BLOCK // max(len(known), 1))
+        if hasattr(source, "iter_batches"):
+            batches = source.iter_batches(batch_size=rows, columns=known)
+        else:
+            # Few ahead of the one at work: by default many row groups are in memory at once.
+            batches = source.to_batches(
+                columns=known, batch_size=rows, batch_readahead=1, fragment_readahead=1
+            )
+        for batch in batches:
+            yield batch.to_pandas()
+
+
+class DaskChunks:
+    """The partitions of a Dask data frame; the work is done where they are.
+
+    Parameters
+    ----------
+    data : dask.dataframe.DataFrame
+        The rows. They are computed once for each pass, unless they have been persisted.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    once = False
+    merged_categories = True  # those of unknown categories differ from partition to partition
+
+    def __init__(self, data: Any, owner: str) -> None:
+        self._data = data
+        self.names = [str(label) for label in data.columns]
+        self._labels = dict(zip(self.names, data.columns, strict=True))
+
+    def frames(self, columns: Sequence[str]) -> None:
+        """Return None: partitions are not brought here."""
+        return
+
+    def reduce(
+        self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
+    ) -> T:
+        """Return ``work(partition, number)`` of all partitions, merged as a tree of neighbours."""
+        from dask import delayed
+
+        once, twice = delayed(work), delayed(merge)
+        chosen = self._data[[self._labels[name] for name in dict.fromkeys(columns)]]
+        parts = [once(part, number) for number, part in enumerate(chosen.to_delayed(), 1)]
+        while len(parts) > 1:
+            pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
+            parts = [twice(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        result: T = parts[0].compute()
+        return result
+
+
+def as_chunks(data: Any, owner: str) -> Chunks | None:
+    """Return `data` as chunks, or None if it is one data frame, a mapping, or nothing that has rows.
+
+    Parameters
+    ----------
+    data : object
+        What a user gave.
+    owner : str
+        Who is asking, for messages.
+    """
+    if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
+        return None
+    package = type(data).__module__.split(".")[0]
+    if package in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
+        return DaskChunks(data, owner)
+    if isinstance(data, (str, os.PathLike)) or (
+        package == "pyarrow" and (hasattr(data, "iter_batches") or hasattr(data, "count_rows"))
+    ):
+        return ParquetChunks(data, owner)
+    if callable(data) or isinstance(data, Iterable):
+        return FrameChunks(data, owner)
+    return None
+
+
+def no_chunks(owner: str) -> DataError:
+    """Return the error for data without a chunk."""
+    return DataError(f"The data of {owner} have no rows: there is no chunk with a column.")

@@ -1,0 +1,363 @@
+"""What is learned of a formula from a part of the rows, and how parts merge.
+
+A scan of a chunk is plain data: what the columns hold, the missing values, and what each factor shows of
+its levels, its width and its transforms. It can be made wherever the chunk is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, UnknownNameError
+from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.design.algebra import parse_terms
+from pyrjsel.design.build import Complete, check_finite, check_shadowing, complete_rows, needed_columns
+from pyrjsel.design.categories import Categories, Contrast, check_asked, listed_levels
+from pyrjsel.design.chunks import Chunks
+from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.frame import Column, Kind, Level, Table
+from pyrjsel.design.safety import Expression
+from pyrjsel.design.transforms import State, Summary
+
+States = tuple[State | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is asked of every chunk.
+
+    Attributes
+    ----------
+    expressions : tuple of Expression
+        The response, then the factors.
+    terms : tuple of tuples of int
+        The factors of each term, by position.
+    needed : mapping of str to str
+        The columns of the expressions, and which of these needs each.
+    extras : mapping of str to str
+        Names and columns of weights, offset and the like.
+    functions : mapping of str to callable
+        The user's functions.
+    merged_categories : bool
+        Whether the categories of a column are the union of those of the chunks.
+    owner : str
+        Who is asking, for messages.
+    """
+
+    expressions: tuple[Expression, ...]
+    terms: tuple[tuple[int, ...], ...]
+    needed: Mapping[str, str]
+    extras: Mapping[str, str]
+    functions: Mapping[str, Callable[..., object]]
+    merged_categories: bool
+    owner: str
+
+    @classmethod
+    def make(
+        cls,
+        formula: str,
+        extras: Mapping[str, object],
+        functions: Mapping[str, Callable[..., object]],
+        chunks: Chunks,
+        owner: str,
+    ) -> "Plan":
+        """Return what a formula asks of every chunk.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read.
+        ParameterError
+            If one of the extras is an array.
+        UnknownNameError
+            If a column is not there.
+        """
+
+        def others(response: Expression) -> list[str]:
+            left_out = {*response.variables, *(item for item in extras.values() if isinstance(item, str))}
+            return [name for name in chunks.names if name not in left_out]
+
+        parsed = parse_terms(formula, others, tuple(functions), owner)
+        needed = needed_columns(parsed.response, parsed.factors)
+        check_shadowing(functions, needed, owner)
+        for name, term in needed.items():
+            if name not in chunks.names:
+                error = unknown_name(name, "the column", owner, chunks.names)
+                raise error if term == name else UnknownNameError(f"{error} The term {term!r} needs it.")
+        columns = {}
+        for key, value in extras.items():
+            if not isinstance(value, str):
+                must = "None or the name of a column where the data come in chunks"
+                raise bad_value(key, owner, must, value)
+            if value not in chunks.names:
+                raise unknown_name(value, f"as {key!r} the column", owner, chunks.names)
+            columns[key] = value
+        expressions = (parsed.response, *parsed.factors)
+        used = {name for expression in expressions for name in expression.functions}
+        own = {name: function for name, function in functions.items() if name in used}
+        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, owner)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the data that are used."""
+        return list(dict.fromkeys([*self.needed, *self.extras.values()]))
+
+    def rows(self, table: Table, where: str) -> Complete:
+        """Return the used columns of a chunk, called `where` in messages, on the complete rows."""
+        rows = complete_rows(table, self.needed, self.extras, where)
+        check_finite((*rows.columns.values(), *rows.extras.values()), where)
+        return rows
+
+    def table(self, frame: pd.DataFrame, number: int) -> tuple[Table, str]:
+        """Return the columns of a chunk by name, and what it is called in messages."""
+        where = f"{self.owner} (chunk {number})"
+        return Table(frame, where), where
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a column holds in the chunks so far.
+
+    Attributes
+    ----------
+    kind : {"real", "integer", "boolean", "text"}
+        What its values or categories are.
+    levels : tuple or None
+        The categories of a categorical column.
+    blank : bool
+        Whether no value has been seen, so that `kind` says little.
+    chunk : int
+        The first chunk that has values.
+    """
+
+    kind: Kind
+    levels: tuple[Level, ...] | None
+    blank: bool
+    chunk: int
+
+    @property
+    def categorical(self) -> bool:
+        """Whether the column is a pandas categorical."""
+        return self.levels is not None
+
+    def merge(self, other: "Seen", name: str, plan: Plan) -> "Seen":
+        """Return what both parts say, or raise :class:`DataError` if they do not agree."""
+        if self.blank or other.blank:
+            kept = other if self.blank else self
+            blank = self if self.blank else other
+            # A chunk without integers may be of floats, all of them missing, and makes them floats.
+            turned = kept.kind == "integer" and not kept.categorical and blank.kind == "real"
+            return replace(kept, kind="real") if turned else kept
+        kinds = {self.kind, other.kind}
+        if self.categorical == other.categorical and self.categorical:
+            return replace(self, levels=self._categories(other, name, plan))
+        if self.categorical != other.categorical or (len(kinds) > 1 and kinds != {"integer", "real"}):
+            raise DataError(
+                f"The column {name!r} of {plan.owner} must hold one kind of values. Got {self._what()} in "
+                f"chunk {self.chunk} and {other._what()} in chunk {other.chunk}."
+            )
+        return self if len(kinds) == 1 else replace(self, kind="real")
+
+    def _categories(self, other: "Seen", name: str, plan: Plan) -> tuple[Level, ...]:
+        mine, others = self.levels or (), other.levels or ()
+        if set(mine) == set(others):
+            return mine
+        if plan.merged_categories:
+            return tuple(dict.fromkeys((*mine, *others)))
+        raise DataError(
+            f"The categories of the column {name!r} of {plan.owner} must be the same in all chunks. Got "
+            f"{listed_levels(mine)} in chunk {self.chunk} and {listed_levels(others)} in chunk "
+            f"{other.chunk}. Give every chunk one pandas.CategoricalDtype, or leave the column text."
+        )
+
+    def _what(self) -> str:
+        return f"categories ({self.kind})" if self.categorical else f"{self.kind} values"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What some rows show of one factor.
+
+    Attributes
+    ----------
+    summaries : mapping of int to Summary
+        By position, what its transforms have to learn from; its value is not known before they have.
+    width : int or None
+        Columns of a numeric factor.
+    labels : mapping or None
+        The labels of a categorical factor, as keys.
+    levels : tuple or None
+        Their order, where something gives one.
+    contrast : Contrast or None
+        The contrast asked for in C().
+    asked : tuple of (level, mapping)
+        The labels that comparisons look for, and the values they look among, as keys.
+    """
+
+    summaries: Mapping[int, Summary]
+    width: int | None
+    labels: Mapping[Level, None] | None
+    levels: tuple[Level, ...] | None
+    contrast: Contrast | None
+    asked: tuple[tuple[Level, Mapping[Level, None]], ...]
+
+    @classmethod
+    def of(cls, expression: Expression, states: States, evaluator: Evaluator) -> "Found":
+        """Return what the rows of an evaluator show of a factor."""
+        known = tuple(state for state in states if state is not None)
+        if len(known) < len(states):
+            summaries, asked = evaluator.summarise(expression, states)
+            questions = tuple((one.label, one.known()) for one in asked)
+            return cls(summaries, None, None, None, None, questions)
+        value, asked = evaluator.look(expression, known)
+        questions = tuple((one.label, one.known()) for one in asked)
+        if isinstance(value, Categories):
+            labels = dict.fromkeys(pd.unique(value.values).tolist())
+            return cls({}, None, labels, value.levels, value.contrast, questions)
+        return cls({}, value.shape[1], None, None, None, questions)
+
+    def merge(self, other: "Found", expression: Expression, owner: str) -> "Found":
+        """Return what both sets of rows show."""
+        if (self.labels is None) != (other.labels is None) or self.width != other.width:
+            raise DataError(
+                f"{owner} computed the term {expression.label!r} with another number of columns, or labels "
+                "for numbers, in one chunk than in another."
+            )
+        labels = None if self.labels is None else {**self.labels, **(other.labels or {})}
+        levels = None if self.levels is None else tuple(dict.fromkeys((*self.levels, *(other.levels or ()))))
+        return Found(
+            {slot: self.summaries[slot].merge(other.summaries[slot]) for slot in self.summaries},
+            self.width,
+            labels,
+            levels,
+            self.contrast,
+            tuple(
+                (label, {**known, **more})
+                for (label, known), (_, more) in zip(self.asked, other.asked, strict=True)
+            ),
+        )
+
+    def value(self, integers: bool) -> Categories | np.ndarray | None:
+        """Return a factor's value on some rows that show all there is to know, or None if it is not known.
+
+        Parameters
+        ----------
+        integers : bool
+            Whether the columns that the factor uses hold integers in all chunks.
+        """
+        if self.labels is not None:
+            labels = list(self.labels)
+            if self.levels is None and _mixed(labels, integers):
+                labels = [float(label) for label in labels]
+            numbers = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
+            # Numbers as an array of them: `used_levels` sorts the distinct ones.
+            array = (
+                np.array(labels) if numbers and self.levels is None else np.empty(len(labels), dtype=object)
+            )
+            array[:] = labels
+            return Categories(array, self.levels, self.contrast)
+        return None if self.width is None else np.empty((0, self.width))
+
+
+def _mixed(labels: Sequence[Level], integers: bool) -> bool:
+    """Whether numbers that are labels are floats for all rows together."""
+    numbers = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
+    return numbers and not (integers and all(isinstance(label, int) for label in labels))
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What some chunks show.
+
+    Attributes
+    ----------
+    n_rows, n_complete : int
+        Rows, and those of them without missing values.
+    missing : mapping of str to int
+        Missing values by column, where there are any.
+    columns : mapping of str to Seen
+        What the columns of the plan hold.
+    factors : tuple of Found, or None
+        By expression; None where no row is complete.
+    sample : mapping of str to Column
+        The columns on one complete row.
+    """
+
+    n_rows: int
+    n_complete: int
+    missing: Mapping[str, int]
+    columns: Mapping[str, Seen]
+    factors: tuple[Found, ...] | None
+    sample: Mapping[str, Column]
+
+
+def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[States]) -> Scan:
+    """Return what a chunk shows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The chunk.
+    number : int
+        Which it is, from 1.
+    plan : Plan
+        What is asked.
+    states : sequence of tuples of (dict or None)
+        By expression, what its transforms have learned so far.
+
+    Raises
+    ------
+    DataError
+        If a column holds what cannot be used, or infinite values.
+    """
+    table, where = plan.table(frame, number)
+    rows = plan.rows(table, where)
+    columns = {}
+    for name in plan.needed:
+        column = table.column(name)
+        blank = column.empty or bool(column.missing.all())
+        columns[name] = Seen(column.kind, column.levels, blank, number)
+    n_complete = len(rows.positions)
+    factors: tuple[Found, ...] | None = None
+    if n_complete:
+        evaluator = Evaluator(rows.columns, n_complete, plan.functions, where)
+        factors = tuple(
+            Found.of(expression, known, evaluator)
+            for expression, known in zip(plan.expressions, states, strict=True)
+        )
+    sample = {name: column.take(np.arange(min(n_complete, 1))) for name, column in rows.columns.items()}
+    missing = {str(name): int(count) for name, count in rows.missing.items()}
+    return Scan(rows.n_rows, n_complete, missing, columns, factors, sample)
+
+
+def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
+    """Return what the chunks of both show, `one` coming before `other`.
+
+    Raises
+    ------
+    DataError
+        If a column holds one thing in one chunk and another in the other.
+    """
+    counts = dict(one.missing)
+    for name, count in other.missing.items():
+        counts[name] = counts.get(name, 0) + count
+    columns = {name: seen.merge(other.columns[name], name, plan) for name, seen in one.columns.items()}
+    factors = one.factors if other.factors is None else other.factors
+    if one.factors is not None and other.factors is not None:
+        factors = tuple(
+            left.merge(right, expression, plan.owner)
+            for left, right, expression in zip(one.factors, other.factors, plan.expressions, strict=True)
+        )
+    sample = one.sample if one.n_complete else other.sample
+    return Scan(
+        one.n_rows + other.n_rows, one.n_complete + other.n_complete, counts, columns, factors, sample
+    )
+
+
+def check_scan(scan: Scan, plan: Plan) -> None:
+    """Raise :class:`DataError` if a label that a comparison looks for is nowhere."""
+    for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
+        for label, known in found.asked:
+            check_asked(label, known, expression, plan.owner)

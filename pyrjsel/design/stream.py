@@ -1,0 +1,320 @@
+"""Designs from rows in chunks: what must be known of all rows is learned first, then rows are reduced.
+
+Levels and transforms must be known before a row has its columns. Where the formula has neither, or the
+levels are declared, one pass does; else a pass learns them (one more for transforms of transforms), and
+the next computes the columns.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_choice
+from pyrjsel.design.build import (
+    DesignData,
+    Response,
+    code_layout,
+    make_data,
+    make_factor,
+    make_response,
+    make_variables,
+    no_rows,
+    report_missing,
+)
+from pyrjsel.design.categories import Categories, listed_levels
+from pyrjsel.design.chunks import Chunks
+from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.layout import Layout
+from pyrjsel.design.predict import conform
+from pyrjsel.design.safety import stateful_calls
+from pyrjsel.design.scan import Plan, Scan, States, check_scan, merge_scans, scan_chunk
+
+T = TypeVar("T")
+Value = FloatArray | Categories
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced(Generic[T]):
+    """What has been made of the rows of all chunks.
+
+    Attributes
+    ----------
+    value : object
+        What was asked for, merged over the chunks.
+    n : int
+        Complete rows.
+    n_rows : int
+        All rows.
+    missing : Series
+        Number of rows in which each column is missing, for the columns where that is not 0.
+    """
+
+    value: T
+    n: int
+    n_rows: int
+    missing: pd.Series
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows left out."""
+        return self.n_rows - self.n
+
+
+@dataclass(frozen=True, eq=False)
+class Work(Generic[T]):
+    """What is made of the complete rows of a chunk, and how parts merge."""
+
+    of: Callable[[DesignData], T]
+    merge: Callable[[T, T], T]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part(Generic[T]):
+    n_rows: int
+    n_complete: int
+    value: T | None  # None where no row is complete
+
+
+def reduce_chunks(
+    plan: Plan, chunks: Chunks, work: Work[T], missing: str, stacklevel: int
+) -> tuple[Response, Layout, Reduced[T]]:
+    """Learn a formula from the rows of all chunks, and reduce the computed rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is asked of every chunk.
+    chunks : Chunks
+        The rows.
+    work : Work
+        What is made of the computed rows.
+    missing : {"drop", "raise"}
+        What to do with rows that have missing values.
+    stacklevel : int
+        Of the warning about missing values.
+
+    Raises
+    ------
+    DataError
+        If the chunks do not fit one another or cannot be used, or if they can be read only once and the
+        formula needs more.
+    """
+    check_choice(missing, "missing", plan.owner, ("drop", "raise"))
+    start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
+    done = _one_pass(plan, start, chunks, work)
+    if done is None:
+        scan, left, layout = _learn(plan, start, chunks, missing, stacklevel + 1)
+        task = partial(_compute_chunk, plan=plan, left=left, layout=layout, work=work)
+        part = chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
+        if (part.n_rows, part.n_complete) != (scan.n_rows, scan.n_complete):
+            raise DataError(
+                f"The data of {plan.owner} have {scan.n_rows} rows ({scan.n_complete} complete) when they "
+                f"are read first and {part.n_rows} ({part.n_complete}) the next time: a function must return "
+                "a new iterator over the same rows each time."
+            )
+    else:
+        scan, left, layout, part = done
+        _report(plan, scan, missing, stacklevel + 1)
+    assert part.value is not None
+    return left, layout, Reduced(part.value, scan.n_complete, scan.n_rows, _counts(plan, scan))
+
+
+# ---------------------------------------------------------------------- two passes and more
+
+
+def _learn(
+    plan: Plan,
+    states: Sequence[States],
+    chunks: Chunks,
+    missing: str,
+    stacklevel: int,
+) -> tuple[Scan, Response, Layout]:
+    """Return what all rows show, and the layout that follows."""
+    passes = 0
+    while True:
+        scan = chunks.reduce(
+            partial(scan_chunk, plan=plan, states=states), partial(merge_scans, plan=plan), plan.columns
+        )
+        passes += 1
+        if passes == 1:
+            _report(plan, scan, missing, stacklevel + 1)
+        check_scan(scan, plan)
+        states = _concluded(plan, scan, states)
+        values = _values(plan, scan, states)
+        if values is not None:
+            known = [tuple(state for state in one if state is not None) for one in states]
+            return scan, *_code(plan, scan, values, known)
+
+
+def _concluded(plan: Plan, scan: Scan, states: Sequence[States]) -> list[States]:
+    """Return the states with those that this pass has learned."""
+    evaluator = Evaluator(scan.sample, 1, plan.functions, plan.owner)
+    result = []
+    for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
+        fresh = {slot: evaluator.conclude(expression, one) for slot, one in found.summaries.items()}
+        result.append(tuple(fresh.get(slot, state) for slot, state in enumerate(known)))
+    return result
+
+
+def _values(plan: Plan, scan: Scan, states: Sequence[States]) -> list[Value] | None:
+    """Return values that show all there is to know of each expression, or None if more must be read."""
+    evaluator = Evaluator(scan.sample, 1, plan.functions, plan.owner)
+    values: list[Value] = []
+    for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
+        kinds = {scan.columns[name].kind for name in expression.variables}
+        value = found.value(kinds <= {"integer", "boolean"})
+        if value is None:
+            learned = [state for state in known if state is not None]
+            if len(learned) < len(known):
+                return None
+            # One row tells how many columns there are, but not which levels.
+            value = evaluator.apply(expression, learned)
+            if isinstance(value, Categories):
+                return None
+        values.append(value)
+    return values
+
+
+def _code(
+    plan: Plan,
+    scan: Scan,
+    values: Sequence[Value],
+    states: Sequence[tuple[Any, ...]],
+) -> tuple[Response, Layout]:
+    left = make_response(plan.expressions[0], values[0], states[0], scan.columns, plan.owner)
+    made = [
+        make_factor(expression, value, known, plan.owner)
+        for expression, value, known in zip(plan.expressions[1:], values[1:], states[1:], strict=True)
+    ]
+    factors, specs = [factor for factor, _ in made], [spec for _, spec in made]
+    return left, code_layout(plan.terms, factors, specs, scan.columns, plan.owner)
+
+
+# ---------------------------------------------------------------------- one pass
+
+
+def _one_pass(
+    plan: Plan,
+    states: Sequence[States],
+    chunks: Chunks,
+    work: Work[T],
+) -> tuple[Scan, Response, Layout, _Part[T]] | None:
+    """Do all in one pass, or return None if that cannot be done and the chunks can be read again."""
+    frames = chunks.frames(plan.columns)
+    if frames is None:
+        return None
+    scan: Scan | None = None
+    part: _Part[T] | None = None
+    code: tuple[Response, Layout] | None = None
+    for number, frame in enumerate(frames, 1):
+        seen = scan_chunk(frame, number, plan, states)
+        scan = seen if scan is None else merge_scans(scan, seen, plan)
+        if seen.n_complete and code is None:
+            values = _declared(plan, seen, chunks.once)
+            if values is None:
+                return None
+            code = _code(plan, seen, values, [()] * len(values))
+        if code is not None:
+            more = _compute_chunk(frame, number, plan, *code, work)
+            part = more if part is None else _merge_parts(part, more, work)
+    if scan is None:
+        raise no_rows(plan.owner)
+    if code is None or part is None:
+        # No row is complete: the report says so.
+        _report(plan, scan, "raise", 2)
+        raise no_rows(plan.owner)
+    check_scan(scan, plan)
+    if not _all_used(plan, scan, chunks.once):
+        return None
+    left, layout = code
+    # A column may have turned out to hold other numbers than integers.
+    left = replace(left, variables=make_variables(scan.columns, list(left.variables)))
+    layout = replace(layout, variables=make_variables(scan.columns, list(layout.variables)))
+    return scan, left, layout, part
+
+
+def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
+    """Return values that show all there is to know, where that needs no more rows, or None."""
+    values: list[Value] = []
+    for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
+        reason = None
+        if found.summaries:
+            reason = "transforms that learn from all rows"
+        elif found.labels is not None and (found.levels is None or plan.merged_categories):
+            reason = "levels that are not known before all rows have been read"
+        elif found.levels is not None:
+            labels = np.empty(len(found.levels), dtype=object)
+            labels[:] = found.levels
+            values.append(Categories(labels, found.levels, found.contrast))
+        else:
+            assert found.width is not None
+            values.append(np.empty((0, found.width)))
+        if reason is not None and once:
+            raise DataError(
+                f"The data of {plan.owner} can be read only once, and the term {expression.label!r} has "
+                f"{reason}. Give a function that returns a new iterator each time (a list or a Parquet file "
+                "will do as well), or declare levels with a pandas.CategoricalDtype or C(x, levels=[...])."
+            )
+        if reason is not None:
+            return None
+    return values
+
+
+def _all_used(plan: Plan, scan: Scan, once: bool) -> bool:
+    """Whether all levels that are declared occur; raise :class:`DataError` if not and it is too late."""
+    for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
+        unused = [level for level in found.levels or () if level not in (found.labels or {})]
+        if unused and once:
+            raise DataError(
+                f"The levels {listed_levels(unused)} of the term {expression.label!r} of {plan.owner} are "
+                "declared and never occur, and the data can be read only once. Leave them out of the "
+                "categories, or give a function that returns a new iterator each time."
+            )
+        if unused:
+            return False
+    return True
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def _compute_chunk(
+    frame: pd.DataFrame, number: int, plan: Plan, left: Response, layout: Layout, work: Work[T]
+) -> _Part[T]:
+    """Compute the columns of the complete rows of a chunk, and do the work on them."""
+    table, where = plan.table(frame, number)
+    rows = plan.rows(table, where)
+    n = len(rows.positions)
+    if not n:
+        return _Part(rows.n_rows, 0, None)
+    known = {**left.variables, **layout.variables}
+    columns = {name: conform(column, known[name], where) for name, column in rows.columns.items()}
+    y = Evaluator(columns, n, plan.functions, where).apply(left.expression, left.states)
+    assert not isinstance(y, Categories)
+    X = layout.matrix(columns, n, plan.functions, where)
+    return _Part(rows.n_rows, n, work.of(make_data(y[:, 0], X, rows, table.index)))
+
+
+def _merge_parts(one: _Part[T], other: _Part[T], work: Work[T]) -> _Part[T]:
+    value = other.value if one.value is None else one.value
+    if one.value is not None and other.value is not None:
+        value = work.merge(one.value, other.value)
+    return _Part(one.n_rows + other.n_rows, one.n_complete + other.n_complete, value)
+
+
+def _counts(plan: Plan, scan: Scan) -> pd.Series:
+    counts = {name: scan.missing[name] for name in plan.columns if name in scan.missing}
+    return pd.Series(counts, dtype=np.int64, name="missing")
+
+
+def _report(plan: Plan, scan: Scan, missing: str, stacklevel: int) -> None:
+    if not scan.n_rows:
+        raise no_rows(plan.owner)
+    gone = scan.n_rows - scan.n_complete
+    report_missing(_counts(plan, scan), gone, scan.n_rows, missing, plan.owner, stacklevel + 1)

@@ -1,0 +1,153 @@
+"""Inclusion probabilities from averages that walks over models collect, segment by segment of their draws.
+
+Walks whose target is the posterior itself average the conditional probabilities of each term given all
+others, h and 1 - h (Rao-Blackwell).
+
+Walks on a surrogate pi~ that Metropolis-Hastings corrects have draws gamma_t of pi, and the same averages h_t
+over the surrogate's path that starts at gamma_t. With v_t = pi~(gamma_t) / pi(gamma_t), the mean of
+v_t (gamma_t - h_t) is 0: weighted by v, chains of pi are chains of pi~, of which both terms have the same
+mean. So
+
+    mean of gamma_t - (sum of v_t (gamma_t - h_t)) / (sum of v_t)
+
+estimates what the mean of gamma_t does, and varies as the surrogate errs: where v is constant, only as
+averages of h do.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray
+from pyrjsel.report._batches import SHORTEST, Plan, combine
+from pyrjsel.report.errors import IndicatorStats, indicator_stats
+
+# Rows of the averages of a walk, and of a corrected one.
+WALK_ROWS, CORRECTED_ROWS = 2, 6
+H, NOT_H = 0, 1
+VISITS, WEIGHTED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
+
+
+class Averages:
+    """Sums of rows of averages over the segments of a chain.
+
+    Parameters
+    ----------
+    draws : int
+        Draws of a chain.
+    rows : int
+        Rows that are summed.
+    n_terms : int
+
+    Attributes
+    ----------
+    plan : Plan
+    sums : ndarray (segments, rows, J)
+        Sums over draws.
+    """
+
+    def __init__(self, draws: int, rows: int, n_terms: int) -> None:
+        self.plan = Plan.of(draws)
+        self.sums = np.zeros((self.plan.edges.size - 1, rows, n_terms))
+
+    def at(self, draw: int) -> tuple[FloatArray, int]:
+        """Return the sums (rows, J) of the segment that draw number `draw` falls in, and its end."""
+        segment = int(np.searchsorted(self.plan.edges, draw, side="right")) - 1
+        return self.sums[segment], int(self.plan.edges[segment + 1])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Inclusion probabilities.
+
+    Attributes
+    ----------
+    terms : IndicatorStats
+    excluded : ndarray (J,) or None
+        Probabilities of exclusion.
+    words : str
+        What they are.
+    """
+
+    terms: IndicatorStats
+    excluded: FloatArray | None
+    words: str
+
+
+def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: ByteArray) -> Estimate:
+    """Estimate inclusion probabilities from the averages of all chains.
+
+    Parameters
+    ----------
+    sums : ndarray (chains, segments, rows, J)
+    plan : Plan
+        Of the draws that were asked for.
+    done : int
+        Draws of each chain; where they are fewer than planned, whole batches alone count.
+    index : ndarray (chains, draws)
+        Model of each draw, as a row of `gamma`: R-hat, and which terms moved.
+    gamma : ndarray (m, J)
+
+    Returns
+    -------
+    Estimate
+    """
+    visits = indicator_stats(index, gamma)
+    part = plan.completed(done)
+    if part.batches == 0 or part.draws < SHORTEST:
+        return Estimate(visits, None, "frequencies of visits of the chains")
+    if done >= plan.draws:
+        part = plan
+    batches = np.stack([_batches(chain, plan, part.batches) for chain in sums])
+    chains = sums.sum(axis=1) / plan.draws if part is plan else batches.mean(axis=1)
+    if sums.shape[2] == WALK_ROWS:
+        found = combine(chains[:, H], batches[:, :, H], part)
+        excluded = np.clip(chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
+        words = "averages of the probabilities of each term given all others"
+    else:
+        found, excluded, words = _corrected(chains, batches, part)
+    return Estimate(_described(found, visits), excluded, words)
+
+
+def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:
+    segments, rows, n_terms = chain.shape
+    means = plan.batch_means(chain.reshape(segments, rows * n_terms))
+    return means.reshape(-1, rows, n_terms)[:count]
+
+
+def _corrected(
+    chains: FloatArray, batches: FloatArray, plan: Plan
+) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray, str]:
+    """Return mean, error and disagreement, exclusion, and words, of chains of a corrected walk."""
+    weight = chains[:, WEIGHTS]
+    plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
+    control = (chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_H]) / weight
+    controls = (batches[:, :, WEIGHTED_VISITS] - batches[:, :, WEIGHTED_H]) / weight[:, None]
+    mean, mcse, disagree = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan)
+    # Where a term hardly ever moved, batches have not seen by how much the surrogate errs on its other side:
+    # as much as elsewhere, say. Of independent draws that is the variance of mean of (1 - v) gamma.
+    spread = np.maximum(chains[:, SQUARES] / weight**2 - 1.0, 0.0).mean(axis=0)
+    share = np.clip(mean, 0.0, 1.0)
+    mcse = np.maximum(mcse, np.sqrt(share * (1.0 - share) * spread / (len(chains) * plan.draws)))
+    found = (mean, mcse, disagree)
+    # A surrogate that errs much makes matters worse; one decision for all terms, since no visit of a rare
+    # term would seem to have no error.
+    if np.sum(found[1] ** 2) > np.sum(plain[1] ** 2):
+        return plain, 1.0 - plain[0], "frequencies of visits of the chains"
+    outside = (weight - chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_NOT_H]) / weight
+    excluded = np.clip((1.0 - chains[:, VISITS] - outside).mean(axis=0), 0.0, 1.0)
+    words = "frequencies of visits, with averages over paths of the surrogate as control variates"
+    return found, excluded, words
+
+
+def _described(found: tuple[FloatArray, FloatArray, BoolArray], visits: IndicatorStats) -> IndicatorStats:
+    """Return the statistics of averages; ESS is that of independent draws of the same error."""
+    mean, mcse, disagree = found
+    # Control variates can leave [0, 1] within their error, and rounding by an ulp.
+    mean = np.clip(mean, 0.0, 1.0)
+    known = mcse > 0
+    mcse = np.where(known, mcse, np.nan)
+    ess = np.full(mean.shape, np.nan)
+    moved = known & ~visits.stuck
+    ess[moved] = mean[moved] * (1.0 - mean[moved]) / mcse[moved] ** 2
+    return replace(visits, mean=mean, mcse=mcse, ess=ess, stuck=~known, disagree=disagree)

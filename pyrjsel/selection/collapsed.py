@@ -1,0 +1,365 @@
+"""The sampler `collapsed`: walks over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
+
+This file has what walks of all families share, and the chains of families whose marginal likelihoods are
+exact; ``corrected.py`` has those of the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._validate import check_real
+from pyrjsel.selection._evidence import Evidence
+from pyrjsel.selection._walk import Walk
+from pyrjsel.selection.averages import WALK_ROWS, Averages
+from pyrjsel.selection.collect import ChainDraws, Collector
+from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.selection.predict import SingleModel
+from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.starts import checked_start, dispersed_start
+from pyrjsel.space import ModelSpace, Space
+
+OWNER = "sampler='collapsed'"
+# Periods between two marks, where rounding is cleared away and burn-in adapts; part of what a seed gives.
+EVERY = 50
+# Dispersed starts have at most so many free terms: a walk leaves wider ones slowly, a column at a time.
+WIDEST_START = 50
+# Slot moves a unit of time: free spaces, and those with a budget or a largest size, where at the limit
+# flips alone can only take terms out.
+SLOTS_FREE, SLOTS_BOUNDED = 1.0, 5.0
+# Temperatures of "auto".
+AUTO_TEMPERATURES = 1
+
+
+@dataclass(frozen=True)
+class CollapsedOptions:
+    """Options of ``fit(sampler="collapsed")``.
+
+    Attributes
+    ----------
+    sweeps : float, optional
+        Time from one draw to the next: each term is proposed so many times on average. None is 1 where
+        marginal likelihoods are exact, and 10 elsewhere, where those of the models cost more than the way
+        to them.
+    slots : float, optional
+        Slot moves a unit of time, in which a random term leaves and one drawn from its full conditional
+        comes; None is 1, and 5 under a budget or a largest size.
+    temperatures : "auto", int or sequence of float
+        Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
+        neighbours are accepted, or the powers of the posterior themselves, from 1 downwards.
+    start : None, "empty" or sequence of str
+        Terms of the model to start from. None starts the first chain at the smallest model and the
+        others at draws from the prior over models (of at most 50 free terms).
+    """
+
+    sweeps: float | None = None
+    slots: float | None = None
+    temperatures: Temperatures = "auto"
+    start: Any = None
+
+    default_sweeps: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        if self.sweeps is not None:
+            check_real(self.sweeps, "sweeps", OWNER, low=0, open_low=True)
+        if self.slots is not None:
+            check_real(self.slots, "slots", OWNER, low=0)
+        check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
+        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+
+    @property
+    def time(self) -> float:
+        """Time of a period."""
+        return self.default_sweeps if self.sweeps is None else float(self.sweeps)
+
+    def slot_rate(self, space: ModelSpace) -> float:
+        """Return the slot moves a unit of time."""
+        if self.slots is not None:
+            return float(self.slots)
+        bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
+        return SLOTS_BOUNDED if bounded else SLOTS_FREE
+
+    def powers(self) -> tuple[FloatArray, bool]:
+        """Return the first powers of the replicas, and whether they are adapted."""
+        return check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
+
+
+@dataclass
+class WalkState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    It is that of the last mark, with the number of periods since: from there they are walked again.
+
+    Attributes
+    ----------
+    gamma : uint8 array (K, J)
+        Models by temperature.
+    powers : float64 array (K,)
+    bit_generator : mapping
+        State of the chain's PCG64.
+    done : int
+        Periods until the mark, burn-in included.
+    since : int
+        Periods since.
+    moves : int64 array (2, 3)
+        Flips, slots and corrections, proposed and accepted.
+    exchanged : int64 array (2, K - 1)
+    learnt : dict of arrays
+        What burn-in has adapted beside the powers, and what it does so from.
+    """
+
+    gamma: ByteArray
+    powers: FloatArray
+    bit_generator: Mapping[str, Any]
+    done: int
+    since: int
+    moves: IntArray
+    exchanged: IntArray
+    learnt: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass
+class WalkJob:
+    """What every chain does; picklable."""
+
+    regression: Any
+    space: ModelSpace
+    draws: int
+    burn_in: int
+    thin: int
+    time: float
+    slots: float
+    powers: FloatArray
+    adaptive: bool
+    starts: ByteArray | None
+    coefficients_every: int
+    total: int = field(init=False)
+
+    rows: ClassVar[int] = WALK_ROWS
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    def single(self) -> SingleModel:
+        """Return what answers questions about single models; not to be shared by chains."""
+        return SingleModels(self.regression)
+
+    def first(self, rng: np.random.Generator, chain: int) -> ByteArray:
+        """Return the model that a chain starts from."""
+        if self.starts is not None:
+            return self.starts
+        if chain == 0:
+            return self.space.empty_model()
+        most = int(self.space.n_terms - self.space.free.sum()) + WIDEST_START
+        return dispersed_start(self.space, self.single().exists, rng, most)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "WalkRunner":
+        """Return a chain at its first state."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        gamma = self.first(rng, chain)
+        count = self.powers.size
+        state = WalkState(
+            np.repeat(gamma[None], count, axis=0),
+            self.powers.copy(),
+            rng.bit_generator.state,
+            0,
+            0,
+            np.zeros((2, 3), dtype=np.int64),
+            np.zeros((2, count - 1), dtype=np.int64),
+        )
+        return self.runner(state)
+
+    def runner(self, state: WalkState) -> "WalkRunner":
+        """Return a chain that goes on from a state."""
+        return WalkRunner(self, state)
+
+
+class WalkCollector(Collector):
+    """Collects the draws of one walk, and its averages.
+
+    Parameters
+    ----------
+    job : WalkJob
+    """
+
+    def __init__(self, job: WalkJob) -> None:
+        super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
+        self.averages = Averages(job.draws, job.rows, job.space.n_terms)
+        self.relative_variance: list[FloatArray] = []
+
+
+@dataclass
+class WalkDraws(ChainDraws):
+    """The draws of one walk.
+
+    Attributes
+    ----------
+    averages : ndarray (segments, rows, J)
+        Sums over draws; see ``averages.py``.
+    relative_variance : ndarray (draws,)
+        That of the marginal likelihood of the model of each draw.
+    """
+
+    averages: FloatArray = field(kw_only=True)
+    relative_variance: FloatArray = field(kw_only=True)
+
+
+class WalkRunner:
+    """One chain whose target is the posterior itself: the walk, its generator and what it has recorded."""
+
+    def __init__(self, job: WalkJob, state: WalkState, collector: WalkCollector | None = None) -> None:
+        self.job = job
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = dict(state.bit_generator)
+        self.collector = collector or WalkCollector(job)
+        self.done = state.done
+        self.restore(state)
+        self.mark_state = replace(state, since=0)
+        if state.since:
+            self.walk_on(state.since, None)
+            self.done += state.since
+
+    # ------------------------------------------------------------------ what kinds of chains differ in
+
+    def restore(self, state: WalkState) -> None:
+        """Make the walk of a state at a mark."""
+        self.make_walk(self.evidences(state.powers.size), Space(self.job.space), state.gamma, state.powers)
+        self.walk.set_counts(state.moves[:, :2], state.exchanged)
+
+    def evidences(self, count: int) -> Sequence[Evidence]:
+        """Return evidences, each with a state of its own."""
+        regression = self.job.regression
+        provider = regression.provider()
+        return [regression.evidence(provider) for _ in range(count)]
+
+    def walk_on(self, n: int, collector: WalkCollector | None) -> None:
+        """Walk for `n` periods, within one stretch between marks and within one segment of the averages."""
+        job = self.job
+        if collector is None:
+            self.walk.run(self.rng, n, job.time)
+            return
+        recorded = self.done - job.burn_in
+        block = collector.room(n // job.thin + 1)
+        sums = np.zeros((WALK_ROWS, job.space.n_terms))
+        kept = self.walk.run(
+            self.rng,
+            n,
+            job.time,
+            done=recorded,
+            thin=job.thin,
+            words=block.words,
+            log_mass=block.log_posterior,
+            sums=sums,
+        )
+        collector.averages.at(recorded // job.thin)[0][:] += sums / (job.time * job.thin)
+        collector.add(block, kept, 0)
+
+    def adapt(self) -> None:
+        """Take one step of adaptation, at a mark of burn-in."""
+        if self.job.adaptive:
+            moves, exchanged = self.walk.counts()
+            powers, exchanged = adapted(self.walk.powers(), exchanged, self.done // EVERY + 1)
+            self.walk.set_state(self.walk.gamma(), powers)
+            self.walk.set_counts(moves, exchanged)
+
+    def learnt(self) -> dict[str, np.ndarray]:
+        """Return what a state has beside models, powers and counts."""
+        return {}
+
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """Return counts by move (2, 3) and of exchanges (2, K - 1)."""
+        moves, exchanged = self.walk.counts()
+        # A flip is proposed to each free term once in a unit of time on average.
+        periods = max(0, self.done - self.job.burn_in)
+        moves[0, 0] = round(periods * self.job.time * float(self.job.space.free.sum()))
+        return np.column_stack([moves, [0, 0]]), exchanged
+
+    def clear_counts(self) -> None:
+        """Count from 0, at the end of burn-in."""
+        moves, exchanged = self.walk.counts()
+        self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
+
+    # ------------------------------------------------------------------ what they share
+
+    def make_walk(
+        self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
+    ) -> None:
+        """Make the walk at the given models."""
+        self.walk = Walk(list(evidences), space, gamma, powers, slots=self.job.slots)
+
+    def advance(self, n: int) -> None:
+        """Run `n` more periods; the draws do not depend on how they are cut into blocks."""
+        job, stop = self.job, self.done + n
+        while self.done < stop:
+            until = min(stop, (self.done // EVERY + 1) * EVERY)
+            if self.done < job.burn_in:
+                until = min(until, job.burn_in)
+                self.walk_on(until - self.done, None)
+            else:
+                end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]
+                until = min(until, job.burn_in + end * job.thin)
+                self.walk_on(until - self.done, self.collector)
+            self.done = until
+            if until % EVERY == 0 or until == job.burn_in:
+                self.mark()
+
+    def mark(self) -> None:
+        """Clear rounding away and write the state down; adapt in burn-in."""
+        if self.done <= self.job.burn_in:
+            self.adapt()
+            if self.done == self.job.burn_in:
+                self.clear_counts()
+        self.walk.reload()
+        self.mark_state = self.at_mark()
+
+    def at_mark(self) -> WalkState:
+        """Return the state of a chain that is at a mark."""
+        moves, exchanged = self.counts()
+        return WalkState(
+            self.walk.gamma(),
+            self.walk.powers(),
+            self.rng.bit_generator.state,
+            self.done,
+            0,
+            moves,
+            exchanged,
+            self.learnt(),
+        )
+
+    def state(self) -> WalkState:
+        """Return the state between two periods; a runner made of it goes on to the same draws."""
+        return replace(self.mark_state, since=self.done - self.mark_state.done)
+
+    def finish(self, completed: bool) -> WalkDraws:
+        """Return what was recorded, with coefficients drawn for every so manyth draw."""
+        collector = self.collector
+        found = collector.finish(np.concatenate(self.counts(), axis=1))
+        some = found.index[:: self.job.coefficients_every]
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
+        rng = np.random.Generator(ahead.jumped())
+        single, table = self.job.single(), collector.table.gamma()
+        coefficients = np.zeros((some.size, self.job.regression.n_columns))
+        error_variance: FloatArray | None = np.zeros(some.size)
+        for row in np.unique(some):
+            places = np.flatnonzero(some == row)
+            coefficients[places], drawn = single.sample_with_variance(table[row], places.size, rng)
+            if drawn is None:
+                error_variance = None
+            elif error_variance is not None:
+                error_variance[places] = drawn
+        return WalkDraws(
+            found.words,
+            found.index,
+            found.log_posterior,
+            coefficients,
+            found.sums,
+            found.counts,
+            error_variance,
+            averages=collector.averages.sums,
+            relative_variance=np.concatenate([*collector.relative_variance, np.empty(0)]),
+        )

@@ -1,0 +1,204 @@
+"""From the chains of walks over models to the posterior that results show."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.report._batches import Plan
+from pyrjsel.runtime import run_chains
+from pyrjsel.selection._walk import MOVES
+from pyrjsel.selection.averages import Estimate, estimate
+from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
+from pyrjsel.selection.collect import ChainDraws, Manner, summarise
+from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
+from pyrjsel.selection.exact import Averages, Tree, averaged
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.listing import inclusion_error, probability_error
+from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
+from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.starts import given_start
+from pyrjsel.space import ModelSpace
+
+# Draws of coefficients of a fit, about: each model among them is integrated once more.
+COEFFICIENT_DRAWS = 2000
+# Integration errors are mentioned where they are more than this share of a Monte Carlo error.
+MENTIONED = 0.5
+
+
+def corrected_posterior(
+    regression: Regression, space: ModelSpace, settings: FitSettings, options: CorrectedOptions
+) -> Posterior:
+    """Return the posterior that walks on surrogates found, corrected by Metropolis-Hastings.
+
+    Raises
+    ------
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    entropy = settings.rng.bytes(16)
+    marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
+    starts = given_start(options.start, space, marginal.exists, OWNER)
+    shared = _shared(regression, space, settings, options, starts)
+    job = CorrectedJob(**shared, entropy=entropy, pairs=options.pairs, exact=options.exact)
+    manner = Manner(
+        "collapsed",
+        _moves(job),
+        vital="surrogate",
+        words="walks on the surrogate",
+        density=False,
+        pairs=options.pairs,
+    )
+    posterior, chains = _run(job, settings, manner, entropy)
+    _add_integration_errors(posterior, chains, options.exact)
+    return posterior
+
+
+def collapsed_posterior(
+    regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: CollapsedOptions
+) -> Posterior:
+    """Return the posterior that walks over gaussian models found.
+
+    Raises
+    ------
+    NotAvailableError
+        For a normal prior that does not scale with sigma.
+    ParameterError
+        If `start` is no feasible model with linearly independent columns.
+    """
+    entropy = settings.rng.bytes(16)
+    regression.score(0)
+    starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
+    job = WalkJob(**_shared(regression, space, settings, options, starts))
+    manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
+    posterior, _ = _run(job, settings, manner, entropy)
+    assert posterior.log_marginal is not None
+    posterior.log_marginal += regression.constant
+    posterior.moments = _averaged_moments(regression, space, posterior)
+    return posterior
+
+
+def _shared(
+    regression: Any,
+    space: ModelSpace,
+    settings: FitSettings,
+    options: CollapsedOptions,
+    starts: ByteArray | None,
+) -> dict[str, Any]:
+    """Return what the jobs of all families have in common."""
+    powers, adaptive = options.powers()
+    return {
+        "regression": regression,
+        "space": space,
+        "draws": settings.draws,
+        "burn_in": settings.burn_in,
+        "thin": settings.thin,
+        "time": options.time,
+        "slots": options.slot_rate(space),
+        "powers": powers,
+        "adaptive": adaptive,
+        "starts": starts,
+        "coefficients_every": max(1, settings.draws * settings.chains // COEFFICIENT_DRAWS),
+    }
+
+
+def _moves(job: WalkJob) -> tuple[str, ...]:
+    return (*MOVES, "surrogate", *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
+
+
+def _averaged_moments(regression: GaussianRegression, space: ModelSpace, posterior: Posterior) -> Moments:
+    """Return the moments of coefficients, averaged over the visits of the models."""
+    if regression.held:
+        order = np.lexsort(posterior.gamma.T[::-1])
+        gamma = np.ascontiguousarray(posterior.gamma[order])
+        job = Averages(Tree.of(regression, space, gamma), gamma, posterior.probability[order])
+        worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
+        worker.stop = len(gamma)
+        worker.advance(len(gamma))
+        return averaged(regression, worker.sums)
+    single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
+    scale = np.concatenate([[1.0], regression.scale])
+    for gamma, weight in zip(posterior.gamma, posterior.probability, strict=True):
+        found = single.moments(gamma)
+        own = scale[found.columns]
+        sums[:4, found.columns] += weight * np.array(
+            [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
+        )
+    sums[4] = 1.0
+    return averaged(regression, sums)
+
+
+def _run(
+    job: WalkJob, settings: FitSettings, manner: Manner, entropy: bytes
+) -> tuple[Posterior, list[WalkDraws]]:
+    """Run the chains and summarise them; log marginal likelihoods are those of the visited models."""
+    outcome = run_chains(
+        job,
+        settings.chains,
+        settings.rng,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label="collapsed",
+    )
+    posterior = summarise(
+        outcome.results,
+        outcome.completed,
+        regression=job.regression,
+        space=job.space,
+        manner=manner,
+        seconds=outcome.seconds,
+        asked=settings.draws,
+        entropy=entropy,
+        coefficients_every=job.coefficients_every,
+        estimator=_estimator(settings.draws),
+    )
+    chains = [chain for chain in outcome.results if chain.index.size]
+    log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
+    posterior.log_marginal = log_mass - np.asarray(job.space.log_prior(posterior.gamma), dtype=float)
+    return posterior, chains
+
+
+def _estimator(asked: int) -> Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]:
+    plan = Plan.of(asked)
+
+    def estimator(chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
+        sums = np.stack([chain.averages for chain in chains])
+        return estimate(sums, plan, index.shape[1], index, gamma)
+
+    return estimator
+
+
+def _by_model(posterior: Posterior, values: Sequence[FloatArray]) -> FloatArray:
+    """Return by model (m,) what is known of the model of each draw of the chains."""
+    assert posterior.draws is not None
+    index = posterior.draws.model
+    found = np.empty(len(posterior.gamma))
+    for row, chain in zip(index, values, strict=True):
+        found[row] = chain[: row.size]
+    return found
+
+
+def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact: bool) -> None:
+    """Add the errors of the integrals to the Monte Carlo errors, and mention them where they matter."""
+    if not exact:
+        posterior.notes.append("The error of Laplace's approximation is not estimated.")
+        return
+    variance = _by_model(posterior, [chain.relative_variance for chain in chains])
+    probability = posterior.probability
+    error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
+    matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
+    posterior.inclusion_mcse = np.hypot(posterior.inclusion_mcse, error)
+    posterior.mcse = np.hypot(posterior.mcse, probability_error(probability, variance))
+    rows = posterior.odds.size
+    spread = posterior.odds * np.sqrt(variance[0] + variance[:rows])
+    spread[0] = 0.0
+    posterior.odds_mcse = np.hypot(posterior.odds_mcse, spread)
+    if matters.size:
+        text = (
+            f"The errors of the marginal likelihoods, which MCSE allows for, are a large part of it for "
+            f"{matters.size} of {error.size} inclusion probabilities: more draws do not help, more pairs do."
+        )
+        posterior.notes.append(text)
