@@ -17,6 +17,7 @@ from pyrjsel._errors import (
 from pyrjsel._version import __version__
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection import (
+    CrossValidation,
     GPrior,
     HyperG,
     HyperGN,
@@ -25,6 +26,7 @@ from pyrjsel.selection import (
     Normal,
     PoissonSelection,
     SelectionResults,
+    SensitivityResults,
     SpikeSlab,
     ZellnerSiow,
     compare_samplers,
@@ -39,6 +41,7 @@ __all__ = [
     "BetaBinomial",
     "ConvergenceWarning",
     "CostAdjusted",
+    "CrossValidation",
     "DataError",
     "FormulaError",
     "GPrior",
@@ -56,6 +59,7 @@ __all__ = [
     "PyrjselWarning",
     "RankWarning",
     "SelectionResults",
+    "SensitivityResults",
     "SeparationWarning",
     "SpikeSlab",
     "TruncatedPoisson",

@@ -4,5 +4,6 @@ from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
 from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.poisson import Poisson
+from pyrjsel.families.statistics import Statistic
 
-__all__ = ["Binomial", "Family", "Gaussian", "Poisson"]
+__all__ = ["Binomial", "Family", "Gaussian", "Poisson", "Statistic"]

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, gammaln, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families.family import Family, share
+from pyrjsel.families.statistics import Statistic, average, brier, calibration, pearson
 
 # At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one.
 FAR = 14.0
@@ -27,6 +28,7 @@ class Binomial(Family):
     link: ClassVar[str] = "logit"
     code: ClassVar[int] = 0
     apart: ClassVar[str] = "The classes are separated, wholly or in part,"
+    error_name: ClassVar[str] = "brier"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -94,6 +96,54 @@ class Binomial(Family):
         """Return quantiles alpha/2 and 1 - alpha/2 of a single 0/1 observation."""
         failure = 1.0 - means.mean(axis=1)
         return np.column_stack([failure < alpha / 2, failure < 1 - alpha / 2]).astype(float)
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        variance: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw proportions of successes in as many trials as the weights say.
+
+        Raises
+        ------
+        DataError
+            If a weight is not a whole number.
+        """
+        odd = weights[weights != np.floor(weights)]
+        if odd.size:
+            raise DataError(
+                f"Simulated responses need whole numbers of trials as weights. Got {odd[0]:g} ({odd.size} "
+                "weight(s) of that kind)."
+            )
+        return rng.binomial(weights.astype(np.int64)[:, None], mean) / weights[:, None]
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+    ) -> FloatArray:
+        """Return log probabilities of the numbers of successes ``w y``, binomial coefficients in.
+
+        Factorials of what is not a whole number are gamma functions.
+        """
+        ways = gammaln(weights + 1) - gammaln(weights * y + 1) - gammaln(weights * (1 - y) + 1)
+        return ways[:, None] + weights[:, None] * (y[:, None] * eta - np.logaddexp(0.0, eta))
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the share of successes, Brier score and calibration; for trials also Pearson's statistic.
+
+        Pearson's statistic of single 0/1 outcomes says nothing about the fit.
+        """
+        found = {
+            "mean": Statistic(average),
+            "brier": Statistic(brier, discrepancy=True),
+            "calibration": Statistic(calibration, discrepancy=True),
+        }
+        return found | ({"pearson": Statistic(pearson, discrepancy=True)} if np.any(weights > 1) else {})
+
+    def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+        """Return the Brier score: the mean squared error of probabilities of single outcomes."""
+        return brier(y, mean, weights)
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the number of successes, and of trials where these are weights."""

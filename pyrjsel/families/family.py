@@ -3,7 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from pyrjsel._typing import FloatArray
+from pyrjsel.families.statistics import Statistic
 
 
 class Family(ABC):
@@ -19,12 +22,15 @@ class Family(ABC):
         Of the compiled passes, see ``_family.pyx``.
     apart : str
         What a linear combination of the columns does to rows along which the likelihood rises for ever.
+    error_name : str
+        What :meth:`error` is called.
     """
 
     name: ClassVar[str]
     link: ClassVar[str]
     code: ClassVar[int]
     apart: ClassVar[str]
+    error_name: ClassVar[str] = "rmse"
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
@@ -68,6 +74,37 @@ class Family(ABC):
         `means` (rows, m) are draws of its expectation, `variance` (m,) those of an error variance, for
         families that have one; the law of the response is their mixture.
         """
+
+    @abstractmethod
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        variance: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw one response for each expectation in `mean` (rows, m).
+
+        `weights` (rows,) are positive. `variance` (m,) is the error variance of each draw; None for
+        families that have none.
+        """
+
+    @abstractmethod
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+    ) -> FloatArray:
+        """Return log densities (rows, m) of responses `y` (rows,) at linear predictors `eta`, constants in.
+
+        `weights` and `variance` as for :meth:`simulate`.
+        """
+
+    @abstractmethod
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return what predictive checks look at, by name, where rows have these `weights` (rows,)."""
+
+    def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+        """Return how far responses are from their predicted expectations: the root mean squared error."""
+        return float(np.sqrt(weights @ (y - mean) ** 2 / weights.sum()))
 
     @abstractmethod
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families.family import Family
+from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
 
 # Newton steps for a quantile of a mixture of normal laws; bisection takes over where they leave the bracket.
 MOST_STEPS = 60
@@ -71,19 +72,49 @@ class Gaussian(Family):
         `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the law is a mixture of
         normal ones.
         """
-        scale = np.ones(means.shape[1]) if variance is None else np.sqrt(variance)
+        scale = _scale(np.ones(1), variance, means.shape[1])[0]
         return np.column_stack([mixture_quantile(means, scale, p) for p in (alpha / 2, 1 - alpha / 2)])
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        variance: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw responses with error variance `variance` over the weight; 1 over it where that is None."""
+        return mean + _scale(weights, variance, mean.shape[1]) * rng.standard_normal(mean.shape)
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+    ) -> FloatArray:
+        """Return normal log densities (rows, m) with the variances of :meth:`simulate`, constants in."""
+        scale = _scale(weights, variance, eta.shape[1])
+        return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the mean, the standard deviation, the smallest, the largest, and the skewness."""
+        return {
+            "mean": Statistic(average),
+            "sd": Statistic(deviation),
+            "min": Statistic(smallest),
+            "max": Statistic(largest),
+            "skewness": Statistic(skewness),
+        }
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the mean and the standard deviation of the response."""
         w = np.ones(y.size) if weights is None else weights
-        mean = float(np.average(y, weights=w))
-        sd = float(np.sqrt(np.average((y - mean) ** 2, weights=w)))
-        return self.moments(mean, sd)
+        return self.moments(average(y, y, w), deviation(y, y, w))
 
     def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
         """Return the facts of a response with this mean and standard deviation."""
         return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
+
+
+def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> FloatArray:
+    """Return standard deviations of errors, (rows, draws)."""
+    return np.asarray(np.sqrt((np.ones(draws) if variance is None else variance) / weights[:, None]))
 
 
 def mixture_quantile(means: FloatArray, scale: FloatArray, p: float) -> FloatArray:

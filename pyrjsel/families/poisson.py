@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import logsumexp, pdtr, xlogy
+from scipy.special import gammaln, logsumexp, pdtr, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families.family import Family, share
+from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
 
 # A maximum of the likelihood at infinity has fitted rates on their way to 0. The search for it stops where a
 # step gains less than 1e-9, at rates near exp(-20), or less than the rounding of the log-likelihood, at
@@ -18,6 +19,8 @@ LOW, SPAN = 8.0, 18.0
 ENDLESS = 1e300
 # Quantiles of a mixture are enclosed by every 64th of its means first, then by every eighth.
 STRIDES = (64, 8, 1)
+# Whole numbers beyond this are not all floats, and numpy draws no counts with means much larger.
+WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,44 @@ class Poisson(Family):
         means = np.sort(np.minimum(means, ENDLESS), axis=1)
         ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
         return np.where(ends >= ENDLESS, np.inf, ends)
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        variance: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw counts, or means of as many counts as the weights say; inf where the expectation is."""
+        with np.errstate(over="ignore"):
+            total = weights[:, None] * mean
+        counts = rng.poisson(np.minimum(total, WHOLE)).astype(float)
+        far = (total > WHOLE) & np.isfinite(total)
+        # Rounding is larger there than what the normal law gets wrong.
+        counts[far] = total[far] + np.sqrt(total[far]) * rng.standard_normal(int(far.sum()))
+        counts[np.isinf(total)] = np.inf
+        return np.asarray(counts / weights[:, None])
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+    ) -> FloatArray:
+        """Return log probabilities of the counts ``w y``, factorials in; -inf where a mean is infinite.
+
+        Factorials of what is not a whole number are gamma functions.
+        """
+        count = weights * y
+        constant = count * np.log(weights) - gammaln(count + 1)
+        with np.errstate(over="ignore"):
+            return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the mean, the variance over the mean, the share of zeros and the largest count."""
+        return {
+            "mean": Statistic(average),
+            "dispersion_index": Statistic(dispersion_index),
+            "zeros": Statistic(share_of_zeros),
+            "max": Statistic(largest),
+        }
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the number of events, and of rows without any."""

@@ -1,5 +1,6 @@
 """Arrays and names in; Monte Carlo errors, tables, text and plots out. Knows no model."""
 
+from pyrjsel.report.checks import plot_check
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -11,6 +12,7 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption
+from pyrjsel.report.sensitivity import plot_sensitivity
 from pyrjsel.report.tables import (
     coefficient_table,
     covered_mass,
@@ -33,9 +35,11 @@ __all__ = [
     "indicator_stats",
     "model_stats",
     "model_table",
+    "plot_check",
     "plot_coefficients",
     "plot_inclusion",
     "plot_models",
+    "plot_sensitivity",
     "plot_trace",
     "scalar_stats",
 ]

@@ -34,6 +34,12 @@ LABELS = {
     "prob_positive": "P(> 0)",
     "mean_included": "mean | in",
     "sd_included": "sd | in",
+    "expected_size": "expected size",
+    "elpd_se": "SE",
+    "per_row": "per row",
+    "per_row_se": "SE per row",
+    "elpd_diff": "elpd difference",
+    "se": "SE",
 }
 
 LATEX = str.maketrans(

@@ -6,10 +6,13 @@ from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.sensitivity import SensitivityResults
 from pyrjsel.selection.short import linear, logit, poisson
 from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.selection.validation import CrossValidation
 
 __all__ = [
+    "CrossValidation",
     "GPrior",
     "HyperG",
     "HyperGN",
@@ -18,6 +21,7 @@ __all__ = [
     "Normal",
     "PoissonSelection",
     "SelectionResults",
+    "SensitivityResults",
     "SpikeSlab",
     "ZellnerSiow",
     "compare_samplers",

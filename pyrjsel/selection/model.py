@@ -33,6 +33,7 @@ from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.studies import Studies
 from pyrjsel.selection.summed import SummedRows
 from pyrjsel.space import (
     BetaBinomial,
@@ -50,7 +51,7 @@ Sampler = tuple[type, Callable[..., Posterior]]
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 
 
-class Selection:
+class Selection(Studies):
     """Bayesian variable selection; the families are its subclasses.
 
     A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
@@ -182,9 +183,15 @@ class Selection:
     def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> Self:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
-        model = type(self).__new__(type(self))
         choices = self._restricted_choices(keep, inside)
-        model._build(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
+        return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
+
+    def _remake(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> Self:
+        """Return a model of the same class, of other rows, terms or choices; `stacklevel` as above."""
+        model = type(self).__new__(type(self))
+        model._build(design, data, choices, stacklevel + 1)
         return model
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:

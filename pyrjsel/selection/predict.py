@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
+from pyrjsel.design import DesignData
 from pyrjsel.families import Family
 from pyrjsel.selection.marginal import MarginalLikelihood, resample
 from pyrjsel.selection.posterior import Posterior
@@ -27,6 +29,8 @@ SingleModel = MarginalLikelihood | SingleModels
 
 # Coefficient vectors that predictions and intervals are made of.
 PREDICTION_DRAWS = 4000
+# Offset and weights of rows that have none.
+ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers that a block of rows times draws may take.
 BLOCK = 4_000_000
 
@@ -53,37 +57,60 @@ def averaged_draws(
     return coefficients, np.concatenate(variances) if variances else None
 
 
+def rows_of_fit(model: Selection, owner: str) -> DesignData:
+    """Return the rows of a fit.
+
+    Raises
+    ------
+    NotAvailableError
+        If they were not kept.
+    """
+    if isinstance(model.data, SummedRows):
+        raise NotAvailableError(
+            f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
+        )
+    return model.data
+
+
 def prediction_rows(
-    model: Selection, new: Any, offset: ArrayLike | None, owner: str
-) -> tuple[FloatArray, FloatArray, pd.Index]:
-    """Return columns (rows, D), offset (rows,) and labels of new rows, or of those of the fit.
+    model: Selection, new: Any, given: Mapping[str, ArrayLike | None], owner: str
+) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
+    """Return columns (rows, D), offset and the like, and labels of new rows, or of those of the fit.
+
+    `given` has what is wanted of ``offset`` and ``weights``, as the user gave it or None: what were columns
+    of the data in the fit are read from the new rows then, and what the fit had none of is 0 or 1.
 
     Raises
     ------
     UnknownNameError, DataError
-        If the rows cannot be used, or their offset is missing.
+        If the rows cannot be used, their offset or weights are missing, or weights are negative.
     NotAvailableError
         If the rows of the fit were not kept.
     """
     if new is None:
-        if offset is not None:
-            raise DataError(
-                f"The 'offset' parameter of {owner} goes with new rows, and none are given: the rows of the "
-                "fit have their own."
-            )
-        if isinstance(model.data, SummedRows):
-            raise NotAvailableError(
-                f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
-            )
-        offset = model.data.extras.get("offset")
-        return model.data.X, np.zeros(model.nobs) if offset is None else offset, model.data.index
-    given = {"offset": offset} if offset is not None else {}
-    rows = model.design.transform(new, extras={"weights": None, **given}, owner=owner)
-    if "offset" not in model.design.extra_columns and offset is None:
-        return rows.X, np.zeros(len(rows.index)), rows.index
-    found = rows.extras.get("offset")
-    if found is None:
-        raise DataError(f"The fit had an array as offset: {owner} needs 'offset' for new rows.")
+        for name, values in given.items():
+            if values is not None:
+                raise DataError(
+                    f"The {name!r} parameter of {owner} goes with new rows, and none are given: the rows of "
+                    "the fit have their own."
+                )
+        data = rows_of_fit(model, owner)
+        found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
+        return data.X, found, data.index
+    known = model.design.extra_columns
+    extras = {name: values for name, values in given.items() if values is not None}
+    rows = model.design.transform(
+        new, extras={**dict.fromkeys(set(known) - set(given)), **extras}, owner=owner
+    )
+    found = {}
+    for name in given:
+        values = rows.extras.get(name)
+        if values is None and name in known:
+            raise DataError(f"The fit had an array as {name}: {owner} needs {name!r} for new rows.")
+        found[name] = np.full(len(rows.index), ABSENT[name]) if values is None else values
+    if "weights" in found and np.any(found["weights"] < 0):
+        smallest = np.nanmin(found["weights"])
+        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {smallest:g}.")
     return rows.X, found, rows.index
 
 
@@ -115,22 +142,62 @@ class Prediction:
     name: str
     variance: FloatArray | None = None
 
-    def _complete(self) -> np.ndarray:
+    @property
+    def complete(self) -> np.ndarray:
+        """Which rows have all inputs, bool (rows,)."""
         return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
+
+    def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
+        """Return linear predictors (rows, draws)."""
+        coefficients = self.coefficients[draws]
+        eta = self.x[rows] @ coefficients[:, 1:].T
+        eta += coefficients[:, 0] + self.offset[rows, None]
+        return np.asarray(eta)
 
     def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
         """Yield positions of rows and their means, (rows, m), a block at a time."""
         step = max(1, BLOCK // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
-            eta = self.x[part] @ self.coefficients[:, 1:].T
-            eta += self.coefficients[:, 0] + self.offset[part, None]
-            yield part, self.family.mean(eta)
+            yield part, self.family.mean(self._eta(part, slice(None)))
+
+    def simulate(
+        self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Yield blocks of `draws` simulated responses of some complete rows, and their expectations.
+
+        Every coefficient vector serves as often as any other, or once more. `weights` are those of `rows`,
+        positive. A block is the places of its draws, expectations and responses, both (rows, places).
+        """
+        chosen = resample(np.ones(len(self.coefficients)), draws, rng)
+        step = max(1, BLOCK // max(rows.size, 1))
+        for begin in range(0, draws, step):
+            part = chosen[begin : begin + step]
+            mean = self.family.mean(self._eta(rows, part))
+            variance = None if self.variance is None else self.variance[part]
+            response = self.family.simulate(mean, weights, variance, rng)
+            yield slice(begin, begin + part.size), mean, response
+
+    def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return log posterior predictive densities of responses `y` of all rows, which are complete.
+
+        A density is averaged over the draws before its logarithm is taken. Shapes (rows,), `weights`
+        positive.
+        """
+        out = np.empty(y.size)
+        step = max(1, BLOCK // len(self.coefficients))
+        for begin in range(0, y.size, step):
+            part = np.arange(begin, min(begin + step, y.size))
+            each = self.family.log_density(
+                y[part], self._eta(part, slice(None)), weights[part], self.variance
+            )
+            out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
+        return out
 
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
         out = np.full(len(self.index), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self._complete())):
+        for part, means in self._blocks(np.flatnonzero(self.complete)):
             out[part] = means.mean(axis=1)
         return pd.Series(out, index=self.index, name=self.name)
 
@@ -159,7 +226,7 @@ class Prediction:
         alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self._complete())):
+        for part, means in self._blocks(np.flatnonzero(self.complete)):
             # Expected counts far outside the data may be infinite, and their spread is NaN then.
             with np.errstate(over="ignore", invalid="ignore"):
                 out[part, 0] = means.mean(axis=1)

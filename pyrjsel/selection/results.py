@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from pyrjsel.selection.predict import (
     averaged_draws,
     prediction_rows,
 )
+from pyrjsel.selection.predictive import Predictive
 from pyrjsel.selection.screen import screened
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Looks):
+class SelectionResults(Looks, Predictive):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -399,20 +400,29 @@ class SelectionResults(Looks):
             If a variable is missing from `new`.
         DataError
             If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
+        NotAvailableError
+            If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
         """
-        return self._prediction(new, which, offset, "get_prediction", 3)
+        return self._prediction(new, which, {"offset": offset}, "get_prediction", 3)[0]
 
     def _prediction(
-        self, new: Any, which: str, offset: ArrayLike | None, owner: str, stacklevel: int
-    ) -> Prediction:
+        self, new: Any, which: str, given: Mapping[str, ArrayLike | None], owner: str, stacklevel: int
+    ) -> tuple[Prediction, dict[str, FloatArray]]:
+        """Return predictions for rows, with the offset and weights that are wanted, see prediction_rows."""
         check_choice(which, "which", owner, WHICH)
-        x, shift, index = prediction_rows(self.model, new, offset, owner)
+        x, extras, index = prediction_rows(self.model, new, given, owner)
+        return self._predict_at(x, extras["offset"], index, which, stacklevel + 1), extras
+
+    def _predict_at(
+        self, x: FloatArray, offset: FloatArray, index: pd.Index, which: str, stacklevel: int
+    ) -> Prediction:
+        """Return predictions for columns of the design (rows, D)."""
         coefficients, variance = self._coefficient_draws(which, stacklevel + 1)
         family, name = self.model.regression.family, self.model.design.response
-        return Prediction(x, shift, index, coefficients, family, name, variance)
+        return Prediction(x, offset, index, coefficients, family, name, variance)
 
     def predict(self, new: Any = None, which: str = "bma", *, offset: ArrayLike | None = None) -> pd.Series:
-        """Predict expected responses: success probabilities, or counts.
+        """Predict expected responses: numbers, success probabilities, or counts.
 
         Parameters
         ----------
@@ -430,10 +440,10 @@ class SelectionResults(Looks):
 
         Raises
         ------
-        UnknownNameError, DataError
+        UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._prediction(new, which, offset, "predict", 3).mean()
+        return self._prediction(new, which, {"offset": offset}, "predict", 3)[0].mean()
 
     # ------------------------------------------------------------------ what people look at
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from input_data import COSTS, FRAME, arrays, build, changed, walk
+from input_data import COSTS, FRAME, N, arrays, build, changed, walk
 
 import pyrjsel as rj
 
@@ -82,6 +82,17 @@ PLACES = {
     "CostAdjusted": lambda value: build(model_prior=rj.CostAdjusted(value)),
     "price": lambda value: build(costs={**COSTS, "x": value}),
     "always one": lambda value: build(always=[value]),
+    "sensitivity": lambda value: build("y ~ x").sensitivity(value, rng=1, progress=False),
+    "sensitivity prior": lambda value: build("y ~ x").sensitivity([value], rng=1, progress=False),
+    "sensitivity g": lambda value: build("y ~ x").sensitivity(g=value, rng=1, progress=False),
+    "sensitivity scale": lambda value: build("y ~ x").sensitivity(scale=value, rng=1, progress=False),
+    "sensitivity one g": lambda value: build("y ~ x").sensitivity(g=[value], rng=1, progress=False),
+    "sensitivity model prior": lambda value: build("y ~ x").sensitivity(model_priors=[value], rng=1),
+    "sensitivity rng": lambda value: build("y ~ x").sensitivity(g=[1], rng=value, progress=1),
+    "cross_validate": lambda value: build("y ~ x").cross_validate(value, rng=1, progress=False),
+    "cross_validate label": lambda value: build("y ~ x").cross_validate([value] * N, rng=1),
+    "cross_validate which": lambda value: build("y ~ x").cross_validate(2, which=value, rng=1),
+    "cross_validate stratify": lambda value: build("y ~ x").cross_validate(2, stratify=value, rng=1),
     "function": lambda value: build("y ~ x", functions={"f": value}),
     "function result": lambda value: build("y ~ f(x)", functions={"f": lambda x: value}),
 }
@@ -93,6 +104,14 @@ RESULT_PLACES = {
     "predict which": lambda r, value: r.predict(FRAME, value),
     "predict offset": lambda r, value: r.predict(FRAME, offset=value),
     "summary_frame": lambda r, value: r.get_prediction(FRAME).summary_frame(value),
+    "posterior_predictive": lambda r, value: r.posterior_predictive(value, draws=3),
+    "posterior_predictive which": lambda r, value: r.posterior_predictive(None, value, draws=3),
+    "posterior_predictive draws": lambda r, value: r.posterior_predictive(FRAME, draws=value),
+    "posterior_predictive weights": lambda r, value: r.posterior_predictive(FRAME, draws=3, weights=value),
+    "check": lambda r, value: r.check(value, draws=3),
+    "check draws": lambda r, value: r.check({"mean": np.mean}, draws=value),
+    "check function result": lambda r, value: r.check({"f": lambda y: value}, draws=3),
+    "plot_check ax": lambda r, value: r.plot_check("mean", "no axes" if value is None else value, draws=3),
     "plot_models top": lambda r, value: r.plot_models(top=value, ax="no axes"),
     "plot_inclusion top": lambda r, value: r.plot_inclusion(top=value, ax="no axes"),
     "plot_inclusion sort": lambda r, value: r.plot_inclusion(sort=value, ax="no axes"),

@@ -57,10 +57,8 @@ def run_both(case, classical, steps=STEPS, slots=2, seed=3):
     for _ in range(steps):
         inclusion = twin.iterate(rng)
         if closed is None:
-            if classical or not twin.scaled:
-                log_posterior = twin.log_joint()
-            else:
-                log_posterior = twin.log_mass(twin.gamma)
+            joint = classical or not twin.scaled
+            log_posterior = twin.log_joint() if joint else twin.log_mass(twin.gamma)
             intercept = (
                 regression.centre + np.sqrt(twin.variance / regression.total_weight) * rng.standard_normal()
             )
@@ -124,7 +122,7 @@ def check_sums(found, models, regression):
 
 @pytest.mark.parametrize("kind", ["scaled spikes", "unscaled spikes"])
 def test_coefficients_of_the_twin_have_the_moments_of_the_textbook(linear_kit, kind):
-    """The twin draws u and v one after the other; beta = u + v must be N(V X'y / s, V) of all columns at once.
+    """The twin draws u and v one after the other; beta = u + v must be N(V X'y / s, V) of all columns.
 
     Draws are linear in the normal numbers they are made of: mean and covariance follow from the map itself.
     """

@@ -1,0 +1,90 @@
+"""Plots of what simulated responses look like beside the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import BLUE, VERMILION, legend_above, row_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# So many different values and fewer get a bar each; more of them share this number of bars.
+BARS = 30
+
+
+def plot_check(
+    name: str, replicated: ArrayLike, observed: ArrayLike, p_value: float, *, ax: Axes | None = None
+) -> Axes:
+    """Plot a statistic of simulated responses as a histogram, with that of the data.
+
+    Parameters
+    ----------
+    name : str
+        Of the statistic.
+    replicated : array_like of shape (m,)
+        The statistic of simulated responses.
+    observed : array_like of shape (m,)
+        That of the data: a line if it is the same for all draws, else a histogram of its own.
+    p_value : float
+        Shown in the legend.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If the arrays do not match or are empty, or `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_check("zeros", [0.2, 0.3, 0.25], [0.5, 0.5, 0.5], 0.0, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'zeros'
+    """
+    simulated, seen = np.asarray(replicated, dtype=float), np.asarray(observed, dtype=float)
+    if simulated.ndim != 1 or not simulated.size or not np.isfinite(simulated).all():
+        raise bad_value("replicated", "plot_check", "a vector of finite numbers", replicated)
+    if seen.shape != simulated.shape or not np.isfinite(seen).all():
+        raise bad_value("observed", "plot_check", f"a vector of {simulated.size} finite numbers", observed)
+    ax = row_axes(ax, "plot_check", width=6.4, rows=10)
+    label = f"data (p = {p_value:.3f})"
+    if np.ptp(seen) == 0:
+        ax.hist(simulated, bins=bar_edges(simulated), color=BLUE, alpha=0.75, label="simulated")
+        ax.axvline(seen[0], color=VERMILION, linewidth=2, label=label)
+    else:
+        edges = bar_edges(np.concatenate([simulated, seen]))
+        ax.hist(simulated, bins=edges, color=BLUE, alpha=0.75, label="simulated")
+        ax.hist(seen, bins=edges, histtype="step", color=VERMILION, linewidth=2, label=label)
+    ax.set_xlabel(name.replace("$", r"\$"))
+    ax.set_ylabel("Draws")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    legend_above(ax, ncols=2)
+    return ax
+
+
+def bar_edges(values: FloatArray) -> list[float]:
+    """Return edges of bars: around each value where these are few, else of equal width."""
+    levels = np.unique(values)
+    if levels.size == 1:
+        half = 0.5 * max(abs(float(levels[0])), 1.0)
+        return [levels[0] - half, levels[0] + half]
+    if levels.size > BARS:
+        return np.histogram_bin_edges(values, BARS).tolist()
+    middles = 0.5 * (levels[1:] + levels[:-1])
+    first, last = levels[0] - (middles[0] - levels[0]), levels[-1] + (levels[-1] - middles[-1])
+    return [first, *middles.tolist(), last]

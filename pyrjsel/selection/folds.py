@@ -1,0 +1,81 @@
+"""Folds of rows for cross-validation."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_int
+from pyrjsel.design import DesignData
+
+OWNER = "cross_validate"
+MUST = "an int of at least 2, or a label for each row"
+
+
+def make_folds(
+    data: DesignData, used: BoolArray, folds: Any, stratify: bool, rng: np.random.Generator
+) -> tuple[IntArray, list[Any]]:
+    """Return the fold of each row that is `used` (n,) as a place in the list of their labels.
+
+    Raises
+    ------
+    ParameterError
+        If `folds` is neither an int from 2 to the number of rows nor labels.
+    DataError
+        If the labels are of other rows, missing, or all the same.
+    """
+    if isinstance(folds, Integral):
+        y = data.y[used]
+        count = check_int(folds, "folds", OWNER, low=2, high=y.size)
+        return deal(y if stratify else np.zeros(y.size), count, rng), list(range(1, count + 1))
+    labels = given_labels(data, folds)[used]
+    if pd.isna(labels).any():
+        raise DataError(f"The 'folds' of {OWNER} must have a label for every row. Got missing ones.")
+    try:
+        codes, names = pd.factorize(labels, sort=True)
+    except TypeError as error:
+        raise DataError(f"The 'folds' of {OWNER} must be labels such as numbers or text: {error}.") from error
+    if len(names) < 2:
+        raise DataError(f"The 'folds' of {OWNER} must have at least two different labels. Got {len(names)}.")
+    return codes.astype(np.int64), list(names)
+
+
+def deal(y: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Deal rows to `count` folds in the order of `y`, equal ones at random: one of each `count` to each fold.
+
+    Sizes differ by one at most, and every fold has about the same distribution of `y`.
+    """
+    order = np.lexsort((rng.random(y.size), y))
+    fold = np.empty(y.size, dtype=np.int64)
+    for begin in range(0, y.size, count):
+        block = order[begin : begin + count]
+        fold[block] = rng.permutation(count)[: block.size]
+    return fold
+
+
+def given_labels(data: DesignData, folds: Any) -> pd.Index:
+    """Return a user's labels (n,) of the rows that are used."""
+    n = data.y.size
+    if isinstance(folds, pd.Series):
+        index, wanted = folds.index, data.index
+        if index.is_unique and wanted.is_unique and wanted.isin(index).all():
+            return pd.Index(folds.loc[wanted])
+    elif isinstance(folds, (str, bytes)) or not hasattr(folds, "__len__"):
+        raise bad_value("folds", OWNER, MUST, folds)
+    try:
+        labels = np.asarray(folds)
+    except ValueError as error:
+        raise DataError(f"The 'folds' of {OWNER} must be one-dimensional: {error}.") from error
+    if labels.ndim != 1 or labels.size not in (n, data.n_rows):
+        rows = (
+            f"{n:,} rows" if n == data.n_rows else f"{n:,} rows used, or of the {data.n_rows:,} of the data"
+        )
+        raise DataError(
+            f"The 'folds' of {OWNER} must be labels of the {rows}. Got shape {labels.shape} instead."
+        )
+    return pd.Index(labels if labels.size == n else labels[data.positions])
