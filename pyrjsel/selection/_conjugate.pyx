@@ -4,7 +4,6 @@ The sums of ``_score.pyx`` come from tableaux. With k columns in the model and D
 column costs about 2 k D multiplications, and the changes by all J terms one or two logarithms a term.
 """
 
-cimport cython
 from libc.limits cimport INT_MAX
 from libc.math cimport INFINITY, NAN
 

@@ -114,7 +114,7 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
 def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:
     segments, rows, n_terms = chain.shape
     means = plan.batch_means(chain.reshape(segments, rows * n_terms))
-    return means.reshape(-1, rows, n_terms)[:count]
+    return means.reshape(len(means), rows, n_terms)[:count]
 
 
 def _corrected(

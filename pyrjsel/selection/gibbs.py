@@ -308,7 +308,7 @@ def gibbs_posterior(
     """
     kind = regression.prior.kind
     classical = options.sweep == "conditional" and bool(regression.mean.size)
-    if options.sweep == "conditional" and regression.prior.ratio is None:
+    if classical and regression.prior.ratio is None:
         raise NotAvailableError(
             f"sweep='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of which "
             "those outside the model are 0, no term could move under other priors."

@@ -126,7 +126,7 @@ class GibbsTwin:
         return float(self.square - 2 * self.cross @ self.b + self.b @ self.gram @ self.b)
 
     def log_joint(self) -> float:
-        """Return the log density of y, model, coefficients and sigma^2, unnormalised over models."""
+        """Return the log density of y, model, coefficients and sigma^2, up to a constant of the models."""
         value = self.volume - 0.5 * self.rows * np.log(2 * np.pi * self.variance)
         value += self._log_sigma(self.gamma, self.variance) + self.log_coefficients(self.gamma, self.variance)
         return float(value - 0.5 * self.residual() / self.variance + self._log_model(self.gamma))
@@ -135,7 +135,7 @@ class GibbsTwin:
         return float(np.asarray(self.space.log_prior(gamma[None]))[0])
 
     def log_mass(self, gamma: ByteArray) -> float:
-        """Return what a sweep looks at: the log mass of a model given what it conditions on, unnormalised."""
+        """Return what a sweep looks at: the log mass of a model given what it conditions on."""
         if not self.space.feasible(gamma):
             return -np.inf
         if self.classical:

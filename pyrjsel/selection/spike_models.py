@@ -181,8 +181,9 @@ class SpikeModels(SingleModels):
         with np.errstate(divide="ignore", invalid="ignore"):
             wider = np.where(df > 2, df / (df - 2.0), np.inf)
         positive = stdtr(df[:, None], mean / np.sqrt(scale))
+        square = mean**2 + wider[:, None] * scale
         mean = np.where(df[:, None] > 1, mean, np.nan)  # a Cauchy posterior has no mean
-        return mean, mean**2 + wider[:, None] * scale, positive, wider * variance
+        return mean, square, positive, wider * variance
 
     def _mixed(
         self, gammas: ByteArray, precision: FloatArray

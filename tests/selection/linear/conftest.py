@@ -68,7 +68,7 @@ class Case:
 
 
 def make_case(sizes, prior, *, n=25, seed=0, weighted=False, with_offset=False, sigma=None, model_prior=None,
-              names=None, dependent=False, **space):  # fmt: skip
+              names=None, dependent=False, signal=1.0, **space):  # fmt: skip
     """A problem with terms of the given sizes, correlated columns far from centred."""
     rng = np.random.default_rng(seed)
     d = sum(sizes)
@@ -77,7 +77,7 @@ def make_case(sizes, prior, *, n=25, seed=0, weighted=False, with_offset=False, 
     )
     if dependent:
         x[:, -1] = x[:, 0] - 2 * x[:, 1]
-    y = 2 + (x / x.std(axis=0))[:, ::2].sum(axis=1) + rng.normal(size=n)
+    y = 2 + signal * (x / x.std(axis=0))[:, ::2].sum(axis=1) + rng.normal(size=n)
     weights = rng.integers(1, 5, n).astype(float) if weighted else None
     offset = rng.normal(size=n) if with_offset else None
     regression = GaussianRegression.build(

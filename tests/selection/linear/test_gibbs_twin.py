@@ -57,11 +57,10 @@ def run_both(case, classical, steps=STEPS, slots=2, seed=3):
     for _ in range(steps):
         inclusion = twin.iterate(rng)
         if closed is None:
-            joint = classical or not twin.scaled
-            log_posterior = twin.log_joint() if joint else twin.log_mass(twin.gamma)
-            intercept = (
-                regression.centre + np.sqrt(twin.variance / regression.total_weight) * rng.standard_normal()
-            )
+            with_density = classical or not twin.scaled
+            log_posterior = twin.log_joint() if with_density else twin.log_mass(twin.gamma)
+            spread = np.sqrt(twin.variance / regression.total_weight)
+            intercept = regression.centre + spread * rng.standard_normal()
             b = np.concatenate([[intercept], twin.b])
         else:
             log_posterior, b = twin.log_mass(twin.gamma), np.zeros(0)
@@ -122,7 +121,7 @@ def check_sums(found, models, regression):
 
 @pytest.mark.parametrize("kind", ["scaled spikes", "unscaled spikes"])
 def test_coefficients_of_the_twin_have_the_moments_of_the_textbook(linear_kit, kind):
-    """The twin draws u and v one after the other; beta = u + v must be N(V X'y / s, V) of all columns.
+    """The twin draws u and v in turn; beta = u + v must be N(V X'y / s, V) of all columns at once.
 
     Draws are linear in the normal numbers they are made of: mean and covariance follow from the map itself.
     """

@@ -124,9 +124,8 @@ def exact_value(x, y, tau, c, inside, variance_):
     with mp.workdps(60):
         root = mp.matrix((x - x.mean(axis=0)).tolist())
         left = mp.matrix((y - y.mean()).tolist())
-        s = mp.diag(
-            [mp.mpf(t) ** 2 * (mp.mpf(k) if i else 1) for t, k, i in zip(tau, c, inside, strict=True)]
-        )
+        terms = zip(tau, c, inside, strict=True)
+        s = mp.diag([mp.mpf(t) ** 2 * (mp.mpf(k) if i else 1) for t, k, i in terms])
         cov = variance_ * mp.eye(len(y)) + root * s * root.T
         # The direction of the intercept is independent of the others: what it adds is taken off.
         det = mp.log(mp.det(cov)) - mp.log(mp.mpf(variance_))

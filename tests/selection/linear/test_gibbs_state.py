@@ -1,0 +1,112 @@
+"""States of Gibbs chains are plain data: written down and read back, a chain goes on to the same draws."""
+
+import json
+import pickle
+from dataclasses import fields
+
+import gibbs_kit
+import numpy as np
+import pytest
+
+from pyrjsel.priors import InverseGamma
+from pyrjsel.selection.gibbs import GibbsRunner, GibbsState
+from pyrjsel.selection.priors import GPrior
+
+SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
+DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2
+KINDS = {
+    "g": (GPrior("n"), False),
+    "scaled": (gibbs_kit.SPIKES["scaled"], False),
+    "unscaled": (gibbs_kit.SPIKES["unscaled"], False),
+    "classical": (gibbs_kit.SPIKES["unscaled"], True),
+    "normal": (gibbs_kit.UNSCALED_NORMAL, False),
+}
+
+
+def make_job(linear_kit, kind):
+    prior, classical = KINDS[kind]
+    case = linear_kit.case(SIZES, prior, names=NAMES, sigma=InverseGamma(2.0, 1.0), heredity="strong")
+    return gibbs_kit.job_of(
+        case, classical=classical, slots=2, draws=DRAWS, burn_in=BURN_IN, thin=THIN, every=EVERY
+    )
+
+
+def start(job, chain=1):
+    return job.start(np.random.SeedSequence(5), chain)
+
+
+def write(folder, state):
+    """A state as one JSON file and one file of arrays, without pickle."""
+    arrays = {f.name: getattr(state, f.name) for f in fields(state)}
+    plain = {name: arrays.pop(name) for name in ("bit_generator", "done", "variance")}
+    np.savez(folder / "arrays.npz", **arrays)
+    (folder / "plain.json").write_text(json.dumps(plain))
+
+
+def read(folder):
+    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+        return GibbsState(**dict(arrays), **json.loads((folder / "plain.json").read_text()))
+
+
+def advance(runner, blocks):
+    for n in blocks:
+        runner.advance(n)
+    return runner
+
+
+def assert_same(found, want):
+    for item in fields(want):
+        np.testing.assert_array_equal(getattr(found, item.name), getattr(want, item.name), strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_however_a_run_is_cut_into_blocks(linear_kit, kind):
+    job = make_job(linear_kit, kind)
+    whole = advance(start(job), [job.total]).finish(True)
+    assert whole.index.size == DRAWS
+    assert whole.coefficients.shape == (DRAWS // EVERY, 7)
+    assert whole.sigma2.shape == (DRAWS // EVERY,)
+    for blocks in ([1] * job.total, [7, 30, 1, 100, job.total - 138]):
+        # Sums are added up block by block: the last digit may differ.
+        cut = advance(start(job), blocks).finish(True)
+        for name in ("sums", "averages"):
+            np.testing.assert_allclose(getattr(cut, name), getattr(whole, name), rtol=1e-12, atol=1e-13)
+            setattr(cut, name, getattr(whole, name))
+        assert_same(cut, whole)
+
+
+@pytest.mark.parametrize("at", [5, 20, 21, 77])
+@pytest.mark.parametrize("kind", KINDS)
+def test_through_a_file(linear_kit, kind, at, tmp_path):
+    job = make_job(linear_kit, kind)
+    runner = advance(start(job), [at])
+    write(tmp_path, runner.state())
+    again = GibbsRunner(
+        pickle.loads(pickle.dumps(job)), read(tmp_path), pickle.loads(pickle.dumps(runner.collector))
+    )
+    rest = [30, job.total - at - 30]
+    advance(runner, rest)
+    advance(again, rest)
+    assert_same(again.finish(True), runner.finish(True))
+    one, other = runner.state(), again.state()
+    assert one.bit_generator == other.bit_generator
+    assert (one.variance, one.done) == (other.variance, other.done)
+    np.testing.assert_array_equal(one.gamma, other.gamma)
+
+
+def test_chains_start_apart(linear_kit):
+    job = make_job(linear_kit, "scaled")
+    assert not start(job, 0).state().gamma.any()
+    others = {bytes(job.start(np.random.SeedSequence(k), 1).state().gamma) for k in range(20)}
+    assert len(others) > 3
+
+
+def test_counts_begin_after_burn_in(linear_kit):
+    job = make_job(linear_kit, "unscaled")
+    runner = advance(start(job), [BURN_IN])
+    assert not runner.state().counts.any()
+    counts = advance(runner, [10]).state().counts
+    # Five free terms and two slots an iteration.
+    np.testing.assert_array_equal(counts[0], [50, 20])
+    assert np.all(counts[1] <= counts[0])
+    assert counts[1, 0] > 0
