@@ -154,7 +154,7 @@ class ParquetChunks(_InTurn):
         self.owner = owner
         try:
             from pyarrow import ArrowInvalid
-            from pyarrow.dataset import dataset
+            from pyarrow.dataset import HivePartitioning, dataset
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise NotAvailableError(
@@ -164,7 +164,9 @@ class ParquetChunks(_InTurn):
         self._open: Callable[[], Any] = lambda: data
         if isinstance(data, (str, os.PathLike)):
             path = os.fspath(data)
-            self._open = lambda: dataset(path, format="parquet") if os.path.isdir(path) else ParquetFile(path)
+            # As pandas reads a folder: names of partitions are categories.
+            folder = {"format": "parquet", "partitioning": HivePartitioning.discover(infer_dictionary=True)}
+            self._open = lambda: dataset(path, **folder) if os.path.isdir(path) else ParquetFile(path)
         try:
             source = self._open()
         except (OSError, ArrowInvalid) as error:
@@ -179,16 +181,34 @@ class ParquetChunks(_InTurn):
         """Return the chunks with the columns asked for."""
         source = self._open()
         known = list(dict.fromkeys(columns))
-        rows = max(1, BLOCK // max(len(known), 1))
-        if hasattr(source, "iter_batches"):
-            batches = source.iter_batches(batch_size=rows, columns=known)
-        else:
-            # Few ahead of the one at work: by default many row groups are in memory at once.
-            batches = source.to_batches(
-                columns=known, batch_size=rows, batch_readahead=1, fragment_readahead=1
-            )
-        for batch in batches:
+        options = {"columns": known, "batch_size": max(1, BLOCK // max(len(known), 1))}
+        groups = _row_groups if hasattr(source, "iter_batches") else _fragments
+        for batch in groups(source, options):
             yield batch.to_pandas()
+
+
+def _row_groups(file: Any, options: dict[str, Any]) -> Iterator[Any]:
+    """Yield the batches of a ``ParquetFile``.
+
+    One row group at a time: a reader of all of them keeps what it has read.
+    """
+    for number in range(file.num_row_groups):
+        yield from file.iter_batches(row_groups=[number], **options)
+
+
+def _fragments(data: Any, options: dict[str, Any]) -> Iterator[Any]:
+    """Yield the batches of a ``Dataset``, likewise."""
+    # By default many batches are read ahead of the one at work.
+    options = {**options, "batch_readahead": 1, "fragment_readahead": 1}
+    try:
+        fragments = data.get_fragments()
+    except ValueError:  # of a data set with a filter, which has none of its own
+        yield from data.to_batches(**options)
+        return
+    for fragment in fragments:
+        parts = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+        for part in parts:
+            yield from part.to_batches(schema=data.schema, **options)
 
 
 class DaskChunks:
@@ -218,7 +238,7 @@ class DaskChunks:
         self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
     ) -> T:
         """Return ``work(partition, number)`` of all partitions, merged as a tree of neighbours."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         once, twice = delayed(work), delayed(merge)
         chosen = self._data[[self._labels[name] for name in dict.fromkeys(columns)]]

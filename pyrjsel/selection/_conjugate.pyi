@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from pyrjsel.selection._tableau import Tableau
 
 LOST: str
 
+@final
 class ConjugateEvidence(Evidence):
     score: GaussianScore
     tableau: Tableau

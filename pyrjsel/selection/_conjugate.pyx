@@ -4,6 +4,7 @@ The sums of ``_score.pyx`` come from tableaux. With k columns in the model and D
 column costs about 2 k D multiplications, and the changes by all J terms one or two logarithms a term.
 """
 
+cimport cython
 from libc.limits cimport INT_MAX
 from libc.math cimport INFINITY, NAN
 
@@ -29,6 +30,7 @@ LOST = (
 )
 
 
+@cython.final
 cdef class ConjugateEvidence(Evidence):
     """Marginal likelihoods over models whose coefficient prior is conjugate.
 

@@ -49,8 +49,8 @@ cdef class GaussianScore:
         Most columns of a model, for a mixture.
     """
 
-    def __cinit__(self, str kind, double nu, double total, *, double g=1.0, shrinkage=None,
-                  int saturated=0, int most=0):
+    def __init__(self, str kind, double nu, double total, *, double g=1.0, shrinkage=None,
+                 int saturated=0, int most=0):
         self.kind = KINDS[kind]
         self.nu = nu
         self.half_nu = 0.5 * nu
@@ -61,6 +61,7 @@ cdef class GaussianScore:
         self.shrinkage = shrinkage
         self.held = []
         self.n_tables = most + 1
+        free(self.tables)
         self.tables = <panels_t*> calloc(self.n_tables, sizeof(panels_t))
         if self.tables == NULL:
             raise MemoryError("no memory for the interpolants of a mixture of g-priors")

@@ -89,10 +89,10 @@ cdef class Subsets:
     cdef uint64_t* current
     cdef int n_words
 
-    def __cinit__(self, GaussianScore score not None, const double[:, ::1] matrix not None,
-                  const double[::1] cross not None, const int[::1] term_start not None,
-                  const double[::1] log_weights not None, const double[::1] penalty not None,
-                  const double[::1] form not None, int most):
+    def __init__(self, GaussianScore score not None, const double[:, ::1] matrix not None,
+                 const double[::1] cross not None, const int[::1] term_start not None,
+                 const double[::1] log_weights not None, const double[::1] penalty not None,
+                 const double[::1] form not None, int most):
         cdef level_t* root
         self.size = matrix.shape[0]
         self.n_terms = term_start.shape[0] - 1
@@ -103,12 +103,13 @@ cdef class Subsets:
                 or form.shape[0] != self.size:
             raise ValueError("the arrays of a list of models do not fit together")
         self.score = score
-        self.most = most
         self.arrays = (matrix, cross, term_start, log_weights, penalty, form)
         self.matrix = &matrix[0, 0]
         self.log_weights = &log_weights[0]
         self.penalty = &penalty[0]
         self.start = &term_start[0]
+        self.release()
+        self.most = most
         self.levels = <level_t*> calloc(most + 1, sizeof(level_t))
         self.current = <uint64_t*> calloc(self.n_words, sizeof(uint64_t))
         if self.levels == NULL or self.current == NULL:
@@ -123,12 +124,17 @@ cdef class Subsets:
         root.form = <double*> &form[0]
 
     def __dealloc__(self):
+        self.release()
+
+    cdef void release(self) noexcept:
         cdef int k
         if self.levels != NULL:
             for k in range(1, self.most + 1):
                 free(self.levels[k].r)      # all arrays of a level are one piece
             free(self.levels)
         free(self.current)
+        self.levels = NULL
+        self.current = NULL
 
     # ------------------------------------------------------------------ the stack
 

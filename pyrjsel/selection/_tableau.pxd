@@ -27,6 +27,7 @@ cdef class Tableau:
     cdef double* r               # (n_columns)
     cdef double* small           # 2 widest^2 + widest
 
+    cdef void release(self) noexcept
     cdef void clear(self) noexcept nogil
     cdef void update_blocks(self, double factor) noexcept nogil
     cdef double enter(self, int column) noexcept nogil

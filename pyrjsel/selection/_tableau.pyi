@@ -1,9 +1,12 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.selection._gram import Gram
 
+@final
 class Tableau:
     n_columns: int
     n_groups: int

@@ -13,6 +13,7 @@ product with, and a change of rank one of, k rows of D numbers. (Goodnight 1979,
 SWEEP operator".)
 """
 
+cimport cython
 from libc.math cimport INFINITY, log
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
@@ -23,6 +24,7 @@ from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy
 
 
+@cython.final
 cdef class Tableau:
     """A matrix A and a vector c, swept on a set of columns.
 
@@ -36,11 +38,6 @@ cdef class Tableau:
         Group j owns the columns ``start[j]:start[j + 1]``; all columns belong to one.
     """
 
-    def __cinit__(self, Gram gram not None, *args):
-        self.rows = <double**> calloc(max(gram.size, 1), sizeof(double*))
-        if self.rows == NULL:
-            raise MemoryError("no memory for a swept Gram matrix")
-
     def __init__(self, Gram gram not None, const double[::1] cross not None,
                  const int[::1] start not None):
         cdef int size = gram.size, j, k
@@ -52,6 +49,10 @@ cdef class Tableau:
         cdef double[::1] blocks0 = np.append(gram.blocks(start), 0.0)
         cdef double[::1] numbers = np.zeros(2 * size + blocks0.shape[0] + 2 * widest * (widest + 1))
         cdef int[::1] places = np.zeros(3 * size + 1, dtype=np.intc)
+        self.release()
+        self.rows = <double**> calloc(max(size, 1), sizeof(double*))
+        if self.rows == NULL:
+            raise MemoryError("no memory for a swept Gram matrix")
         self.gram = gram
         self.arrays = (cross, start, block, blocks0, numbers, places)
         self.n_columns = size
@@ -75,11 +76,15 @@ cdef class Tableau:
         self.clear()
 
     def __dealloc__(self):
+        self.release()
+
+    cdef void release(self) noexcept:
         cdef int k
         if self.rows != NULL:
             for k in range(self.n_columns):
                 free(self.rows[k])
             free(self.rows)
+        self.rows = NULL
 
     cdef void clear(self) noexcept nogil:
         """Back to no active column."""

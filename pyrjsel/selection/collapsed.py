@@ -143,6 +143,11 @@ class WalkJob:
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
 
+    @property
+    def unit(self) -> float:
+        """What the averages grow by with each draw."""
+        return self.time * self.thin
+
     def single(self) -> SingleModel:
         """Return what answers questions about single models; not to be shared by chains."""
         return SingleModels(self.regression)
@@ -243,7 +248,6 @@ class WalkRunner:
             return
         recorded = self.done - job.burn_in
         block = collector.room(n // job.thin + 1)
-        sums = np.zeros((WALK_ROWS, job.space.n_terms))
         kept = self.walk.run(
             self.rng,
             n,
@@ -252,9 +256,8 @@ class WalkRunner:
             thin=job.thin,
             words=block.words,
             log_mass=block.log_posterior,
-            sums=sums,
+            sums=collector.averages.at(recorded // job.thin)[0],
         )
-        collector.averages.at(recorded // job.thin)[0][:] += sums / (job.time * job.thin)
         collector.add(block, kept, 0)
 
     def adapt(self) -> None:
@@ -360,6 +363,6 @@ class WalkRunner:
             found.sums,
             found.counts,
             error_variance,
-            averages=collector.averages.sums,
+            averages=collector.averages.sums / self.job.unit,
             relative_variance=np.concatenate([*collector.relative_variance, np.empty(0)]),
         )

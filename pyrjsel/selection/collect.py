@@ -80,6 +80,9 @@ class Manner:
 # From the draws of each chain, the model of each draw and the models: inclusion probabilities.
 Estimator = Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]
 
+# From models and their probabilities: moments of coefficients.
+Averager = Callable[[ByteArray, FloatArray], Moments]
+
 
 def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
     """Return the frequencies of visits as inclusion probabilities."""
@@ -140,8 +143,11 @@ def summarise(
     entropy: bytes,
     coefficients_every: int,
     estimator: Estimator = visit_estimate,
+    averager: Averager | None = None,
 ) -> Posterior:
     """Merge the chains and estimate everything that is reported from their draws.
+
+    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one.
 
     Raises
     ------
@@ -204,7 +210,7 @@ def summarise(
         r_hat=terms.r_hat,
         stuck=stuck,
         disagree=terms.disagree,
-        moments=_moments(chains, regression),
+        moments=averager(gamma, probability) if averager else _moments(chains, regression),
         draws=found,
         diagnostics=diagnostics,
         estimator=estimate.words,

@@ -147,6 +147,11 @@ class CorrectedJob(WalkJob):
 
     rows: ClassVar[int] = CORRECTED_ROWS
 
+    @property
+    def unit(self) -> float:
+        """What the averages grow by with each draw."""
+        return float(self.thin)
+
     def single(self) -> MarginalLikelihood:
         """Return what integrates single models; not to be shared by chains."""
         widest = self.regression.widest(self.space.max_size)
@@ -310,13 +315,12 @@ class CorrectedRunner(WalkRunner):
     ) -> None:
         """Add to the averages the model that a period began with, and its path; see ``averages.py``."""
         sums = collector.averages.at(recorded // self.job.thin)[0]
-        share = 1.0 / self.job.thin
-        sums[VISITS] += share * gamma
-        sums[WEIGHTED_VISITS] += share * weight * gamma
-        sums[WEIGHTED_H] += share * weight * paths[0]
-        sums[WEIGHTED_NOT_H] += share * weight * paths[1]
-        sums[WEIGHTS] += share * weight
-        sums[SQUARES] += share * weight**2
+        sums[VISITS] += gamma
+        sums[WEIGHTED_VISITS] += weight * gamma
+        sums[WEIGHTED_H] += weight * paths[0]
+        sums[WEIGHTED_NOT_H] += weight * paths[1]
+        sums[WEIGHTS] += weight
+        sums[SQUARES] += weight**2
 
     # ------------------------------------------------------------------ adaptation
 

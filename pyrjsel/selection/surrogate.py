@@ -16,7 +16,6 @@ the error is mostly a sum over terms, and is learnt as a correction to the log p
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -59,11 +58,8 @@ class Surrogate:
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray((columns * curvature) @ columns.T + precision))
         cross = columns @ (w * (regression.y - mean) + curvature * linear) + prior.shift
-        determinant: dict[str, Any]
-        if prior.log_weights is None:
-            determinant = {"prior": FullGram(precision), "flat": int(prior.flat)}
-        else:
-            determinant = {"log_weights": np.ascontiguousarray(prior.log_weights)}
+        # Of independent coefficients the determinant of the precision is a sum.
+        known = prior.log_weights is not None
         return [
             ConjugateEvidence(
                 GaussianScore("known", 0.0, 1.0),
@@ -72,7 +68,9 @@ class Surrogate:
                 np.ascontiguousarray(regression.term_start),
                 penalty=np.ascontiguousarray(prior.penalty),
                 rank_tol=prior.rank_tol,
-                **determinant,
+                log_weights=prior.log_weights,
+                prior=None if known else FullGram(precision),
+                flat=0 if known else int(prior.flat),
             )
             for _ in range(count)
         ]

@@ -1,13 +1,14 @@
 """From the chains of walks over models to the posterior that results show."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.report._batches import Plan
-from pyrjsel.runtime import run_chains
+from pyrjsel.runtime import ChainsOutcome, run_chains
 from pyrjsel.selection._walk import MOVES
 from pyrjsel.selection.averages import Estimate, estimate
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
@@ -52,7 +53,10 @@ def corrected_posterior(
         density=False,
         pairs=options.pairs,
     )
-    posterior, chains = _run(job, settings, manner, entropy)
+    outcome = _walk(job, settings)
+    posterior = summarise(**_summary(job, settings, outcome), manner=manner, entropy=entropy)
+    chains = [chain for chain in outcome.results if chain.index.size]
+    posterior.log_marginal = _log_marginals(posterior, chains, space)
     _add_integration_errors(posterior, chains, options.exact)
     return posterior
 
@@ -74,10 +78,13 @@ def collapsed_posterior(
     starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
-    posterior, _ = _run(job, settings, manner, entropy)
-    assert posterior.log_marginal is not None
-    posterior.log_marginal += regression.constant
-    posterior.moments = _averaged_moments(regression, space, posterior)
+    outcome = _walk(job, settings)
+    averager = partial(averaged_moments, regression, space)
+    posterior = summarise(
+        **_summary(job, settings, outcome), manner=manner, entropy=entropy, averager=averager
+    )
+    chains = [chain for chain in outcome.results if chain.index.size]
+    posterior.log_marginal = _log_marginals(posterior, chains, space) + regression.constant
     return posterior
 
 
@@ -109,20 +116,23 @@ def _moves(job: WalkJob) -> tuple[str, ...]:
     return (*MOVES, "surrogate", *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
 
 
-def _averaged_moments(regression: GaussianRegression, space: ModelSpace, posterior: Posterior) -> Moments:
-    """Return the moments of coefficients, averaged over the visits of the models."""
+def averaged_moments(
+    regression: GaussianRegression, space: ModelSpace, gamma: ByteArray, probability: FloatArray
+) -> Moments:
+    """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
     if regression.held:
-        order = np.lexsort(posterior.gamma.T[::-1])
-        gamma = np.ascontiguousarray(posterior.gamma[order])
-        job = Averages(Tree.of(regression, space, gamma), gamma, posterior.probability[order])
+        # Neighbours in this order share what they begin with, as the compiled passes like it.
+        order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
+        gamma = np.ascontiguousarray(gamma[order])
+        job = Averages(Tree.of(regression, space, gamma), gamma, probability[order])
         worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
         worker.stop = len(gamma)
         worker.advance(len(gamma))
         return averaged(regression, worker.sums)
     single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
     scale = np.concatenate([[1.0], regression.scale])
-    for gamma, weight in zip(posterior.gamma, posterior.probability, strict=True):
-        found = single.moments(gamma)
+    for row, weight in zip(gamma, probability, strict=True):
+        found = single.moments(row)
         own = scale[found.columns]
         sums[:4, found.columns] += weight * np.array(
             [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
@@ -131,11 +141,9 @@ def _averaged_moments(regression: GaussianRegression, space: ModelSpace, posteri
     return averaged(regression, sums)
 
 
-def _run(
-    job: WalkJob, settings: FitSettings, manner: Manner, entropy: bytes
-) -> tuple[Posterior, list[WalkDraws]]:
-    """Run the chains and summarise them; log marginal likelihoods are those of the visited models."""
-    outcome = run_chains(
+def _walk(job: WalkJob, settings: FitSettings) -> ChainsOutcome:
+    """Run the chains."""
+    return run_chains(
         job,
         settings.chains,
         settings.rng,
@@ -143,22 +151,26 @@ def _run(
         progress=settings.progress,
         label="collapsed",
     )
-    posterior = summarise(
-        outcome.results,
-        outcome.completed,
-        regression=job.regression,
-        space=job.space,
-        manner=manner,
-        seconds=outcome.seconds,
-        asked=settings.draws,
-        entropy=entropy,
-        coefficients_every=job.coefficients_every,
-        estimator=_estimator(settings.draws),
-    )
-    chains = [chain for chain in outcome.results if chain.index.size]
+
+
+def _summary(job: WalkJob, settings: FitSettings, outcome: ChainsOutcome) -> dict[str, Any]:
+    """Return what summaries of walks have in common."""
+    return {
+        "results": outcome.results,
+        "completed": outcome.completed,
+        "regression": job.regression,
+        "space": job.space,
+        "seconds": outcome.seconds,
+        "asked": settings.draws,
+        "coefficients_every": job.coefficients_every,
+        "estimator": _estimator(settings.draws),
+    }
+
+
+def _log_marginals(posterior: Posterior, chains: list[WalkDraws], space: ModelSpace) -> FloatArray:
+    """Return the log marginal likelihoods (m,) of the visited models, as the chains know them."""
     log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
-    posterior.log_marginal = log_mass - np.asarray(job.space.log_prior(posterior.gamma), dtype=float)
-    return posterior, chains
+    return log_mass - np.asarray(space.log_prior(posterior.gamma), dtype=float)
 
 
 def _estimator(asked: int) -> Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.selection.collapsed import WalkRunner
 from pyrjsel.selection.enumerate import _Worker
 from pyrjsel.selection.population import PopulationRunner
 from pyrjsel.selection.rjmcmc import RJRunner
@@ -47,7 +48,7 @@ def interrupt_after(monkeypatch, kind, condition):
     monkeypatch.setattr(kind, "advance", watched)
 
 
-RUNNERS = {"rjmcmc": RJRunner, "population": PopulationRunner}
+RUNNERS = {"rjmcmc": RJRunner, "population": PopulationRunner, "collapsed": WalkRunner}
 
 
 @pytest.mark.parametrize("sampler", RUNNERS)

@@ -66,7 +66,7 @@ class TestTables:
             "exact",
         ):
             assert part in text
-        assert "separat" not in text
+        assert "set apart" not in text
         assert self.results.separated == {}
         assert "<SelectionResults of enumerate" in repr(self.results)
         assert "a=2.0" in str(fit(sigma_prior=INVERSE_GAMMA).summary())

@@ -1,0 +1,172 @@
+"""Averages by segments, what they say when chains are cut short, and the ladder of temperatures."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pyrjsel import ParameterError
+from pyrjsel.report._batches import Plan
+from pyrjsel.selection.averages import CORRECTED_ROWS, WALK_ROWS, Averages, estimate
+from pyrjsel.selection.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
+
+GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
+
+
+def surrogate_chains(chains, draws, seed, off=0.8):
+    """Independent draws of two terms, their surrogate weights, and averages as a corrected walk makes them.
+
+    pi is uniform on four models; pi~ proportional to exp(-off * log_w), log_w a function of the model.
+    """
+    rng = np.random.default_rng(seed)
+    log_w = off * np.array([0.0, 0.5, -0.3, 0.2])
+    surrogate = np.exp(-log_w) / np.exp(-log_w).sum()
+    mean = surrogate @ GAMMA
+    index = rng.integers(0, 4, size=(chains, draws))
+    sums = np.empty((chains, Plan.of(draws).edges.size - 1, CORRECTED_ROWS, 2))
+    for c in range(chains):
+        kept = Averages(draws, CORRECTED_ROWS, 2)
+        for i in range(draws):
+            gamma, weight = GAMMA[index[c, i]], np.exp(-log_w[index[c, i]])
+            # An average over a path that has forgotten where it began.
+            h = np.clip(mean + 0.05 * rng.normal(size=2), 0, 1)
+            kept.at(i)[0][:] += [
+                gamma,
+                weight * gamma,
+                weight * h,
+                weight * (1 - h),
+                *[[weight] * 2],
+                [weight**2] * 2,
+            ]
+        sums[c] = kept.sums
+    return sums, index
+
+
+def test_segments_cover_the_draws_in_order():
+    for draws in (1, 3, 4, 50, 997, 5000):
+        kept = Averages(draws, 1, 1)
+        for i in range(draws):
+            row, end = kept.at(i)
+            row += i + 1
+            assert i < end <= draws
+        assert kept.sums.sum() == draws * (draws + 1) / 2
+        np.testing.assert_array_equal(kept.sums[:, 0, 0] > 0, np.ones(kept.plan.edges.size - 1, dtype=bool))
+
+
+def test_control_variates_leave_the_mean_and_cut_the_error():
+    """Means of 4 x 2000 draws, |z| below 5.2 each (two of them: level 4e-7)."""
+    sums, index = surrogate_chains(4, 2000, seed=1, off=0.3)
+    found = estimate(sums, Plan.of(2000), 2000, index, GAMMA)
+    assert "control variates" in found.words
+    plain = np.sqrt(0.25 / 8000)
+    assert np.all(found.terms.mcse < 0.5 * plain)
+    assert np.all(np.abs(found.terms.mean - 0.5) < 5.2 * found.terms.mcse)
+    np.testing.assert_allclose(found.excluded, 1 - found.terms.mean, atol=1e-12)
+    assert np.all(found.terms.ess > 4 * 8000)
+
+
+def test_a_bad_surrogate_is_left_alone():
+    sums, index = surrogate_chains(4, 2000, seed=2, off=6.0)
+    found = estimate(sums, Plan.of(2000), 2000, index, GAMMA)
+    assert found.words == "frequencies of visits of the chains"
+    np.testing.assert_allclose(found.terms.mean, GAMMA[index].mean(axis=(0, 1)), rtol=1e-12)
+
+
+def test_errors_of_control_variates_are_what_they_say():
+    """The variance of 200 runs over the mean of their squared errors: chi-square at level 1e-6."""
+    means, errors = [], []
+    for seed in range(200):
+        sums, index = surrogate_chains(2, 200, seed=100 + seed, off=0.3)
+        found = estimate(sums, Plan.of(200), 200, index, GAMMA)
+        means.append(found.terms.mean[0])
+        errors.append(found.terms.mcse[0])
+    ratio = np.var(means, ddof=1) / np.mean(np.square(errors))
+    # Errors from 2 x 14 batches are themselves uncertain by some 13 % in the square; their mean by 1 %.
+    low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], 199) / 199
+    assert 0.95 * low < ratio < 1.05 * high
+
+
+def test_chains_that_were_cut_short_count_whole_batches_alone():
+    draws, done = 1000, 700
+    rng = np.random.default_rng(3)
+    values = rng.random((3, draws, 2))
+    sums = np.zeros((3, Plan.of(draws).edges.size - 1, WALK_ROWS, 2))
+    for c in range(3):
+        kept = Averages(draws, WALK_ROWS, 2)
+        for i in range(done + 40 * c):
+            kept.at(i)[0][:] += [values[c, i], 1 - values[c, i]]
+        sums[c] = kept.sums
+    index = rng.integers(0, 4, size=(3, done))
+    found = estimate(sums, Plan.of(draws), done, index, GAMMA)
+    plan = Plan.of(draws)
+    first = draws - plan.batches * plan.length
+    last = first + (done - first) // plan.length * plan.length
+    np.testing.assert_allclose(found.terms.mean, values[:, first:last].mean(axis=(0, 1)), rtol=1e-12)
+    assert np.all(found.terms.mcse > 0)
+    # Without a whole batch there are the visits.
+    early = estimate(sums, Plan.of(draws), 3, index[:, :3], GAMMA)
+    assert early.excluded is None
+    np.testing.assert_allclose(early.terms.mean, GAMMA[index[:, :3]].mean(axis=(0, 1)))
+
+
+def test_completed_batches():
+    plan = Plan.of(1000)
+    assert plan.completed(1000).batches == plan.batches
+    assert plan.completed(999).batches == plan.batches - 1
+    assert plan.completed(0).batches == 0
+    first = plan.draws - plan.batches * plan.length
+    assert plan.completed(first + plan.length).draws == plan.length
+
+
+# ---------------------------------------------------------------------- temperatures
+
+
+def test_temperatures_that_users_give():
+    powers, adaptive = check_temperatures((1, 0.5, 0.25), "fit", 1)
+    assert powers.tolist() == [1.0, 0.5, 0.25]
+    assert not adaptive
+    assert check_temperatures("auto", "fit", 1)[0].tolist() == [1.0]
+    for count in (1, 2, 5, 40):
+        powers, adaptive = check_temperatures(count, "fit", 1)
+        assert adaptive
+        assert powers.size == count
+        assert powers[0] == 1.0
+        assert np.all(np.diff(powers) < 0)
+        assert powers[-1] >= HOTTEST
+    for bad in ("hot", (), (0.9, 0.5), (1.0, 1.0), (1.0, -0.1), 0, True, 2.5, None):
+        with pytest.raises(ParameterError, match="temperatures"):
+            check_temperatures(bad, "fit", 1)
+
+
+def test_gaps_are_adapted_to_the_rate_that_is_wanted():
+    """Exchanges accepted with probability exp(-5 gap): the gap goes to where that is 30 %."""
+    rng = np.random.default_rng(1)
+    powers = check_temperatures(4, "fit", 1)[0]
+    for step in range(1, 200):
+        gaps = -np.diff(np.log(powers))
+        proposed = np.full(3, 100)
+        counts = np.stack([proposed, rng.binomial(proposed, np.exp(-5 * gaps))])
+        powers, counts = adapted(powers, counts, step)
+        assert not counts.any()
+        assert powers[0] == 1.0
+    rates = np.exp(-5 * -np.diff(np.log(powers)))
+    np.testing.assert_allclose(rates, EXCHANGE_RATE, atol=0.05)
+
+
+def test_few_exchanges_change_nothing():
+    powers = check_temperatures(3, "fit", 1)[0]
+    counts = np.array([[19, 40], [0, 40]])
+    moved, left = adapted(powers, counts, 1)
+    assert moved[1] == powers[1]
+    assert moved[2] < powers[2]
+    assert left.tolist() == [[19, 0], [0, 0]]
+    alone, none = adapted(np.ones(1), np.zeros((2, 0), dtype=np.int64), 1)
+    assert alone.tolist() == [1.0]
+    assert none.shape == (2, 0)
+
+
+def test_the_hottest_is_never_too_hot():
+    powers = check_temperatures(6, "fit", 1)[0]
+    for step in range(1, 50):
+        powers, _ = adapted(powers, np.full((2, 5), 100), step)
+    assert powers[-1] == pytest.approx(HOTTEST)
+    assert np.all(np.diff(powers) < 0)
