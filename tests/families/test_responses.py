@@ -6,15 +6,18 @@ from scipy import stats
 from scipy.special import expit
 
 from pyrjsel._errors import DataError
-from pyrjsel.families import Binomial, Poisson
+from pyrjsel.families import Binomial, Gaussian, Poisson
 from pyrjsel.families.statistics import (
     average,
     brier,
     calibration,
+    deviation,
     dispersion_index,
     largest,
     pearson,
     share_of_zeros,
+    skewness,
+    smallest,
 )
 
 ETA = np.linspace(-3, 2, 12).reshape(4, 3)
@@ -47,7 +50,18 @@ def test_density_of_counts_is_that_of_their_sum():
     np.testing.assert_allclose(found, wanted, rtol=1e-11)
 
 
-@pytest.mark.parametrize("family", [Binomial(), Poisson()], ids=lambda family: family.name)
+def test_density_of_numbers_is_normal():
+    """Error variances belong to columns, weights to rows; without variances these are 1."""
+    y, variance = np.array([0.3, -2.0, 1e3, 0.0]), np.array([0.01, 1.0, 25.0])
+    scale = np.sqrt(variance / TRIALS[:, None])
+    found = Gaussian().log_density(y, ETA, TRIALS, variance)
+    np.testing.assert_allclose(found, stats.norm.logpdf(y[:, None], ETA, scale), rtol=1e-12)
+    found = Gaussian().log_density(y, ETA, TRIALS, None)
+    wanted = stats.norm.logpdf(y[:, None], ETA, 1 / np.sqrt(TRIALS[:, None]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [Binomial(), Gaussian(), Poisson()], ids=lambda family: family.name)
 def test_densities_and_likelihoods_differ_by_constants(family):
     y = np.array([1.0, 2.0 / 3.0, 0.3, 0.41])
     density = family.log_density(y, ETA, TRIALS, None).sum(axis=0)
@@ -86,6 +100,21 @@ def test_simulated_counts():
         assert chi_square(counts, stats.poisson.pmf(np.arange(counts.size), rate)) > 1e-6
 
 
+def test_simulated_numbers():
+    """Kolmogorov-Smirnov against normal laws, false alarms 1e-6 a cell, seed fixed."""
+    variance, weights = np.array([0.25, 4.0]), np.array([1.0, 16.0])
+    mean = np.array([[0.0, 3.0], [-1.0, 1e3]])
+    found = Gaussian().simulate(
+        np.repeat(mean, 20_000, axis=1), weights, np.repeat(variance, 20_000), np.random.default_rng(5)
+    )
+    for row, column in np.ndindex(2, 2):
+        law = stats.norm(mean[row, column], np.sqrt(variance[column] / weights[row]))
+        drawn = found[row, 20_000 * column : 20_000 * (column + 1)]
+        assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
+    plain = Gaussian().simulate(np.zeros((1, 20_000)), np.array([4.0]), None, np.random.default_rng(6))
+    assert stats.kstest(plain[0], stats.norm(0, 0.5).cdf).pvalue > 1e-6
+
+
 def test_counts_beyond_whole_floats():
     mean = np.array([[1e17, 1e200, np.inf, 1e308, 5.0]])
     found = Poisson().simulate(mean, np.array([4.0]), None, np.random.default_rng(3))[0]
@@ -112,6 +141,22 @@ def test_statistics_of_counts():
     assert dispersion_index(Y, Y, ONES) == pytest.approx(np.var(Y, ddof=1) / 2.0)
     assert share_of_zeros(Y, Y, ONES) == 0.4
     assert largest(Y, Y, ONES) == 6.0
+
+
+def test_statistics_of_numbers():
+    assert deviation(Y, Y, ONES) == pytest.approx(np.std(Y))
+    assert skewness(Y, Y, ONES) == pytest.approx(stats.skew(Y))
+    assert smallest(-Y, Y, ONES) == -6.0
+    # Weights that are whole numbers count rows.
+    times = np.array([1, 3, 2, 1, 4])
+    assert deviation(Y, Y, times.astype(float)) == pytest.approx(np.std(np.repeat(Y, times)))
+    assert skewness(Y, Y, times.astype(float)) == pytest.approx(stats.skew(np.repeat(Y, times)))
+
+
+@pytest.mark.parametrize("y", [np.full(3, 0.1), np.array([7.0])])
+def test_responses_that_are_all_the_same_are_not_skewed(y):
+    assert skewness(y, y, np.full(y.size, 0.3)) == 0
+    assert deviation(y, y, np.full(y.size, 0.3)) == pytest.approx(0, abs=1e-15)
 
 
 def test_mean_counts_have_the_dispersion_of_counts():

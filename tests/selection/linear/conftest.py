@@ -1,4 +1,4 @@
-"""Small gaussian problems over small model spaces; the oracle of this folder made importable."""
+"""Small gaussian problems over small model spaces; the oracles of this folder made importable."""
 
 import importlib.util
 import sys
@@ -17,7 +17,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.space import BetaBinomial, ModelSpace
 
-for _name in ("linear_oracle", "gibbs_kit"):
+for _name in ("linear_oracle", "gibbs_kit", "predictive_oracle"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parent / f"{_name}.py")
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
