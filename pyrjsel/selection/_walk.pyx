@@ -26,8 +26,8 @@ much there). Between exchanges, whose times do not depend on the state, replicas
 are simulated one after the other.
 
 What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
-their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion are
-averaged beside them, since one less a number near one is not known.
+their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion
+are averaged beside them, since one less a number near one is not known.
 """
 
 cimport cython

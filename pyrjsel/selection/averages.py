@@ -27,6 +27,8 @@ WALK_ROWS, CORRECTED_ROWS = 2, 6
 H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 
+VISITS_ALONE = "frequencies of visits of the chains"
+
 
 class Averages:
     """Sums of rows of averages over the segments of a chain.
@@ -95,7 +97,7 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
     visits = indicator_stats(index, gamma)
     part = plan.completed(done)
     if part.batches == 0 or part.draws < SHORTEST:
-        return Estimate(visits, None, "frequencies of visits of the chains")
+        return Estimate(visits, None, VISITS_ALONE)
     if done >= plan.draws:
         part = plan
     batches = np.stack([_batches(chain, plan, part.batches) for chain in sums])
@@ -103,7 +105,7 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
     if sums.shape[2] == WALK_ROWS:
         found = combine(chains[:, H], batches[:, :, H], part)
         excluded = np.clip(chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
-        words = "averages of the probabilities of each term given all others"
+        words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
     else:
         found, excluded, words = _corrected(chains, batches, part)
     return Estimate(_described(found, visits), excluded, words)
@@ -133,10 +135,10 @@ def _corrected(
     # A surrogate that errs much makes matters worse; one decision for all terms, since no visit of a rare
     # term would seem to have no error.
     if np.sum(found[1] ** 2) > np.sum(plain[1] ** 2):
-        return plain, 1.0 - plain[0], "frequencies of visits of the chains"
+        return plain, 1.0 - plain[0], VISITS_ALONE
     outside = (weight - chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_NOT_H]) / weight
     excluded = np.clip((1.0 - chains[:, VISITS] - outside).mean(axis=0), 0.0, 1.0)
-    words = "frequencies of visits, with averages over paths of the surrogate as control variates"
+    words = f"{VISITS_ALONE}; those of terms have averages over paths of the surrogate as control variates"
     return found, excluded, words
 
 

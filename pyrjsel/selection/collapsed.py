@@ -13,7 +13,7 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
-from pyrjsel.selection._walk import Walk
+from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
 from pyrjsel.selection.collect import ChainDraws, Collector
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
@@ -104,8 +104,8 @@ class WalkState:
         Periods until the mark, burn-in included.
     since : int
         Periods since.
-    moves : int64 array (2, 3)
-        Flips, slots and corrections, proposed and accepted.
+    moves : int64 array (2, moves)
+        Flips and slots (and walks on a surrogate), proposed and accepted.
     exchanged : int64 array (2, K - 1)
     learnt : dict of arrays
         What burn-in has adapted beside the powers, and what it does so from.
@@ -139,6 +139,7 @@ class WalkJob:
     total: int = field(init=False)
 
     rows: ClassVar[int] = WALK_ROWS
+    moves: ClassVar[tuple[str, ...]] = MOVES
 
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
@@ -172,7 +173,7 @@ class WalkJob:
             rng.bit_generator.state,
             0,
             0,
-            np.zeros((2, 3), dtype=np.int64),
+            np.zeros((2, len(self.moves)), dtype=np.int64),
             np.zeros((2, count - 1), dtype=np.int64),
         )
         return self.runner(state)
@@ -273,12 +274,12 @@ class WalkRunner:
         return {}
 
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Return counts by move (2, 3) and of exchanges (2, K - 1)."""
+        """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
         moves, exchanged = self.walk.counts()
         # A flip is proposed to each free term once in a unit of time on average.
         periods = max(0, self.done - self.job.burn_in)
         moves[0, 0] = round(periods * self.job.time * float(self.job.space.free.sum()))
-        return np.column_stack([moves, [0, 0]]), exchanged
+        return moves, exchanged
 
     def clear_counts(self) -> None:
         """Count from 0, at the end of burn-in."""

@@ -10,7 +10,7 @@ import pandas as pd
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
-from pyrjsel.selection.averages import Estimate
+from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
@@ -86,7 +86,7 @@ Averager = Callable[[ByteArray, FloatArray], Moments]
 
 def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
     """Return the frequencies of visits as inclusion probabilities."""
-    return Estimate(indicator_stats(index, gamma), None, "frequencies of visits of the chains")
+    return Estimate(indicator_stats(index, gamma), None, VISITS_ALONE)
 
 
 class Collector:

@@ -20,7 +20,7 @@ import numpy as np
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.selection._walk import Walk
+from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import (
     CORRECTED_ROWS,
     SQUARES,
@@ -146,6 +146,7 @@ class CorrectedJob(WalkJob):
     exact: bool
 
     rows: ClassVar[int] = CORRECTED_ROWS
+    moves: ClassVar[tuple[str, ...]] = (*MOVES, "surrogate")
 
     @property
     def unit(self) -> float:
@@ -170,8 +171,9 @@ class CorrectedJob(WalkJob):
 def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return what a chain knows at first: a surrogate expanded around models that surrogates lead to."""
     marginal, gamma = job.single(), job.space.empty_model()
-    at = _mode(marginal, gamma)
-    modes = []
+    modes = [marginal.mode(gamma)]
+    marginal.check_mode()
+    at = modes[0]
     for _ in range(SEARCH_STEPS):
         surrogate = Surrogate(at, np.zeros(job.space.n_terms))
         walk = Walk(
@@ -182,8 +184,12 @@ def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.n
             slots=job.slots,
         )
         walk.run(rng, 1, SEARCH_TIME)
+        mode = marginal.mode(walk.gamma()[0])
+        if marginal.finder.status == 1:  # the rank rules differ by rounding
+            continue
+        marginal.check_mode()
         gamma = walk.gamma()[0]
-        modes.append(_mode(marginal, gamma))
+        modes.append(mode)
         # The later half: the first models are those of bad surrogates.
         at = np.mean(modes[len(modes) // 2 :], axis=0)
     return {
@@ -195,12 +201,6 @@ def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.n
         "gamma": np.zeros((0, job.space.n_terms), dtype=np.uint8),
         "log_ratio": np.zeros(0),
     }
-
-
-def _mode(marginal: MarginalLikelihood, gamma: ByteArray) -> FloatArray:
-    found = marginal.mode(gamma)
-    marginal.check_mode()
-    return found
 
 
 class CorrectedRunner(WalkRunner):
@@ -366,10 +366,9 @@ class CorrectedRunner(WalkRunner):
     # ------------------------------------------------------------------ what is handed on
 
     def counts(self) -> tuple[IntArray, IntArray]:
-        """Return counts by move (2, 3) and of exchanges (2, K - 1)."""
+        """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
         moves, exchanged = super().counts()
-        moves[:, 2] = self.corrections
-        return moves, exchanged
+        return np.column_stack([moves, self.corrections]), exchanged
 
     def clear_counts(self) -> None:
         """Count from 0, at the end of burn-in."""

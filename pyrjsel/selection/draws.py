@@ -22,7 +22,8 @@ class Draws:
     model_cost : ndarray (visited,)
         Cost of each.
     log_posterior : ndarray (chains, draws)
-        Unnormalised log posterior density of model and coefficients, in units of the design's columns.
+        Unnormalised log posterior density of model and coefficients, in units of the design's columns; of
+        the sampler ``collapsed`` that of the model, coefficients integrated out.
     coefficients : ndarray (chains, kept, D + 1)
         Coefficients of the design's columns, intercept first, 0 outside the model, of every
         `coefficients_every`-th draw.

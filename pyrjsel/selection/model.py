@@ -351,13 +351,16 @@ class Selection:
 
         Parameters
         ----------
-        sampler : {"auto", "enumerate", "rjmcmc", "population"}
+        sampler : {"auto", "enumerate", "rjmcmc", "population", "collapsed"}
             ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
             coefficients together; ``"population"`` does so at several temperatures that exchange
-            states. ``"auto"`` enumerates up to 2**20 feasible models and is ``"population"`` beyond.
+            states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
+            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"`` for linear models and
+            ``"population"`` for others. Linear models have neither ``"rjmcmc"`` nor ``"population"``.
         draws : int, default 10_000
-            Kept draws a chain, after burn-in and thinning. One iteration proposes as many flips as
-            there are free terms, swaps, and an update of all coefficients.
+            Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
+            many flips as there are free terms, swaps, and an update of all coefficients; one of
+            ``"collapsed"`` proposes each free term `sweeps` times.
         burn_in : int, optional
             Iterations left out at the start of each chain; None is ``draws // 5``.
         thin : int, default 1
@@ -377,11 +380,17 @@ class Selection:
             (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
             temperatures above and below 1), `tune` (the laws in burn-in, for 20 % of exchanges).
+            ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
+            models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
+            its full conditional: 1, under a budget or largest size 5), `temperatures` (how many, or the
+            powers of the posterior themselves from 1 downwards; 1), `start`; and for models that are not
+            linear `integration` and `pairs` (64), as for ``enumerate``.
 
         Returns
         -------
         SelectionResults
-            After Ctrl-C while sampling, of the draws so far, with a ConvergenceWarning.
+            After Ctrl-C while sampling, of the draws so far, with a ConvergenceWarning. Inclusion
+            probabilities of ``"collapsed"`` are then averages over whole batches of draws alone.
 
         Raises
         ------

@@ -117,7 +117,10 @@ class SelectionResults(Looks):
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
         `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN; so are
-        all three, and the Bayes factor, for a term that never moved in any chain.
+        all three, and the Bayes factor, for a term that never moved in any chain. The sampler
+        ``collapsed`` averages probabilities of terms given all others, and knows `posterior`, `mcse` and
+        Bayes factor of terms that never moved, too; its `ess` is that of independent draws of the same
+        error, and can exceed the number of draws.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)

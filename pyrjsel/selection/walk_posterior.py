@@ -9,7 +9,6 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import ChainsOutcome, run_chains
-from pyrjsel.selection._walk import MOVES
 from pyrjsel.selection.averages import Estimate, estimate
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
 from pyrjsel.selection.collect import ChainDraws, Manner, summarise
@@ -113,7 +112,7 @@ def _shared(
 
 
 def _moves(job: WalkJob) -> tuple[str, ...]:
-    return (*MOVES, "surrogate", *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
+    return (*job.moves, *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
 
 
 def averaged_moments(

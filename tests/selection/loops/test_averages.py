@@ -6,7 +6,7 @@ from scipy import stats
 
 from pyrjsel import ParameterError
 from pyrjsel.report._batches import Plan
-from pyrjsel.selection.averages import CORRECTED_ROWS, WALK_ROWS, Averages, estimate
+from pyrjsel.selection.averages import CORRECTED_ROWS, VISITS_ALONE, WALK_ROWS, Averages, estimate
 from pyrjsel.selection.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
@@ -67,7 +67,7 @@ def test_control_variates_leave_the_mean_and_cut_the_error():
 def test_a_bad_surrogate_is_left_alone():
     sums, index = surrogate_chains(4, 2000, seed=2, off=6.0)
     found = estimate(sums, Plan.of(2000), 2000, index, GAMMA)
-    assert found.words == "frequencies of visits of the chains"
+    assert found.words == VISITS_ALONE
     np.testing.assert_allclose(found.terms.mean, GAMMA[index].mean(axis=(0, 1)), rtol=1e-12)
 
 
