@@ -30,6 +30,8 @@ WIDEST_START = 50
 # Slot moves a unit of time: free spaces, and those with a budget or a largest size, where at the limit
 # flips alone can only take terms out.
 SLOTS_FREE, SLOTS_BOUNDED = 1.0, 5.0
+# Sweeps and slot moves at most: a period must end.
+MOST = 1e4
 # Temperatures of "auto".
 AUTO_TEMPERATURES = 1
 
@@ -64,9 +66,9 @@ class CollapsedOptions:
 
     def __post_init__(self) -> None:
         if self.sweeps is not None:
-            check_real(self.sweeps, "sweeps", OWNER, low=0, open_low=True)
+            check_real(self.sweeps, "sweeps", OWNER, low=0, high=MOST, open_low=True)
         if self.slots is not None:
-            check_real(self.slots, "slots", OWNER, low=0)
+            check_real(self.slots, "slots", OWNER, low=0, high=MOST)
         check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 

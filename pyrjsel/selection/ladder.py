@@ -16,6 +16,8 @@ GAIN = 3.0
 FIRST_GAP, GAPS = 0.25, (0.005, 3.0)
 # The hottest replica is no hotter than this.
 HOTTEST = 0.02
+# Temperatures at most.
+MOST = 100
 # Exchanges to propose before a rate is worth a step.
 FEWEST = 20
 
@@ -45,13 +47,13 @@ def check_temperatures(value: object, owner: str, auto: int) -> tuple[FloatArray
             raise bad_value("temperatures", owner, must, value)
         value = auto
     if isinstance(value, Sequence):
-        if not value:
+        if not 1 <= len(value) <= MOST:
             raise bad_value("temperatures", owner, must, value)
         powers = np.array([check_real(t, "temperatures", owner, low=0, open_low=True) for t in value])
         if powers[0] != 1.0 or np.any(np.diff(powers) >= 0):
             raise bad_value("temperatures", owner, must, value)
         return powers, False
-    count = check_int(value, "temperatures", owner, low=1)
+    count = check_int(value, "temperatures", owner, low=1, high=MOST)
     return np.maximum(np.exp(-FIRST_GAP * np.arange(count)), HOTTEST ** (np.arange(count) / count)), True
 
 

@@ -19,9 +19,13 @@ def checked_start(start: object, owner: str) -> tuple[str, ...] | str | None:
         return None
     if isinstance(start, str) and start == "empty":
         return start
-    if isinstance(start, str) or not isinstance(start, Iterable):
+    try:
+        terms = tuple(start) if isinstance(start, Iterable) and not isinstance(start, str) else None
+    except TypeError:  # an array without dimensions
+        terms = None
+    if terms is None:
         raise bad_value("start", owner, "None, 'empty' or a sequence of terms", start)
-    return tuple(start)
+    return terms
 
 
 def given_start(

@@ -10,7 +10,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection import collect, rjmcmc
 from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, _poor_mixing, _stuck_chains
+from pyrjsel.selection.collect import ChainDraws, Manner, _poor_mixing, _stuck_chains
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,12 @@ def test_r_hat_of_a_run_that_is_too_short(model):
 
 def test_chains_whose_coefficients_are_stuck():
     chains = [chain(200, 2), chain(200, 1), chain(199, 0), chain(5000, 49), chain(0, 0)]
-    (text,) = _stuck_chains(chains, MOVES)
+    (text,) = _stuck_chains(chains, Manner("rjmcmc", MOVES))
     assert text == (
         "Less than 1% of the coefficient updates were accepted in chain 1 (1 of 200), "
         "chain 3 (49 of 5,000): these chains are stuck; run longer."
     )
-    assert _stuck_chains([chain(200, 2), chain(199, 0)], MOVES) == []
+    assert _stuck_chains([chain(200, 2), chain(199, 0)], Manner("rjmcmc", MOVES)) == []
 
 
 def test_disagreement_is_reported(model, monkeypatch):

@@ -69,6 +69,11 @@ PLACES = {
     "fit start at": lambda value: walk(start=[value]),
     "fit integration": lambda value: build().fit(integration=value, rng=1, progress=False),
     "fit pairs": lambda value: build().fit(pairs=value, rng=1, progress=False),
+    **{
+        f"collapsed {name}": lambda value, name=name: walk(sampler="collapsed", **{name: value})
+        for name in ("sweeps", "slots", "temperatures", "start", "integration", "pairs")
+    },
+    "collapsed temperatures of": lambda value: walk(sampler="collapsed", temperatures=(1.0, value)),
     "GPrior": lambda value: build(coef_prior=rj.GPrior(value)),
     "GPrior intercept": lambda value: build(coef_prior=rj.GPrior("n", intercept=value)),
     "Normal": lambda value: build(coef_prior=rj.Normal(value)),
