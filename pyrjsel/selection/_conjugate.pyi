@@ -1,5 +1,6 @@
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._evidence import Evidence
@@ -9,6 +10,7 @@ from pyrjsel.selection._tableau import Tableau
 
 LOST: str
 
+@disjoint_base
 class ConjugateEvidence(Evidence):
     score: GaussianScore
     tableau: Tableau

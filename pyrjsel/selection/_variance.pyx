@@ -28,7 +28,7 @@ from pyrjsel._core.random cimport (
 from pyrjsel.selection._gram cimport Gram
 from pyrjsel.selection._weighted cimport ShiftedGram
 
-from scipy.special import gammaln
+from scipy.special import gammaln as _gammaln
 
 from pyrjsel.selection._score import GaussianScore
 
@@ -71,7 +71,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
         tables = np.zeros((6, terms + 1))
         tables[:2] = by_size
         proper = tables[0] > 0
-        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - gammaln(tables[0, proper])
+        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - _gammaln(tables[0, proper])
         tables[4] = tables[0] + 0.5 * rows
         cdef double[:, ::1] view = tables
         cdef int[::1] order = np.zeros(size + 1, dtype=np.intc)
