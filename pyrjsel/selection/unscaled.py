@@ -66,7 +66,14 @@ class VarianceIntegrals:
         cross = regression.cross[columns]
         explained = np.einsum("mkl,ml->mk", gram, mean)
         residual = regression.total + np.einsum("mk,mk->m", explained - 2.0 * cross, mean)
-        values, vectors = np.linalg.eigh(gram * scale[:, :, None] * scale[:, None, :])
+        # Columns in falling order of their prior scale: so graded, the matrix keeps its small eigenvalues.
+        order = np.argsort(-scale, axis=1)
+        rows = np.arange(len(columns))[:, None]
+        gram_scaled = gram * scale[:, :, None] * scale[:, None, :]
+        graded = gram_scaled[rows[:, :, None], order[:, :, None], order[:, None, :]]
+        values, found = np.linalg.eigh(graded)
+        vectors = np.empty_like(found)
+        vectors[rows, order] = found
         turned = np.einsum("mkl,mk->ml", vectors, scale * (cross - explained))
         return cls(
             regression, columns, np.maximum(values, 0.0), turned, scale[:, :, None] * vectors, residual
