@@ -14,7 +14,9 @@ estimates what the mean of gamma_t does, and varies as the surrogate errs: where
 averages of h do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -109,6 +111,12 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
     else:
         found, excluded, words = _corrected(chains, batches, part)
     return Estimate(_described(found, visits), excluded, words)
+
+
+def estimate_of_chains(plan: Plan, chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
+    """Estimate the same from chains with `averages`, each of as many draws as `index` (chains, draws) has."""
+    sums = np.stack([chain.averages for chain in chains])
+    return estimate(sums, plan, index.shape[1], index, gamma)
 
 
 def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:

@@ -15,7 +15,7 @@ from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
-from pyrjsel.selection.collect import ChainDraws, Collector
+from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
@@ -349,15 +349,7 @@ class WalkRunner:
         ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
         rng = np.random.Generator(ahead.jumped())
         single, table = self.job.single(), collector.table.gamma()
-        coefficients = np.zeros((some.size, self.job.regression.n_columns))
-        error_variance: FloatArray | None = np.zeros(some.size)
-        for row in np.unique(some):
-            places = np.flatnonzero(some == row)
-            coefficients[places], drawn = single.sample_with_variance(table[row], places.size, rng)
-            if drawn is None:
-                error_variance = None
-            elif error_variance is not None:
-                error_variance[places] = drawn
+        coefficients, error_variance = draw_afterwards(single, table, some, rng)
         return WalkDraws(
             found.words,
             found.index,

@@ -15,6 +15,7 @@ from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
@@ -132,6 +133,25 @@ class Collector:
             self.sums,
             counts,
         )
+
+
+def draw_afterwards(
+    single: SingleModel, models: ByteArray, index: np.ndarray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | None]:
+    """Draw internal coefficients (m, D + 1) given each of the models `index` (m,), and error variances (m,).
+
+    The latter are None in families that have none.
+    """
+    coefficients = np.zeros((index.size, single.regression.n_columns))
+    variance: FloatArray | None = np.zeros(index.size)
+    for row in np.unique(index):
+        places = np.flatnonzero(index == row)
+        coefficients[places], drawn = single.sample_with_variance(models[row], places.size, rng)
+        if drawn is None:
+            variance = None
+        elif variance is not None:
+            variance[places] = drawn
+    return coefficients, variance
 
 
 def summarise(

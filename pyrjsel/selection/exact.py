@@ -128,11 +128,7 @@ class _Values:
         if regression.prior.kind == "unscaled":
             self.found.append(unscaled.log_marginals(regression, gamma))
         elif self.subsets is None:
-            single = single_models(regression)
-            if isinstance(single, SpikeModels):
-                self.found.append(single.log_marginals(gamma))
-            else:
-                self.found.append(np.array([single.log_marginal(row) for row in gamma]))
+            self.found.append(single_models(regression).log_marginals(gamma))
         else:
             value, share = self.subsets.values(self.job.tree.words[part])
             tol = regression.prior.rank_tol

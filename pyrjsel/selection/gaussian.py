@@ -356,7 +356,8 @@ class GaussianRegression(TermColumns):
         prior = self.prior
         if prior.kind not in ("normal", "g", "mixture"):
             raise NotAvailableError(
-                "Marginal likelihoods of a gaussian model under priors with scaled=False have no closed form."
+                "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
+                "walks over models know. Fit with sampler='gibbs'."
             )
         if prior.kind == "normal":
             return GaussianScore("conjugate", self.nu, self.total)

@@ -1,7 +1,8 @@
 """The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,19 @@ import numpy as np
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
+from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import run_chains
 from pyrjsel.selection._gibbs import MOVES, Gibbs
-from pyrjsel.selection.averages import WALK_ROWS, Averages, Estimate, estimate
+from pyrjsel.selection.averages import WALK_ROWS, Averages, estimate_of_chains
 from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, draw_afterwards, summarise
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.rjmcmc import thinning
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
 from pyrjsel.selection.variance import density_evidence, variance_evidence
+from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space
 
 OWNER = "sampler='gibbs'"
@@ -242,20 +245,18 @@ class GibbsRunner:
         """Return what was recorded, with coefficients for every so manyth draw."""
         collector = self.collector
         found = collector.finish(self.loop.counts())
-        if self.job.in_loop:
-            coefficients, variance = found.coefficients, np.concatenate([*collector.variance, np.empty(0)])
-        else:
+        coefficients: FloatArray = found.coefficients
+        variance: FloatArray | None = np.concatenate([*collector.variance, np.empty(0)])
+        if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
             ahead: Any = np.random.PCG64()
             ahead.state = self.rng.bit_generator.state
-            coefficients, variance = drawn_afterwards(
-                self.job.regression,
+            coefficients, variance = draw_afterwards(
+                SingleModels(self.job.regression),
                 collector.table.gamma(),
                 found.index[:: self.job.coefficients_every],
                 np.random.Generator(ahead.jumped()),
             )
-            visits = np.bincount(found.index, minlength=len(collector.table))
-            found.sums = visited_moments(self.job.regression, collector.table.gamma(), visits)
         return GibbsDraws(
             found.words,
             found.index,
@@ -266,32 +267,6 @@ class GibbsRunner:
             variance,
             averages=collector.averages.sums,
         )
-
-
-def drawn_afterwards(
-    regression: GaussianRegression, models: ByteArray, index: np.ndarray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Draw internal coefficients (m, D + 1) and sigma^2 (m,) given each of the models `index` (m,)."""
-    single = SingleModels(regression)
-    coefficients, variance = np.zeros((index.size, regression.n_columns)), np.zeros(index.size)
-    for row in np.unique(index):
-        places = np.flatnonzero(index == row)
-        coefficients[places], variance[places] = single.sample_with_variance(models[row], places.size, rng)
-    return coefficients, variance
-
-
-def visited_moments(regression: GaussianRegression, models: ByteArray, visits: np.ndarray) -> FloatArray:
-    """Return sums (6, D + 1) over draws, of the posterior moments of their models instead of draws."""
-    single = SingleModels(regression)
-    scale = np.concatenate([[1.0], regression.scale])
-    sums = np.zeros((6, regression.n_columns))
-    for row in np.flatnonzero(visits):
-        found = single.moments(models[row])
-        unit = scale[found.columns]
-        first, second = found.mean * unit, found.square * unit**2
-        values = np.array([first, second, found.positive, np.ones(unit.size), first, second])
-        sums[:, found.columns] += visits[row] * values
-    return sums
 
 
 def gibbs_posterior(
@@ -344,15 +319,6 @@ def gibbs_posterior(
         asked=settings.draws,
         entropy=entropy,
         coefficients_every=every,
-        estimator=_estimator(settings.draws),
+        estimator=partial(estimate_of_chains, Plan.of(settings.draws)),
+        averager=None if job.in_loop else partial(averaged_moments, regression, space),
     )
-
-
-def _estimator(asked: int) -> Callable[[Sequence[Any], np.ndarray, ByteArray], Estimate]:
-    plan = Averages(asked, 1, 0).plan
-
-    def estimator(chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
-        sums = np.stack([chain.averages for chain in chains])
-        return estimate(sums, plan, index.shape[1], index, gamma)
-
-    return estimator

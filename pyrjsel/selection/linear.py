@@ -20,7 +20,7 @@ from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import CoefPrior
-from pyrjsel.selection.gibbs import GibbsOptions, gibbs_posterior
+from pyrjsel.selection.gibbs import IN_LOOP, GibbsOptions, gibbs_posterior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.model import Sampler, Selection
 from pyrjsel.selection.posterior import Posterior
@@ -278,6 +278,9 @@ class LinearSelection(Selection):
 
     def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
+
+    def _large_sampler(self) -> str:
+        return "gibbs" if self.regression.prior.kind in IN_LOOP else self._large
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

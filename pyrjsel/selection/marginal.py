@@ -211,6 +211,10 @@ class MarginalLikelihood:
         """
         return self.integrate(gamma, variance=TABLE_VARIANCE).log_marginal
 
+    def log_marginals(self, gammas: np.ndarray) -> FloatArray:
+        """Return the same of models `gammas` (m, J)."""
+        return np.array([self.log_marginal(gamma) for gamma in gammas])
+
     def deviance(self, gamma: np.ndarray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
         best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]

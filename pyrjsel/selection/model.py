@@ -368,7 +368,9 @@ class Selection(Studies):
             states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
             enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"`` for linear models and
             ``"population"`` for others. ``"gibbs"``, for linear models alone, draws one term after the
-            other from its full conditional; they have neither ``"rjmcmc"`` nor ``"population"``.
+            other from its full conditional; it is ``"auto"`` for ``SpikeSlab`` and priors with
+            ``scaled=False``, which ``"collapsed"`` does not know. Linear models have neither ``"rjmcmc"``
+            nor ``"population"``.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of
@@ -446,11 +448,15 @@ class Selection(Studies):
             progress=progress,
         )
         if sampler == "auto":
-            sampler = "enumerate" if self._enumerable() else self._large
+            sampler = "enumerate" if self._enumerable() else self._large_sampler()
         kind, find = self._samplers[sampler]
         chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
         posterior = find(self.regression, self.space, settings, chosen)
         return SelectionResults(self, posterior, settings)
+
+    def _large_sampler(self) -> str:
+        """Return what "auto" is where there are too many models to enumerate."""
+        return self._large
 
     def _enumerable(self) -> bool:
         return count_dfs(self.space, MOST_MODELS)[1]

@@ -167,9 +167,7 @@ class SelectionResults(Looks, Predictive):
             posterior.mcse[:rows],
             posterior.odds[:rows],
             posterior.odds_mcse[:rows],
-            known[:rows]
-            if known is not None
-            else np.array([self._marginal.log_marginal(row) for row in gamma]),
+            known[:rows] if known is not None else self._marginal.log_marginals(gamma),
             np.array([self._marginal.deviance(row) for row in gamma]),
         )
 

@@ -7,7 +7,7 @@ from scipy.linalg import cho_solve, eigh
 from scipy.special import ndtr, stdtr
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import RANK_TOL
 from pyrjsel.selection.unscaled import VarianceIntegrals, log_marginals
@@ -94,6 +94,10 @@ class SingleModels:
         half = 0.5 * float(regression.prior.log_weights[self._columns(gamma)].sum())
         log_det = half - float(np.sum(np.log(np.diag(factor))))
         return regression.score(d).value(d, log_det, fit) + regression.constant
+
+    def log_marginals(self, gammas: ByteArray) -> FloatArray:
+        """Return log p(y | model) of models `gammas` (m, J)."""
+        return np.array([self.log_marginal(gamma) for gamma in gammas])
 
     def deviance(self, gamma: np.ndarray) -> float:
         """Return -2 log-likelihood of model `gamma` (J,) at its maximum.

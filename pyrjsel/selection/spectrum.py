@@ -54,7 +54,7 @@ class Spectrum:
             return cls(np.zeros((root.shape[0], 1)), np.zeros(1), np.zeros(1), regression.square)
         scaled = np.asfortranarray(root / np.sqrt(precision)[:, None])
         values, left, right, work, _, failed = dgejsv(
-            scaled, joba=ACCURATE, jobu=BOTH, jobv=BOTH, jobr=WHOLE, jobt=AS_IS
+            scaled, joba=ACCURATE, jobu=BOTH, jobv=BOTH, jobr=WHOLE, jobt=AS_IS, overwrite_a=1
         )
         if failed:
             raise DataError("The singular values of the columns were not found: rescale them.")

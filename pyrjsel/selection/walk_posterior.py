@@ -1,6 +1,6 @@
 """From the chains of walks over models to the posterior that results show."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,9 +9,9 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import ChainsOutcome, run_chains
-from pyrjsel.selection.averages import Estimate, estimate
+from pyrjsel.selection.averages import estimate_of_chains
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
-from pyrjsel.selection.collect import ChainDraws, Manner, summarise
+from pyrjsel.selection.collect import Manner, summarise
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
@@ -162,7 +162,7 @@ def _summary(job: WalkJob, settings: FitSettings, outcome: ChainsOutcome) -> dic
         "seconds": outcome.seconds,
         "asked": settings.draws,
         "coefficients_every": job.coefficients_every,
-        "estimator": _estimator(settings.draws),
+        "estimator": partial(estimate_of_chains, Plan.of(settings.draws)),
     }
 
 
@@ -170,16 +170,6 @@ def _log_marginals(posterior: Posterior, chains: list[WalkDraws], space: ModelSp
     """Return the log marginal likelihoods (m,) of the visited models, as the chains know them."""
     log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
     return log_mass - np.asarray(space.log_prior(posterior.gamma), dtype=float)
-
-
-def _estimator(asked: int) -> Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]:
-    plan = Plan.of(asked)
-
-    def estimator(chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
-        sums = np.stack([chain.averages for chain in chains])
-        return estimate(sums, plan, index.shape[1], index, gamma)
-
-    return estimator
 
 
 def _by_model(posterior: Posterior, values: Sequence[FloatArray]) -> FloatArray:

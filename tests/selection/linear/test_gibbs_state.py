@@ -65,7 +65,7 @@ def test_however_a_run_is_cut_into_blocks(linear_kit, kind):
     whole = advance(start(job), [job.total]).finish(True)
     assert whole.index.size == DRAWS
     assert whole.coefficients.shape == (DRAWS // EVERY, 7)
-    assert whole.sigma2.shape == (DRAWS // EVERY,)
+    assert whole.error_variance.shape == (DRAWS // EVERY,)
     for blocks in ([1] * job.total, [7, 30, 1, 100, job.total - 138]):
         # Sums are added up block by block: the last digit may differ.
         cut = advance(start(job), blocks).finish(True)

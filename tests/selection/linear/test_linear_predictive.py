@@ -1,7 +1,6 @@
 """Simulated responses, predictive checks and cross-validation of linear models, against closed forms."""
 
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ from predictive_oracle import Rows, laws, mixed, probabilities
 
 import pyrjsel as rj
 
-INVERSE_GAMMA = SimpleNamespace(a=1.5, b=2.0)
+INVERSE_GAMMA = rj.InverseGamma(1.5, 2.0)
 PRIORS = {
     "g": rj.GPrior("n"),
     "hyper-g": rj.HyperG(3),

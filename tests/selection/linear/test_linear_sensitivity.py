@@ -1,7 +1,6 @@
 """Linear models under several priors: normalised log marginal likelihoods, g, scales, mixtures of g."""
 
 from itertools import product
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ from scipy.special import logsumexp
 
 import pyrjsel as rj
 
-INVERSE_GAMMA = SimpleNamespace(a=2.0, b=1.5)
+INVERSE_GAMMA = rj.InverseGamma(2.0, 1.5)
 PRIORS = {
     "unit": rj.GPrior("n"),
     "g": rj.GPrior(5.0),

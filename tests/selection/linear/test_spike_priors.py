@@ -245,3 +245,12 @@ def test_perfect_fits_without_a_prior_of_sigma():
 def test_one_row_is_too_few():
     with pytest.raises(rj.DataError, match="at least 2 rows"):
         rj.linear("y ~ a", DATA.head(1), coef_prior=rj.SpikeSlab(0.1, 9))
+
+
+def test_auto_is_gibbs_where_walks_have_no_closed_form(monkeypatch):
+    monkeypatch.setattr("pyrjsel.selection.model.MOST_MODELS", 4)
+    for prior in (rj.SpikeSlab(0.1, 9), rj.SpikeSlab(0.1, 9, scaled=True), rj.Normal(1.0, scaled=False)):
+        assert fit(prior, sampler="auto").sampler == "gibbs"
+        with pytest.raises(rj.NotAvailableError, match="sampler='gibbs'"):
+            fit(prior, sampler="collapsed")
+    assert fit(rj.GPrior("n"), sampler="auto").sampler == "collapsed"
