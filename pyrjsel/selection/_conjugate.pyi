@@ -1,6 +1,5 @@
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._evidence import Evidence
@@ -10,7 +9,6 @@ from pyrjsel.selection._tableau import Tableau
 
 LOST: str
 
-@disjoint_base
 class ConjugateEvidence(Evidence):
     score: GaussianScore
     tableau: Tableau

@@ -3,7 +3,6 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
 
 from pyrjsel._typing import FloatArray
 
@@ -16,7 +15,6 @@ class FullGram(Gram):
     def __init__(self, matrix: FloatArray) -> None: ...
     def blocks(self, start: NDArray[np.intc]) -> FloatArray: ...
 
-@disjoint_base
 class ColumnGram(Gram):
     def __init__(self, columns: FloatArray, extra: FloatArray, capacity: int) -> None: ...
     def blocks(self, start: NDArray[np.intc]) -> FloatArray: ...

@@ -2,13 +2,11 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import disjoint_base
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection._conjugate import ConjugateEvidence
 from pyrjsel.selection._gram import Gram
 
-@disjoint_base
 class VarianceEvidence(ConjugateEvidence):
     integrated: bool
     residual: float
