@@ -117,8 +117,8 @@ def reduced(cohort):
 class Floor:
     """The passes of ``floor.c`` over given arrays."""
 
-    def __init__(self, library, columns, eta, y):
-        self.library = library
+    def __init__(self, passes, columns, eta, y):
+        self.passes = passes
         self.columns = np.ascontiguousarray(columns)
         self.eta, self.y = np.ascontiguousarray(eta), np.ascontiguousarray(y)
         n = self.eta.size
@@ -130,7 +130,7 @@ class Floor:
     def seconds(self, which, order):
         """Return the seconds that a pass takes, visiting columns in `order`."""
         order = np.ascontiguousarray(order, dtype=np.intc)
-        return self.library.bench_time(
+        return self.passes.bench_time(
             PASSES.index(which),
             self.n,
             self.columns.ctypes.data,
@@ -143,7 +143,7 @@ class Floor:
         """Return what a pass returns, and what it writes."""
         arrays = self.columns[column], self.eta, self.y
         rest = self.out, self.residual, self.weight
-        value = self.library.bench_pass(
+        value = self.passes.bench_pass(
             PASSES.index(which),
             self.n,
             *(a.ctypes.data for a in arrays),
