@@ -81,8 +81,7 @@ class CollapsedOptions:
         """Return the slot moves a unit of time."""
         if self.slots is not None:
             return float(self.slots)
-        bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
-        return SLOTS_BOUNDED if bounded else SLOTS_FREE
+        return SLOTS_BOUNDED if space.bounded else SLOTS_FREE
 
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the first powers of the replicas, and whether they are adapted."""

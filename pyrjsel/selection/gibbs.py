@@ -62,8 +62,7 @@ class GibbsOptions:
         """Return the slot moves an iteration."""
         if self.slots is not None:
             return int(self.slots)
-        bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
-        return int(SLOTS_BOUNDED if bounded else SLOTS_FREE)
+        return int(SLOTS_BOUNDED if space.bounded else SLOTS_FREE)
 
 
 @dataclass

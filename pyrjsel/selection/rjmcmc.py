@@ -269,5 +269,4 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
         return 0
     if options.swaps is not None:
         return options.swaps
-    bounded = np.isfinite(space.budget) or space.max_size < space.n_terms
-    return free if bounded else -(-free // 4)
+    return free if space.bounded else -(-free // 4)

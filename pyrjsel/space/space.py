@@ -255,6 +255,11 @@ class ModelSpace:
         return has_rule or self.max_size < self.n_terms or bool(self.cost(everything) > self.budget_limit)
 
     @property
+    def bounded(self) -> bool:
+        """Whether there is a budget or a largest size, where flips alone can only take terms out."""
+        return bool(np.isfinite(self.budget)) or self.max_size < self.n_terms
+
+    @property
     def context(self) -> PriorContext:
         """What the prior is told of the terms."""
         return PriorContext(
