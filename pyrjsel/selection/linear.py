@@ -110,7 +110,6 @@ class LinearSelection(Selection):
         "gibbs": (GibbsOptions, gibbs_posterior),
         "collapsed": (CollapsedOptions, collapsed_posterior),
     }
-    _large = "collapsed"
 
     regression: GaussianRegression
 
@@ -280,7 +279,7 @@ class LinearSelection(Selection):
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
 
     def _large_sampler(self) -> str:
-        return "gibbs" if self.regression.prior.kind in IN_LOOP else self._large
+        return "gibbs" if self.regression.prior.kind in IN_LOOP else super()._large_sampler()
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

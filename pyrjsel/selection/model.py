@@ -66,9 +66,7 @@ class Selection(Studies):
     # Coefficient priors that the family knows, and the one that is taken where none is given.
     _coef_priors: ClassVar[tuple[type, ...]] = (GPrior, Normal)
     _default_prior: ClassVar[Any]
-    # Samplers by name, and which of them "auto" is where there are too many models to enumerate.
-    _samplers: ClassVar[Mapping[str, Sampler]]
-    _large: ClassVar[str]
+    _samplers: ClassVar[Mapping[str, Sampler]]  # by name
 
     def __init__(
         self,
@@ -366,11 +364,10 @@ class Selection(Studies):
             ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
             coefficients together; ``"population"`` does so at several temperatures that exchange
             states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
-            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"`` for linear models and
-            ``"population"`` for others. ``"gibbs"``, for linear models alone, draws one term after the
-            other from its full conditional; it is ``"auto"`` for ``SpikeSlab`` and priors with
-            ``scaled=False``, which ``"collapsed"`` does not know. Linear models have neither ``"rjmcmc"``
-            nor ``"population"``.
+            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``. ``"gibbs"``, for linear
+            models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
+            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. Linear
+            models have neither ``"rjmcmc"`` nor ``"population"``.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of
@@ -456,7 +453,7 @@ class Selection(Studies):
 
     def _large_sampler(self) -> str:
         """Return what "auto" is where there are too many models to enumerate."""
-        return self._large
+        return "collapsed"
 
     def _enumerable(self) -> bool:
         return count_dfs(self.space, MOST_MODELS)[1]

@@ -76,7 +76,6 @@ class LogitSelection(Selection):
     _family = Binomial()
     _default_prior = GPrior("4n")
     _samplers = SAMPLERS
-    _large = "population"
 
 
 @shared_text
@@ -148,4 +147,3 @@ class PoissonSelection(Selection):
     _family = Poisson()
     _default_prior = GPrior("4n")
     _samplers = SAMPLERS
-    _large = "population"

@@ -256,7 +256,7 @@ class SelectionResults(Looks, Predictive):
         if self.posterior.draws is None:
             raise NotAvailableError(
                 "Enumeration has no draws: it integrates every model. Fit with a sampler that draws, such as "
-                "'rjmcmc' or 'population'."
+                "'collapsed' or 'rjmcmc'."
             )
         return self.posterior.draws
 

@@ -194,3 +194,11 @@ def test_dependent_columns_are_left_out():
         found["posterior"], exact.inclusion["posterior"], np.hypot(1.2 * found["mcse"], 2e-3), names
     )
     assert far == {}
+
+
+@pytest.mark.parametrize("scenario", [SCENARIOS[1], SCENARIOS[10]], ids=str)
+def test_auto_walks_where_there_are_too_many_models(monkeypatch, scenario):
+    model = build(scenario)
+    assert fit(model, rng=1).sampler == "enumerate"
+    monkeypatch.setattr("pyrjsel.selection.model.MOST_MODELS", 4)
+    assert fit(model, rng=1, draws=20).sampler == "collapsed"
