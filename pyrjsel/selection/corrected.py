@@ -66,8 +66,8 @@ class CorrectedOptions(CollapsedOptions):
         Importance sampling at each mode, with its error reported, or Laplace values alone, whose error is
         not known.
     pairs : int
-        Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, further
-        proposals follow.
+        Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, more
+        follow.
     """
 
     integration: str = "importance"

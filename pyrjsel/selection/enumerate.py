@@ -46,8 +46,8 @@ class EnumerateOptions:
         Importance sampling at each mode with its error reported, or Laplace values alone, whose error
         is not known.
     pairs : int
-        Pairs of importance draws a model; where 64 and more do not suffice, further proposals with up
-        to 4,096 follow.
+        Pairs of importance draws a model; where 64 and more do not suffice for an error of half a percent,
+        up to 8,192 more follow.
     """
 
     integration: str = "importance"

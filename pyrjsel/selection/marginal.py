@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import fdtri, gammaln, ndtr
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.checks import separated_models
 from pyrjsel.selection.problem import Regression
@@ -22,17 +23,22 @@ PROPOSAL_DF = 8.0
 # Such models get further proposals, matched to the weighted draws of the one before; with heavier tails,
 # since what those draws missed must not be missed again.
 MATCHED_DF = 4.0
-# A proposal suffices where the relative variance of the integral is no more than this and no draw that
-# weighs more than HEAVY times the average holds more than SHARE of all weight.
-# A variance estimated from fewer than JUDGED pairs goes with the estimate itself, so that to stop by it
-# would bias the integral: so few pairs are taken as they are.
-VARIANCE = 2e-5
+# Weights are even where the effective sample size is at least EVEN times what it would be for a normal
+# posterior, and no draw that weighs more than HEAVY times the average holds more than SHARE of all weight.
+# Matched proposals have the noise of the draws they are matched to, the more the more columns there are: they
+# beat the one at the mode where weights are uneven, and nowhere else.
+EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
+# A first stage suffices where weights are even and MARGIN times the relative variance of the integral is no
+# more than this: from some dozens of pairs the variance is known to a factor of MARGIN. From fewer than
+# JUDGED pairs it goes with the estimate itself, so that to stop by it would bias the integral: so few pairs
+# are taken as they are.
+VARIANCE, MARGIN = 2e-5, 2.0
 # In tables of visited models: wide models would take seconds each for more.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
-SHARE, HEAVY = 0.05, 25.0
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
-# until there are MOST.
+# until there are MOST. A second stage at the mode gets what the variance asks for, and at most what matched
+# ones take together.
 STAGES = 4
 FEWEST, MOST = 512, 4096
 # Weights are tempered until the effective sample size behind the moments is so many times the columns.
@@ -72,6 +78,48 @@ class Integral:
     stages: int = 1
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """Pairs of draws from one proposal, at given radii (pairs,); otherwise as in :class:`Integral`."""
+
+    log_ratio: float
+    variance: float
+    moments: FloatArray
+    points: FloatArray
+    weights: FloatArray
+    radius: FloatArray
+
+    @classmethod
+    def of(cls, found: tuple[float, float, Any, Any], radius: FloatArray) -> "_Stage":
+        """Return what a compiled integral found."""
+        log_ratio, variance, moments, (points, weights) = found
+        return cls(log_ratio, variance, moments, points, weights, radius)
+
+    @property
+    def pairs(self) -> int:
+        return self.radius.size
+
+    @property
+    def largest(self) -> float:
+        return float(self.weights.max() / self.weights.sum())
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a draw holds too much of the weight."""
+        return self.largest > SHARE and self.largest * self.weights.size > HEAVY
+
+    @property
+    def efficiency(self) -> float:
+        """Effective sample size over the number of draws."""
+        return _efficiency(self.weights)
+
+    @property
+    def normal_efficiency(self) -> float:
+        """The same at the mode of a normal posterior, by the same radii."""
+        log_density = _log_student(self.radius, self.points.shape[1], PROPOSAL_DF)
+        return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
+
+
 class MarginalLikelihood:
     """Marginal likelihoods of the models of one regression problem.
 
@@ -85,7 +133,7 @@ class MarginalLikelihood:
         Seed of the fit.
     pairs : int
         Pairs of antithetic importance draws a model, an even number; models for which 64 and more do not
-        suffice get further proposals.
+        suffice get more, or other proposals.
     max_columns : int
         Most columns of a model, intercept included.
     variance : float, optional
@@ -139,54 +187,61 @@ class MarginalLikelihood:
         scale. Radii are stratified and every direction is used with both signs, which cuts the error
         of the plain estimate several times.
 
-        Where the posterior is too skewed for that proposal, others follow, each with the weighted
-        moments of the draws of the one before and more pairs. The last stage alone gives the estimate.
-        That a matched stage is the last is settled before it is drawn: the estimate is unbiased given
-        the earlier stages, and does not stop where its weights happen to look well.
+        Where weights are even but the draws too few, more come from the same proposal. Where the
+        posterior is too skewed for it, others follow, each with the weighted moments of the draws of the
+        one before and more pairs. The last stage alone gives the estimate. That a later stage is the last
+        is settled before it is drawn: the estimate is unbiased given the earlier stages, and does not stop
+        where its weights happen to look well.
 
         `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
-        count = pairs or self.pairs
-        d = 1 + int(gamma @ np.diff(self.regression.term_start))
-        radius = _radii(d, count, PROPOSAL_DF, rng)
-        direction = rng.standard_normal((count, d))
-        finder = self.finder
-        log_ratio, spread, moments, samples = finder.integrate(
-            gamma, radius, direction, PROPOSAL_DF, draws=True
-        )
-        self.check_mode()
-        assert moments is not None
-        assert samples is not None
-        largest, stages = _largest(samples[1]), 1
-        well = _even(largest, count) and spread <= variance
-        last = well or count < JUDGED
+        count, stages = pairs or self.pairs, 1
+        stage = self._at_mode(gamma, count, rng)
+        even = not stage.heavy and stage.efficiency >= EVEN * stage.normal_efficiency
+        share = MARGIN * stage.variance / variance
+        if even and JUDGED <= count < 2 * MOST and share > 1.0:
+            size = int(min(max(share * count, FEWEST), 2 * MOST))
+            stage, stages = self._at_mode(gamma, size + size % 2, rng), 2
+        last = even or count < JUDGED
         while not last:
-            size = count if count > MOST else min(max(FEWEST, 2 * count), MOST)
             stages += 1
-            last = stages > STAGES or (_even(largest, count) and spread * count <= variance * size)
-            center, factor = _matched(*samples, finder.at, finder.factor)
-            radius = _radii(d, size, MATCHED_DF, rng)
-            direction = rng.standard_normal((size, d))
-            direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-            log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
-            log_ratio, spread, moments, samples = finder.reweigh(
-                center, direction @ factor.T, radius, log_density, draws=True
-            )
-            assert samples is not None
-            largest, count = _largest(samples[1]), size
-        points, weights = samples if draws else (None, None)
+            size = max(stage.pairs, min(max(2 * stage.pairs, FEWEST), MOST))
+            last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
+            stage = self._matched(stage, size, rng)
+        finder = self.finder
         return Integral(
-            finder.log_marginal + log_ratio,
-            spread,
+            finder.log_marginal + stage.log_ratio,
+            stage.variance,
             finder.columns,
-            moments,
-            points,
-            weights,
-            largest,
+            stage.moments,
+            stage.points if draws else None,
+            stage.weights if draws else None,
+            stage.largest,
             stages,
+        )
+
+    def _at_mode(self, gamma: ByteArray, pairs: int, rng: np.random.Generator) -> "_Stage":
+        """Return draws from the proposal at the mode."""
+        d = 1 + int(gamma @ np.diff(self.regression.term_start))
+        radius = _radii(d, pairs, PROPOSAL_DF, rng)
+        found = self.finder.integrate(gamma, radius, rng.standard_normal((pairs, d)), PROPOSAL_DF, draws=True)
+        self.check_mode()
+        return _Stage.of(found, radius)
+
+    def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
+        """Return draws from a proposal that is matched to those of `stage`, for the same model."""
+        finder = self.finder
+        center, factor = _matched(stage.points, stage.weights, finder.at, finder.factor)
+        d = center.size
+        radius = _radii(d, pairs, MATCHED_DF, rng)
+        direction = rng.standard_normal((pairs, d))
+        direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
+        log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
+        return _Stage.of(
+            finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True), radius
         )
 
     def check_mode(self) -> None:
@@ -273,13 +328,9 @@ def _log_det(factor: FloatArray) -> float:
     return float(np.sum(np.log(np.diag(factor))))
 
 
-def _largest(weights: FloatArray) -> float:
-    return float(weights.max() / weights.sum())
-
-
-def _even(largest: float, pairs: int) -> bool:
-    """Whether no draw of so many pairs holds too much of the weight."""
-    return largest <= SHARE or largest * 2 * pairs <= HEAVY
+def _efficiency(weights: FloatArray) -> float:
+    """Return the effective sample size of weighted draws over their number."""
+    return float(weights.sum() ** 2 / (weights @ weights) / weights.size)
 
 
 def _matched(

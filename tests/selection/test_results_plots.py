@@ -224,7 +224,7 @@ def test_the_log_posterior_is_continuous_in_short_runs_too(walk):
 
 def test_enumeration_has_no_trace(births):
     with pytest.raises(
-        rj.NotAvailableError, match=r"Enumeration has no draws.*such as 'rjmcmc' or 'population'"
+        rj.NotAvailableError, match=r"Enumeration has no draws.*such as 'collapsed' or 'rjmcmc'"
     ):
         births.plot_trace()
     assert plt.get_fignums() == []
