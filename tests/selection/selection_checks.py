@@ -158,7 +158,7 @@ def batch_error(values: np.ndarray) -> np.ndarray:
 
 
 def sampler_faults(
-    results: rj.SelectionResults, scenario: Scenario, *, least: float = 0.02
+    results: rj.SelectionResults, scenario: Scenario, *, least: float = 0.02, level: float = LEVEL
 ) -> dict[str, float]:
     """Return what a sampler gets wrong beyond its reported errors: inclusion and model probabilities.
 
@@ -180,4 +180,4 @@ def sampler_faults(
     names += [model for model, use in zip(problem.models, seen, strict=True) if use]
     # The oracle's own relative errors are below 1e-3 (tests/selection/test_oracle.py).
     errors = np.hypot(FACTOR * errors, 1e-3 * estimates)
-    return far_away(estimates, np.concatenate([truth[free], posterior[seen]]), errors, names)
+    return far_away(estimates, np.concatenate([truth[free], posterior[seen]]), errors, names, level=level)
