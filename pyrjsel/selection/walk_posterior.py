@@ -191,7 +191,9 @@ def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact
     probability = posterior.probability
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
-    posterior.inclusion_mcse = np.hypot(posterior.inclusion_mcse, error)
+    drawn = posterior.inclusion_mcse
+    posterior.inclusion_mcse = np.hypot(drawn, error)
+    posterior.ess = posterior.ess * (drawn / posterior.inclusion_mcse) ** 2
     posterior.mcse = np.hypot(posterior.mcse, probability_error(probability, variance))
     rows = posterior.odds.size
     spread = posterior.odds * np.sqrt(variance[0] + variance[:rows])
