@@ -110,6 +110,14 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
         words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
     else:
         found, excluded, words = _corrected(chains, batches, part)
+        # What was never visited the surrogate alone knows, and by how much it errs there nobody does.
+        stuck = visits.stuck
+        found = (
+            np.where(stuck, visits.mean, found[0]),
+            np.where(stuck, visits.mcse, found[1]),
+            np.where(stuck, visits.disagree, found[2]),
+        )
+        excluded = np.where(stuck, 1.0 - visits.mean, excluded)
     return Estimate(_described(found, visits), excluded, words)
 
 

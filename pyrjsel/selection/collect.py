@@ -67,6 +67,8 @@ class Manner:
         The move of which a chain that accepts hardly any is stuck.
     words : str
         What `vital` proposes, in the plural.
+    least : float
+        Share of accepted proposals of `vital` below which a chain is stuck.
     density : bool
         Whether log posteriors are densities of coefficients too, and not masses of models.
     pairs : int
@@ -77,6 +79,7 @@ class Manner:
     moves: Sequence[str]
     vital: str = "coefficients"
     words: str = "coefficient updates"
+    least: float = LEAST_ACCEPTANCE
     density: bool = True
     pairs: int = TABLE_PAIRS
 
@@ -182,7 +185,8 @@ def summarise(
     ConvergenceWarning
         If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
         or of the log posterior over all chains exceeds 1.2; if a chain accepted less than 1 % of its
-        coefficient updates, of at least 200. Each text is also among the notes of the posterior.
+        coefficient updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the
+        notes of the posterior.
     """
     notes = []
     chains = [chain for chain in results if chain.index.size] if not completed else results
@@ -300,11 +304,11 @@ def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
     bad = []
     for c, chain in enumerate(chains):
         proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
-        if proposed >= FEWEST_PROPOSALS and accepted < LEAST_ACCEPTANCE * proposed:
+        if proposed >= FEWEST_PROPOSALS and accepted < manner.least * proposed:
             bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
     if not bad:
         return []
-    share = f"Less than {LEAST_ACCEPTANCE:.0%} of the {manner.words} were accepted in {listed(bad)}"
+    share = f"Less than {manner.least:.0%} of the {manner.words} were accepted in {listed(bad)}"
     return [f"{share}: these chains are stuck; run longer."]
 
 

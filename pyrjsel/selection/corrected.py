@@ -276,13 +276,17 @@ class CorrectedRunner(WalkRunner):
         self.walk.run(self.rng, 1, self.job.time, sums=paths)
         gamma = self.walk.gamma()[0]
         found = self.integrals.of(gamma)
+        proposed = self.log_ratio(found)
         u = self.rng.random()
-        accepted = u < np.exp(min(0.0, self.log_ratio(found) - ratio))
+        accepted = u < np.exp(min(0.0, proposed - ratio))
+        if number < self.job.burn_in:
+            self.learn(before[0], ratio)
+            self.learn(gamma, proposed)
         if not accepted:
             self.walk.set_state(before)
             gamma, found = before[0], known
         if number < self.job.burn_in:
-            self.study(gamma, found)
+            self.study(found)
             return
         self.corrections += (1, int(accepted))
         if np.isnan(self.reference):
@@ -324,15 +328,23 @@ class CorrectedRunner(WalkRunner):
 
     # ------------------------------------------------------------------ adaptation
 
-    def study(self, gamma: ByteArray, known: Known) -> None:
-        """Learn from a model of burn-in: where the mean of its coefficients is, how far off the surrogate."""
+    def learn(self, gamma: ByteArray, log_ratio: float) -> None:
+        """Learn from a model of burn-in how far off the surrogate is there.
+
+        Models that were refused count too: a chain that stays where the surrogate has too little mass would
+        else never learn that it is the others where it has too much.
+        """
+        if np.isfinite(log_ratio):
+            self.gammas.append(gamma)
+            self.log_ratios.append(log_ratio + float(gamma @ self.surrogate.correction))
+
+    def study(self, known: Known) -> None:
+        """Learn from a model of burn-in where the mean of its coefficients is."""
         centre = np.zeros(self.sum.size)
         centre[known.columns] = known.moments[0]
         centre[0] += centre @ self.job.regression.raw_shift
         self.sum += centre
         self.count += 1.0
-        self.gammas.append(gamma)
-        self.log_ratios.append(self.log_ratio(known) + float(gamma @ self.surrogate.correction))
 
     def adapt(self) -> None:
         """Take one step of adaptation: of the powers, and of the surrogate."""

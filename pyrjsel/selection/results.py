@@ -118,10 +118,11 @@ class SelectionResults(Looks, Predictive):
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
         `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN; so are
-        all three, and the Bayes factor, for a term that never moved in any chain. The sampler
-        ``collapsed`` averages probabilities of terms given all others, and knows `posterior`, `mcse` and
-        Bayes factor of terms that never moved, too; its `ess` is that of independent draws of the same
-        error, and can exceed the number of draws.
+        all three, and the Bayes factor, for a term that never moved in any chain. The samplers
+        ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
+        know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
+        ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
+        number of draws.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)

@@ -88,6 +88,10 @@ def test_chains_whose_coefficients_are_stuck():
         "chain 3 (49 of 5,000): these chains are stuck; run longer."
     )
     assert _stuck_chains([chain(200, 2), chain(199, 0)], Manner("rjmcmc", MOVES)) == []
+    walks = Manner("collapsed", MOVES, words="walks on the surrogate", least=0.1)
+    assert _stuck_chains([chain(200, 20)], walks) == []
+    (text,) = _stuck_chains([chain(200, 20), chain(200, 19)], walks)
+    assert text.startswith("Less than 10% of the walks on the surrogate were accepted in chain 1 (19 of 200)")
 
 
 def test_disagreement_is_reported(model, monkeypatch):
