@@ -54,6 +54,25 @@ class Mixture:
         """
         return self._log_density(log_g, n)
 
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return shape, power and rate of the prior as a mixture of gamma distributions of 1 / g.
+
+        Given t, ``1 / g ~ Gamma(shape, rate t)``; given g, ``t ~ Gamma(power, 1 + rate / g)``, or t is 1 where
+        power is 0. With d coefficients of quadratic form ``Q = beta' X'WX beta / sigma^2`` that have the
+        g-prior, the first becomes ``Gamma(shape + d / 2, rate t + Q / 2)`` and the second stays.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+
+        Returns
+        -------
+        tuple of float
+            Shape, power and rate.
+        """
+        raise NotImplementedError
+
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         raise NotImplementedError
 
@@ -94,6 +113,10 @@ class HyperG(Mixture):
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
 
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+        return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
+
 
 @dataclass(frozen=True)
 class HyperGN(Mixture):
@@ -128,6 +151,10 @@ class HyperGN(Mixture):
         scaled = log_g - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+        return 0.5 * self.a - 1.0, 0.5 * self.a, n
+
 
 @dataclass(frozen=True)
 class ZellnerSiow(Mixture):
@@ -152,3 +179,7 @@ class ZellnerSiow(Mixture):
         # Far below, exp overflows to inf and the density to 0, as it should.
         with np.errstate(over="ignore"):
             return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))
+
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+        return 0.5, 0.0, 0.5 * n
