@@ -10,7 +10,7 @@ cdef double poisson_shift(Py_ssize_t n, const double* eta, const double* x, doub
 cdef double poisson_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                             double* residual, double* weight) noexcept nogil
 cdef double normal_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
-                          const double* wy, const double* w, double* out) noexcept nogil
+                         const double* wy, const double* w, double* out) noexcept nogil
 cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                            double* residual, double* weight) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil

@@ -60,7 +60,7 @@ cdef class GaussianJump(ReversibleJump):
 
     cdef double rows, a, b0, log_scales
     cdef bint scaled, mixed
-    cdef double shape, power, rate
+    cdef double shape, power, unit
     cdef double[::1] shares      # 1 / sigma^2 for each row of the problem
 
     def __init__(self, Problem problem not None, space, gamma, b, *, double rows, sigma, bint scaled,
@@ -71,7 +71,7 @@ cdef class GaussianJump(ReversibleJump):
         self.scaled = scaled
         self.mixed = mixture is not None
         if self.mixed:
-            self.shape, self.power, self.rate = mixture
+            self.shape, self.power, self.unit = mixture
         if not 0.0 < b[len(b) - 2] < np.inf:
             raise ValueError("sigma^2 must be positive and finite")
         self.shares = np.empty(problem.c.n)
@@ -118,10 +118,10 @@ cdef class GaussianJump(ReversibleJump):
             variance[0] = new
         if self.mixed:
             shape = self.shape + 0.5 * size
-            tau = random_standard_gamma(rng, self.power) / (1.0 + self.rate * exp(-log_g[0])) \
+            tau = random_standard_gamma(rng, self.power) / (1.0 + self.unit * exp(-log_g[0])) \
                 if self.power > 0.0 else 1.0
             # The logarithm of a gamma variate, which may be smaller than all numbers.
-            log_g[0] = (log(self.rate * tau + self.t * form / variance[0])
+            log_g[0] = (log(self.unit * tau + self.t * form / variance[0])
                         - log(random_standard_gamma(rng, shape + 1.0))
                         + random_standard_exponential(rng) / shape)
 

@@ -46,8 +46,8 @@ class GaussianRows(Regression):
         prior = whole.prior
         if prior.ratio is not None:
             raise NotAvailableError(
-                "Reversible jumps need models without the columns that are out, and SpikeSlab has all columns "
-                "in every model. Fit with sampler='gibbs'."
+                "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them in "
+                "every model. Fit with sampler='gibbs'."
             )
         root, image, rest = square_root(whole)
         size, rank = root.shape

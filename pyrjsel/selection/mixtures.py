@@ -55,11 +55,11 @@ class Mixture:
         return self._log_density(log_g, n)
 
     def conditional(self, n: float) -> tuple[float, float, float]:
-        """Return shape, power and rate of the prior as a mixture of gamma distributions of 1 / g.
+        """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g.
 
-        Given t, ``1 / g ~ Gamma(shape, rate t)``; given g, ``t ~ Gamma(power, 1 + rate / g)``, or t is 1 where
-        power is 0. With d coefficients of quadratic form ``Q = beta' X'WX beta / sigma^2`` that have the
-        g-prior, the first becomes ``Gamma(shape + d / 2, rate t + Q / 2)`` and the second stays.
+        With rates as second parameters, ``1 / g ~ Gamma(shape, unit t)`` given t, and given g
+        ``t ~ Gamma(power, 1 + unit / g)``, or t = 1 where power is 0. If d coefficients have the g-prior, and
+        Q is ``beta' X'WX beta / sigma^2``, the first becomes ``Gamma(shape + d / 2, unit t + Q / 2)``.
 
         Parameters
         ----------
@@ -69,8 +69,11 @@ class Mixture:
         Returns
         -------
         tuple of float
-            Shape, power and rate.
+            Shape, power and unit.
         """
+        return self._conditional(n)
+
+    def _conditional(self, n: float) -> tuple[float, float, float]:
         raise NotImplementedError
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
@@ -113,8 +116,7 @@ class HyperG(Mixture):
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
 
-    def conditional(self, n: float) -> tuple[float, float, float]:
-        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+    def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
 
 
@@ -151,8 +153,7 @@ class HyperGN(Mixture):
         scaled = log_g - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
-    def conditional(self, n: float) -> tuple[float, float, float]:
-        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+    def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5 * self.a - 1.0, 0.5 * self.a, n
 
 
@@ -180,6 +181,5 @@ class ZellnerSiow(Mixture):
         with np.errstate(over="ignore"):
             return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))
 
-    def conditional(self, n: float) -> tuple[float, float, float]:
-        """Return shape, power and rate, see :meth:`Mixture.conditional`."""
+    def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5, 0.0, 0.5 * n
