@@ -53,6 +53,7 @@ EXTENSIONS = [
     extension("pyrjsel.families._family"),
     extension("pyrjsel.selection._conjugate"),
     extension("pyrjsel.selection._evidence"),
+    extension("pyrjsel.selection._gaussian_jump", random=True),
     extension("pyrjsel.selection._gibbs", random=True),
     extension("pyrjsel.selection._gram"),
     extension("pyrjsel.selection._laplace"),

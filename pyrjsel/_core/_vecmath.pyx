@@ -18,6 +18,10 @@ cdef extern from "vecmath.h" nogil:
                             const double* wy, const double* w, double* out)
     double vm_poisson_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                               double* residual, double* weight)
+    double vm_normal_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                           const double* wy, const double* w, double* out)
+    double vm_normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                             double* residual, double* weight)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
@@ -51,6 +55,16 @@ cdef double poisson_shift(Py_ssize_t n, const double* eta, const double* x, doub
 cdef double poisson_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                             double* residual, double* weight) noexcept nogil:
     return vm_poisson_working(n, eta, wy, w, residual, weight)
+
+
+cdef double normal_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                         const double* wy, const double* w, double* out) noexcept nogil:
+    return vm_normal_shift(n, eta, x, delta, wy, w, out)
+
+
+cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                           double* residual, double* weight) noexcept nogil:
+    return vm_normal_working(n, eta, wy, w, residual, weight)
 
 
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
@@ -174,6 +188,17 @@ def poisson_loglik(const double[::1] eta, const double[::1] wy, const double[::1
 def poisson_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
     """Return the log-likelihood of counts, the residual ``wy - w mu`` and the weight ``w mu``."""
     return scored(vm_poisson_working, eta, wy, w)
+
+
+def normal_loglik(const double[::1] eta, const double[::1] wy, const double[::1] w=None, *,
+                  const double[::1] x=None, double delta=0.0):
+    """Return the normal log-likelihood, ``wy eta - w eta**2 / 2``, as :func:`logit_loglik` does."""
+    return shifted(vm_normal_shift, eta, wy, w, x, delta)
+
+
+def normal_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
+    """Return the normal log-likelihood, the residual ``wy - w eta`` and the weight w."""
+    return scored(vm_normal_working, eta, wy, w)
 
 
 def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):

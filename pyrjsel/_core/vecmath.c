@@ -341,6 +341,43 @@ double vm_poisson_working(ptrdiff_t n, const double *eta, const double *wy, cons
     return w ? means_weighted(n, eta, wy, w, residual, weight) : means_plain(n, eta, wy, residual, weight);
 }
 
+/* Normal responses. The test of w is taken out of the loops. */
+CLONES double vm_normal_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
+                              const double *restrict wy, const double *restrict w, double *out)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j] + delta * x[i + j], half = w ? 0.5 * w[i + j] : 0.5;
+            out[i + j] = e;
+            sum[j] += e * (wy[i + j] - half * e);
+        }
+    }
+    return sum_lanes(sum);
+}
+
+CLONES double vm_normal_working(ptrdiff_t n, const double *restrict eta, const double *restrict wy,
+                                const double *restrict w, double *restrict residual,
+                                double *restrict weight)
+{
+    double sum[LANES];
+    for (int j = 0; j < LANES; j++)
+        sum[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < m; j++) {
+            const double e = eta[i + j], own = w ? w[i + j] : 1.0;
+            residual[i + j] = wy[i + j] - own * e;
+            weight[i + j] = own;
+            sum[j] += e * (wy[i + j] - 0.5 * own * e);
+        }
+    }
+    return sum_lanes(sum);
+}
+
 CLONES void vm_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
 {
     for (ptrdiff_t i = 0; i < n; i++)

@@ -29,6 +29,13 @@ double vm_poisson_shift(ptrdiff_t n, const double *eta, const double *x, double 
 double vm_poisson_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
                           double *residual, double *weight);
 
+/* The same for normal responses of variance 1 / w, up to what no eta changes: the sum is
+   out * (wy - w * out / 2); the weight is w. */
+double vm_normal_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
+                       const double *wy, const double *w, double *out);
+double vm_normal_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
+                         double *residual, double *weight);
+
 /* y += a * x. */
 void vm_axpy(ptrdiff_t n, double a, const double *x, double *y);
 

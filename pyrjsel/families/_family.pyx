@@ -2,7 +2,9 @@
 
 from libc.math cimport NAN
 
-from pyrjsel._core._vecmath cimport logit_shift, logit_working, poisson_shift, poisson_working
+from pyrjsel._core._vecmath cimport (
+    logit_shift, logit_working, normal_shift, normal_working, poisson_shift, poisson_working,
+)
 
 
 cdef double family_shift(int family, Py_ssize_t n, const double* eta, const double* x, double delta,
@@ -12,6 +14,8 @@ cdef double family_shift(int family, Py_ssize_t n, const double* eta, const doub
         return logit_shift(n, eta, x, delta, wy, w, out)
     if family == 1:
         return poisson_shift(n, eta, x, delta, wy, w, out)
+    if family == 2:
+        return normal_shift(n, eta, x, delta, wy, w, out)
     return NAN
 
 
@@ -22,4 +26,6 @@ cdef double family_working(int family, Py_ssize_t n, const double* eta, const do
         return logit_working(n, eta, wy, w, residual, weight)
     if family == 1:
         return poisson_working(n, eta, wy, w, residual, weight)
+    if family == 2:
+        return normal_working(n, eta, wy, w, residual, weight)
     return NAN

@@ -23,11 +23,13 @@ cdef struct base_t:
 cdef class Moves:
     cdef Problem problem
     cdef Space space
-    cdef problem_t* p
+    cdef problem_t own           # the problem, at the scale parameters of this chain
+    cdef problem_t* p            # at `own`
     cdef space_t* s
     cdef model_t m
     cdef object buffers
     cdef bint fixed, working
+    cdef int n_extra             # numbers of the state beside coefficients; subclasses set it first
     cdef int capacity, d, n_free, n_swaps, wide
     cdef int* cols
     cdef int* others             # columns of the model without one term

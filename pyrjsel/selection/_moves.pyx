@@ -49,7 +49,7 @@ cdef class Moves:
     gamma : uint8 array (J,)
         The model to start from; it must be feasible.
     b : float64 array (D + 1,)
-        Coefficients on the internal scale, zero outside the model.
+        Coefficients on the internal scale, zero outside the model; more numbers where a subclass has them.
     max_columns : int
         Most columns of a feasible model, with the intercept.
     raw_shift : float64 array (D + 1,)
@@ -66,7 +66,8 @@ cdef class Moves:
         cdef int n = problem.c.n, k, j
         self.problem = problem
         self.space = space
-        self.p = &problem.c
+        self.own = problem.c
+        self.p = &self.own
         self.s = &space.c
         if space.c.n_terms != problem.c.n_terms:
             raise ValueError("problem and space must have the same terms")
@@ -85,7 +86,7 @@ cdef class Moves:
         cdef double[::1] blocks = np.zeros(3 * wide + 2 * wide * wide + wide * k)
         cdef double[::1] rows = np.zeros(6 * n)
         cdef double[::1] table = np.zeros(2 * GRAM_ROWS * k)
-        if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns \
+        if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns + self.n_extra \
                 or raw_shift.shape[0] != self.p.n_columns:
             raise ValueError("gamma and b must fit the problem")
         self.buffers = (g, coef, use, index, square, blocks, rows, table, raw_shift, fixed_mean,
@@ -146,7 +147,7 @@ cdef class Moves:
         self.log_prior = (
             prior_exponent(p, self.d, self.cols, self.small)
             + 0.5 * prior_log_det(p, self.d, self.cols, self.factor, self.capacity)
-            - 0.5 * prior_dimension(p, self.d) * LOG_2PI
+            + prior_dimension(p, self.d) * p.log_constant
         )
         self.log_model = model_log_prior(self.s, &self.m)
         return 0
@@ -166,7 +167,7 @@ cdef class Moves:
     # ------------------------------------------------------------------ blocks
 
     cdef void cross(self, int j, const base_t* base, double* out) noexcept nogil:
-        """out[a] := (K b)_a for the columns a of term j, over the rest of the model."""
+        """out[a] := (K b)_a, less its scale, for the columns a of term j, over the rest of the model."""
         cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first, a, k
         cdef const double* row
         cdef double value
@@ -194,12 +195,12 @@ cdef class Moves:
         for a in range(size):
             x = p.columns + (first + a) * <Py_ssize_t> p.n
             mean[a] = (dots(p.n, x, base.residual, base.weight, &factor[a + a * size])
-                       + p.shift[first + a] - cross[a])
+                       + p.scale * (p.shift[first + a] - cross[a]))
             for c in range(a + 1, size):
                 factor[c + a * size] = dot3(p.n, x, p.columns + (first + c) * <Py_ssize_t> p.n,
                                             base.weight)
             for c in range(a, size):
-                factor[c + a * size] += p.precision[
+                factor[c + a * size] += p.scale * p.precision[
                     (first + a) * <Py_ssize_t> p.n_columns + first + c]
         if cholesky(size, factor, size) != 0:
             return 1
@@ -229,10 +230,10 @@ cdef class Moves:
 
     cdef double student_logpdf(self, int size, const double* delta, const double* mean,
                                const double* factor) noexcept nogil:
-        """log q_j(delta)."""
+        """log q_j(delta), of coefficients in the problem's unit."""
         cdef double total = self.distance(size, delta, mean, factor), half = 0.5 * (DF + size)
         return (0.5 * log_det_factor(size, factor, size) + lgamma(half) - lgamma(0.5 * DF)
-                - 0.5 * size * LOG_DF_PI - half * log1p(total / DF))
+                - 0.5 * size * LOG_DF_PI - half * log1p(total / DF) + size * self.p.log_unit)
 
     cdef double exponent_gain(self, int j, const double* delta, const double* cross) noexcept nogil:
         """What block j = delta adds to the exponent of the coefficient prior."""
@@ -247,7 +248,7 @@ cdef class Moves:
                 inner += row[c] * delta[c]
             value += delta[a] * (p.shift[first + a] - cross[a] - 0.5 * inner)
             value -= 0.5 * p.penalty[first + a]
-        return value
+        return p.scale * value
 
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil:
         """What term j adds to log det K of the columns `cols`; -inf if it depends on them.
@@ -376,7 +377,7 @@ cdef class Moves:
         self.draw_block(size, rng, given, mean, factor, True, delta)
         log_q = self.student_logpdf(size, delta, mean, factor)
         loglik = self.shift_block(self.eta, j, delta, self.eta_new)
-        gain = self.exponent_gain(j, delta, cross) + 0.5 * gain - 0.5 * size * LOG_2PI
+        gain = self.exponent_gain(j, delta, cross) + 0.5 * gain + size * self.p.log_constant
         self.small[0] = loglik
         self.small[1] = self.log_prior + gain
         self.small[2] = log_model
@@ -405,7 +406,7 @@ cdef class Moves:
             return -INFINITY
         log_q = self.student_logpdf(size, self.b + first, mean, factor)
         gain = self.log_det_of(j)
-        gain = self.exponent_gain(j, self.b + first, cross) + 0.5 * gain - 0.5 * size * LOG_2PI
+        gain = self.exponent_gain(j, self.b + first, cross) + 0.5 * gain + size * self.p.log_constant
         self.small[0] = loglik
         self.small[1] = self.log_prior - gain
         self.small[2] = log_model
@@ -468,14 +469,14 @@ cdef class Moves:
             return -INFINITY
         log_q = self.student_logpdf(size_j, self.b + first, mean, factor)
         loss = self.log_det_of(j)
-        loss = self.exponent_gain(j, self.b + first, cross) + 0.5 * loss - 0.5 * size_j * LOG_2PI
+        loss = self.exponent_gain(j, self.b + first, cross) + 0.5 * loss + size_j * p.log_constant
         # The way forth: q_k.
         self.cross(k, &base, cross)
         if self.proposal(k, &base, cross, mean, factor) != 0:
             return -INFINITY
         self.draw_block(size, rng, given, mean, factor, True, delta)
         log_q -= self.student_logpdf(size, delta, mean, factor)
-        gain = self.exponent_gain(k, delta, cross) + 0.5 * gain - 0.5 * size * LOG_2PI
+        gain = self.exponent_gain(k, delta, cross) + 0.5 * gain + size * self.p.log_constant
         loglik = self.shift_block(self.eta_new, k, delta, self.residual_new)
         self.small[0] = loglik
         self.small[1] = self.log_prior + gain - loss

@@ -3,7 +3,8 @@
 # Columns are standardised and the first is the intercept's ones. The coefficient prior of a model is
 # written through one matrix for all priors: with K = precision restricted to the model's columns,
 #     log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2,
-# where a flat intercept (precision 0) counts neither in d nor in the determinant.
+# where a flat intercept (precision 0) counts neither in d nor in the determinant. Loops that draw scale
+# parameters multiply K, shift and penalty by `scale`, and count densities of coefficients in a unit.
 
 cdef struct problem_t:
     int n
@@ -22,6 +23,9 @@ cdef struct problem_t:
     double intercept             # where searches for modes begin
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
+    double scale                 # times which precision, shift and penalty are those of the prior; 1
+    double log_constant          # a column's part of log f besides determinant and exponent; -log(2 pi) / 2
+    double log_unit              # logarithm of the unit of coefficients that densities are of; 0
 
 cdef class Problem:
     cdef problem_t c

@@ -7,6 +7,9 @@ from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
 
 
+cdef double HALF_LOG_2PI = 0.9189385332046727418
+
+
 cdef class Problem:
     """Raw pointers into the arrays of a regression problem, which it keeps alive.
 
@@ -58,6 +61,9 @@ cdef class Problem:
         self.c.shift = &shift[0]
         self.c.penalty = &penalty[0]
         self.c.term_start = &term_start[0]
+        self.c.scale = 1.0
+        self.c.log_constant = -HALF_LOG_2PI
+        self.c.log_unit = 0.0
 
 
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil:
@@ -92,7 +98,8 @@ cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) n
     cdef int k, l
     for k in range(d):
         for l in range(k, d):
-            h[l + <Py_ssize_t> k * d] += p.precision[cols[k] * <Py_ssize_t> p.n_columns + cols[l]]
+            h[l + <Py_ssize_t> k * d] += (
+                p.scale * p.precision[cols[k] * <Py_ssize_t> p.n_columns + cols[l]])
 
 
 cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
@@ -102,15 +109,15 @@ cdef void score(const problem_t* p, int d, const int* cols, const double* b, con
     cdef double value
     cdef const double* row
     for k in range(d):
-        value = dot(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, residual) + p.shift[cols[k]]
+        value = p.shift[cols[k]]
         row = p.precision + <Py_ssize_t> cols[k] * p.n_columns
         for l in range(d):
             value -= row[cols[l]] * b[l]
-        out[k] = value
+        out[k] = dot(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, residual) + p.scale * value
 
 
 cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil:
-    """-b'K b / 2 + shift'b - sum(penalty) / 2."""
+    """-b'K b / 2 + shift'b - sum(penalty) / 2, with K, shift and penalty of the prior."""
     cdef int k, l
     cdef double value = 0.0, inner
     cdef const double* row
@@ -120,7 +127,7 @@ cdef double prior_exponent(const problem_t* p, int d, const int* cols, const dou
         for l in range(d):
             inner += row[cols[l]] * b[l]
         value += b[k] * (p.shift[cols[k]] - 0.5 * inner) - 0.5 * p.penalty[cols[k]]
-    return value
+    return p.scale * value
 
 
 cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
@@ -130,7 +137,7 @@ cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
 
 cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld,
                       double* slack) noexcept nogil:
-    """Cholesky factor of the prior precision of the columns, a flat intercept left out.
+    """Cholesky factor of the precision of the columns, whatever its scale, a flat intercept left out.
 
     Non-zero where the columns are linearly dependent under a g-prior: where one of them keeps no more
     than rank_tol of its precision given all others. `slack` is a lower bound of the least share that a
@@ -184,7 +191,7 @@ cdef double least_share(const problem_t* p, int m, const int* cols, double* fact
 
 cdef double prior_log_det(const problem_t* p, int d, const int* cols, const double* factor,
                           int ld) noexcept nogil:
-    """log det K of the columns, from its factor where there is one."""
+    """log det of the precision of the columns, whatever its scale, from its factor where there is one."""
     cdef int k, first = 1 if p.flat else 0
     cdef double total = 0.0
     if p.log_weights != NULL:

@@ -19,6 +19,7 @@ import numpy as np
 
 from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
 from pyrjsel.selection._moves cimport Moves, N_MOVES
+from pyrjsel.selection._problem cimport prior_dimension
 from pyrjsel.space._space cimport model_flip
 
 
@@ -52,7 +53,7 @@ cdef class ReversibleJump(Moves):
         log_posterior : float64 array (kept,)
             Unnormalised log posterior density on the internal scale.
         coefficients : float64 array (kept coefficients, D + 1)
-            Internal coefficients of every `every`-th recorded draw.
+            Internal coefficients of every `every`-th recorded draw, and what else the state has.
         sums : float64 array (4, D + 1)
             Sums over recorded draws, added to: coefficients with the intercept of the design's own
             columns, their squares, positive values, and inclusions.
@@ -92,7 +93,7 @@ cdef class ReversibleJump(Moves):
             if self.m.gamma[j]:
                 words[j // 64] |= (<uint64_t> 1) << (j % 64)
         if coefficients != NULL:
-            memcpy(coefficients, self.b, width * sizeof(double))
+            memcpy(coefficients, self.b, (width + self.n_extra) * sizeof(double))
         for k in range(self.d):
             value -= self.raw_shift[self.cols[k]] * self.b[self.cols[k]]
         for k in range(self.d):
@@ -103,19 +104,19 @@ cdef class ReversibleJump(Moves):
             sums[width + j] += value * value
             sums[2 * width + j] += value > 0
             sums[3 * width + j] += 1.0
-        return self.log_target()
+        return self.log_target() - prior_dimension(self.p, self.d) * self.p.log_unit
 
     cdef double log_target(self) noexcept nogil:
         """The unnormalised log posterior density of the present state, to the power one."""
         return self.loglik + self.log_prior + self.log_model
 
     def state(self):
-        """Return copies of gamma (J,) and the internal coefficients (D + 1,)."""
+        """Return copies of gamma (J,) and the internal coefficients (D + 1,), with what else there is."""
         return np.array(self.buffers[0], dtype=np.uint8), np.array(self.buffers[1])
 
     def set_state(self, const unsigned char[::1] gamma not None, const double[::1] b not None):
-        """Go on from the model gamma (J,) and the internal coefficients b (D + 1,)."""
-        if gamma.shape[0] != self.p.n_terms or b.shape[0] != self.p.n_columns:
+        """Go on from the model gamma (J,) and the internal coefficients b (D + 1,), as `state` has them."""
+        if gamma.shape[0] != self.p.n_terms or b.shape[0] != self.p.n_columns + self.n_extra:
             raise ValueError("gamma and b must fit the problem")
         memcpy(self.m.gamma, &gamma[0] if gamma.shape[0] else NULL, gamma.shape[0])
         memcpy(self.b, &b[0], b.shape[0] * sizeof(double))

@@ -97,12 +97,21 @@ def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteA
 
 
 class Collector:
-    """Collects the blocks of one chain: each model is stored once, coefficients are thinned."""
+    """Collects the blocks of one chain: each model is stored once, coefficients are thinned.
 
-    def __init__(self, n_terms: int, n_columns: int, every: int) -> None:
+    Parameters
+    ----------
+    n_terms, n_columns : int
+    every : int
+        Draws to a vector of coefficients.
+    n_extra : int, default 0
+        Numbers at the end of these vectors that are no coefficients, an error variance the first.
+    """
+
+    def __init__(self, n_terms: int, n_columns: int, every: int, n_extra: int = 0) -> None:
         self.table = ModelTable(n_terms)
         self.every = every
-        self.n_columns = n_columns
+        self.n_columns, self.n_extra = n_columns, n_extra
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((4, n_columns))
         self.index: list[np.ndarray] = []
@@ -114,7 +123,7 @@ class Collector:
         return Block(
             np.zeros((draws, self.n_words), dtype=np.uint64),
             np.empty(draws),
-            np.empty((draws // self.every + 1, self.n_columns)),
+            np.empty((draws // self.every + 1, self.n_columns + self.n_extra)),
         )
 
     def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
@@ -127,14 +136,16 @@ class Collector:
 
     def finish(self, counts: np.ndarray) -> ChainDraws:
         """Return everything that was recorded."""
-        empty = np.empty((0, self.n_columns))
+        empty = np.empty((0, self.n_columns + self.n_extra))
+        vectors = np.concatenate([*self.coefficients, empty])
         return ChainDraws(
             self.table.words,
             np.concatenate([*self.index, np.empty(0, dtype=np.int32)]),
             np.concatenate([*self.log_posterior, np.empty(0)]),
-            np.concatenate([*self.coefficients, empty]),
+            vectors[:, : self.n_columns],
             self.sums,
             counts,
+            vectors[:, self.n_columns] if self.n_extra else None,
         )
 
 

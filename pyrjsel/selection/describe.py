@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from pyrjsel._typing import FloatArray
 from pyrjsel.report import covered_caption
 from pyrjsel.selection.checks import listed
+from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.space import count_models
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
             ("Chains x draws", f"{chains} x {draws:,}"),
             ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
         ]
+    if isinstance(model.regression, GaussianRegression):
+        mean, _, low, high = results.sigma.loc["sigma"]
+        info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
     info += [
         ("Expected size", f"{posterior.inclusion.sum():.2f} terms"),
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
@@ -50,6 +55,16 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     how = "enumerated" if posterior.draws is None else "visited"
     whole = pd.DataFrame({"posterior": posterior.probability})
     return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
+
+
+def sigma_table(variance: FloatArray) -> pd.DataFrame:
+    """Return means, deviations and 95 % intervals of sigma and sigma^2 from draws of sigma^2 (m,)."""
+    rows = np.array([np.sqrt(variance), variance])
+    ends = np.quantile(rows, [0.025, 0.975], axis=1)
+    return pd.DataFrame(
+        {"mean": rows.mean(axis=1), "sd": rows.std(axis=1), "ci_lower": ends[0], "ci_upper": ends[1]},
+        index=pd.Index(["sigma", "sigma^2"], name="quantity"),
+    )
 
 
 def _data_facts(model: Selection) -> list[tuple[str, str]]:

@@ -20,11 +20,14 @@ from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import CoefPrior
+from pyrjsel.selection.gaussian_rows import over_rows
 from pyrjsel.selection.gibbs import IN_LOOP, GibbsOptions, gibbs_posterior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.model import Sampler, Selection
+from pyrjsel.selection.population import PopulationOptions, population_posterior
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.spike_models import single_models
 from pyrjsel.selection.spikes import SpikeSlab
@@ -108,6 +111,8 @@ class LinearSelection(Selection):
     _samplers: ClassVar[Mapping[str, Sampler]] = {
         "enumerate": (ExactOptions, exact_posterior),
         "gibbs": (GibbsOptions, gibbs_posterior),
+        "rjmcmc": (RJMCMCOptions, over_rows(rjmcmc_posterior)),
+        "population": (PopulationOptions, over_rows(population_posterior)),
         "collapsed": (CollapsedOptions, collapsed_posterior),
     }
 

@@ -54,6 +54,28 @@ class Mixture:
         """
         return self._log_density(log_g, n)
 
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g.
+
+        With rates as second parameters, ``1 / g ~ Gamma(shape, unit t)`` given t, and given g
+        ``t ~ Gamma(power, 1 + unit / g)``, or t = 1 where power is 0. If d coefficients have the g-prior, and
+        Q is ``beta' X'WX beta / sigma^2``, the first becomes ``Gamma(shape + d / 2, unit t + Q / 2)``.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+
+        Returns
+        -------
+        tuple of float
+            Shape, power and unit.
+        """
+        return self._conditional(n)
+
+    def _conditional(self, n: float) -> tuple[float, float, float]:
+        raise NotImplementedError
+
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         raise NotImplementedError
 
@@ -94,6 +116,9 @@ class HyperG(Mixture):
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
 
+    def _conditional(self, n: float) -> tuple[float, float, float]:
+        return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
+
 
 @dataclass(frozen=True)
 class HyperGN(Mixture):
@@ -128,6 +153,9 @@ class HyperGN(Mixture):
         scaled = log_g - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
+    def _conditional(self, n: float) -> tuple[float, float, float]:
+        return 0.5 * self.a - 1.0, 0.5 * self.a, n
+
 
 @dataclass(frozen=True)
 class ZellnerSiow(Mixture):
@@ -152,3 +180,6 @@ class ZellnerSiow(Mixture):
         # Far below, exp overflows to inf and the density to 0, as it should.
         with np.errstate(over="ignore"):
             return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))
+
+    def _conditional(self, n: float) -> tuple[float, float, float]:
+        return 0.5, 0.0, 0.5 * n

@@ -117,7 +117,7 @@ class PopulationState:
     ----------
     gamma : uint8 array (K + 1, J)
     b : float64 array (K + 1, D + 1)
-        Internal coefficients.
+        Internal coefficients; then sigma^2 and log g, for gaussian models.
     level : int32 array (K,)
         Where in its grid each auxiliary chain is.
     grid, log_law, sums, visits : float64 arrays (K, G)
@@ -220,7 +220,10 @@ class PopulationRunner:
         self.loop.set_counts(state.moves, state.exchanges)
         self.done = state.done
         self.collector = collector or Collector(
-            job.space.n_terms, job.regression.n_columns, job.coefficients_every
+            job.space.n_terms,
+            job.regression.n_columns,
+            job.coefficients_every,
+            job.regression.n_extra,
         )
 
     def _loop(self, level: np.ndarray) -> Population:
@@ -329,7 +332,8 @@ def population_posterior(
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
     every = thinning(regression, settings)
-    laws = options.laws()
+    least = regression.least_power(space.max_size)
+    laws = [law.above(least) for law in options.laws()]
     job = PopulationJob(
         regression,
         space,

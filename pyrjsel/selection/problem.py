@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
+from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.grouping import equal_rows
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
+from pyrjsel.space import ModelSpace, Space
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Regression(TermColumns):
     saturated : float
         Log-likelihood of the saturated model, of all rows as they were given.
     family : Family
+    n_extra : int
+        Numbers that states of chains have beside coefficients.
 
     Notes
     -----
@@ -50,6 +54,7 @@ class Regression(TermColumns):
     prior: CompiledPrior
     saturated: float
     family: Family = field(default_factory=Binomial)
+    n_extra: ClassVar[int] = 0
 
     @classmethod
     def build(
@@ -116,6 +121,18 @@ class Regression(TermColumns):
             intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
         )
+
+    def first(self) -> tuple["Regression", FloatArray]:
+        """Return the regression whose modes chains start from, and what else their states have."""
+        return self, np.empty(0)
+
+    def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> ReversibleJump:
+        """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
+        return ReversibleJump(self.compiled, Space(space), gamma, b, **rest)
+
+    def least_power(self, max_size: int) -> float:
+        """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
+        return 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -18,7 +18,7 @@ from pyrjsel.selection.posterior import FitSettings, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
 from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
-from pyrjsel.space import ModelSpace, Space
+from pyrjsel.space import ModelSpace
 
 OWNER = "sampler='rjmcmc'"
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
@@ -65,7 +65,7 @@ class RJState:
     ----------
     gamma : uint8 array (J,)
     b : float64 array (D + 1,)
-        Coefficients on the internal scale.
+        Coefficients on the internal scale; then sigma^2 and log g, for gaussian models.
     bit_generator : mapping
         State of the chain's PCG64.
     done : int
@@ -114,8 +114,12 @@ def first_state(
     chain: int,
     rng: np.random.Generator,
 ) -> tuple[ByteArray, FloatArray]:
-    """Return the model to start from and its mode: the given one, the smallest, or one from the prior."""
-    marginal = MarginalLikelihood(regression, b"", 2, regression.widest(space.max_size))
+    """Return the model to start from (the given one, the smallest, or one from the prior) and its numbers.
+
+    These are its mode, and what else states have.
+    """
+    at, extra = regression.first()
+    marginal = MarginalLikelihood(at, b"", 2, regression.widest(space.max_size))
     if starts is not None:
         gamma = starts
     elif chain == 0:
@@ -124,7 +128,7 @@ def first_state(
         gamma = dispersed_start(space, marginal.exists, rng)
     b = marginal.mode(gamma)
     marginal.check_mode()
-    return gamma, b
+    return gamma, np.concatenate([b, extra])
 
 
 def make_loop(
@@ -137,9 +141,8 @@ def make_loop(
 ) -> ReversibleJump:
     """Return a compiled chain at a state."""
     fixed_mean, fixed_factor = fixed or (None, None)
-    return ReversibleJump(
-        regression.compiled,
-        Space(space),
+    return regression.loop(
+        space,
         gamma,
         b,
         max_columns=regression.widest(space.max_size),
@@ -161,7 +164,10 @@ class RJRunner:
         self.loop.set_counts(np.ascontiguousarray(state.counts))
         self.done = state.done
         self.collector = collector or Collector(
-            job.space.n_terms, job.regression.n_columns, job.coefficients_every
+            job.space.n_terms,
+            job.regression.n_columns,
+            job.coefficients_every,
+            job.regression.n_extra,
         )
 
     def advance(self, n: int) -> None:
@@ -251,8 +257,9 @@ def prepare(
     owner: str,
 ) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
     """Return swaps an iteration, the model to start from, the fixed proposal, and the seed of the fit."""
-    fixed = full_model_proposal(regression) if options.proposal == "full" else None
-    marginal = MarginalLikelihood(regression, b"", 2, regression.n_columns)
+    at, _ = regression.first()
+    fixed = full_model_proposal(at) if options.proposal == "full" else None
+    marginal = MarginalLikelihood(at, b"", 2, regression.n_columns)
     start = given_start(options.start, space, marginal.exists, owner)
     return _swaps(options, space), start, fixed, settings.rng.bytes(16)
 

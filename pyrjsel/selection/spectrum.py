@@ -49,7 +49,7 @@ class Spectrum:
     @classmethod
     def of(cls, regression: GaussianRegression, precision: FloatArray) -> Spectrum:
         """Return the spectrum of a regression of at least one column for P = diag(`precision`)."""
-        root, image, rest = _square_root(regression)
+        root, image, rest = square_root(regression)
         if not image.size:
             return cls(np.zeros((root.shape[0], 1)), np.zeros(1), np.zeros(1), regression.square)
         scaled = np.asfortranarray(root / np.sqrt(precision)[:, None])
@@ -63,8 +63,10 @@ class Spectrum:
         return cls(columns, values**2, right.T @ image, rest)
 
 
-def _square_root(regression: GaussianRegression) -> tuple[FloatArray, FloatArray, float]:
+def square_root(regression: GaussianRegression) -> tuple[FloatArray, FloatArray, float]:
     """Return B (D, r) of full rank with X'WX = B B', h with X'Wy = B h, and y'Wy - h'h."""
+    if not regression.mean.size:
+        return np.zeros((0, 0)), np.zeros(0), regression.square
     if regression.held:
         values, vectors = eigh(regression.gram)
         kept = values > RANK_TOL * max(values[-1], 0.0)

@@ -1,6 +1,6 @@
 """The temperatures of auxiliary chains: their laws, grids, and normalising constants."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -33,24 +33,35 @@ class Law:
     Attributes
     ----------
     kind : {"hot", "cold"}
-        ``hot``: t ~ Beta(a, b) in (0, 1). ``cold``: t - 1 ~ Gamma(a, rate b).
+        ``hot``: (t - least) / (1 - least) ~ Beta(a, b). ``cold``: t - 1 ~ Gamma(a, rate b).
     a, b : float
+    least : float, default 0
+        Where hot laws begin: no power of the posterior up to it has an integral.
     """
 
     kind: str
     a: float
     b: float
+    least: float = 0.0
 
     @property
     def mean(self) -> float:
         """Mean of t for a hot law, of t - 1 for a cold one."""
-        return self.a / (self.a + self.b) if self.kind == "hot" else self.a / self.b
+        return self.least + (1 - self.least) * self._share if self.kind == "hot" else self.a / self.b
+
+    @property
+    def _share(self) -> float:
+        return self.a / (self.a + self.b)
+
+    def above(self, least: float) -> "Law":
+        """Return the law with a hot one's temperatures squeezed into (`least`, 1)."""
+        return replace(self, least=least) if self.kind == "hot" else self
 
     def grid(self) -> FloatArray:
         """Return the temperatures that a chain with this law may have, rising, (POINTS,)."""
         middle = (np.arange(POINTS) + 0.5) / POINTS
         if self.kind == "hot":
-            return middle
+            return self.least + (1 - self.least) * middle
         # 99 % of a law that tuning has moved as far as its bounds are within its grid; cubes leave enough
         # points for laws close to t = 1.
         rate = self.a / max(self.mean, COLD_ROOM)
@@ -58,7 +69,10 @@ class Law:
         return 1.0 + top * middle**3
 
     def bounds(self, *, fixed: bool = False) -> tuple[float, float]:
-        """Return the bounds that tuning keeps the mean of this law within: on its grid, unless `fixed`."""
+        """Return what tuning keeps the mean of this law within (of a hot one as if it began at 0).
+
+        That is within its grid, unless `fixed`.
+        """
         if self.kind == "hot":
             return HOT_BOUNDS
         low, high = COLD_BOUNDS
@@ -68,7 +82,7 @@ class Law:
         """Return the log weights of the points of `grid`, up to a constant, cells allowed for."""
         cells = np.log(np.gradient(grid))
         if self.kind == "hot":
-            return xlogy(self.a - 1, grid) + xlogy(self.b - 1, 1 - grid) + cells
+            return xlogy(self.a - 1, grid - self.least) + xlogy(self.b - 1, 1 - grid) + cells
         return xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
 
     def moved(self, rate: float, step: int, bounds: tuple[float, float]) -> "Law":
@@ -90,11 +104,11 @@ class Law:
         push = GAIN / np.sqrt(step) * (rate - EXCHANGE_RATE)
         if self.kind == "hot":
             size = self.a + self.b
-            odds = self.mean / (1 - self.mean) * np.exp(-push)
-            mean = float(np.clip(odds / (1 + odds), *bounds))
-            return Law("hot", size * mean, size * (1 - mean))
+            odds = self._share / (1 - self._share) * np.exp(-push)
+            share = float(np.clip(odds / (1 + odds), *bounds))
+            return replace(self, a=size * share, b=size * (1 - share))
         mean = float(np.clip(self.mean * np.exp(push), *bounds))
-        return Law("cold", self.a, self.a / mean)
+        return replace(self, b=self.a / mean)
 
 
 def log_constants(

@@ -17,9 +17,16 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.space import BetaBinomial, ModelSpace
 
-for _name in ("linear_oracle", "gibbs_kit", "predictive_oracle"):
+_HERE = Path(__file__).parent
+for _name, _folder in (
+    ("linear_oracle", _HERE),
+    ("gibbs_kit", _HERE),
+    ("predictive_oracle", _HERE),
+    ("balance_oracle", _HERE.parent / "loops"),
+    ("jump_kit", _HERE),
+):
     if _name not in sys.modules:
-        _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parent / f"{_name}.py")
+        _spec = importlib.util.spec_from_file_location(_name, _folder / f"{_name}.py")
         sys.modules[_name] = importlib.util.module_from_spec(_spec)
         _spec.loader.exec_module(sys.modules[_name])
 

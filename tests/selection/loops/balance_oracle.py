@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Bernoulli, Space
+from pyrjsel.space import Bernoulli
 
 # Tiny spaces: every constraint, factors of 2 and 3 columns, an interaction, dependent columns.
 SPACES = {
@@ -92,8 +91,9 @@ class Oracle:
         return rows, mean, np.diag(scale**2), jacobian
 
     def log_target(self, gamma, b):
-        """The log density of the target: t times that of the posterior."""
-        return self.t * self.log_posterior(gamma, b)
+        """The log density of the target: t times that of the posterior, of coefficients in a unit."""
+        unit = getattr(self.case, "log_unit", 0.0) * (self.columns(gamma).size - 1)
+        return self.t * (self.log_posterior(gamma, b) + unit) - unit
 
     def log_posterior(self, gamma, b):
         log_model = self.case.space.log_prior(gamma)
@@ -152,9 +152,8 @@ class Oracle:
 
 def loop_at(case, gamma, b, fixed=None, t=1.0):
     mean, factor = fixed or (None, None)
-    loop = ReversibleJump(
-        case.regression.compiled,
-        Space(case.space),
+    loop = case.regression.loop(
+        case.space,
         gamma,
         b,
         max_columns=case.regression.widest(case.space.max_size),

@@ -1,0 +1,25 @@
+from typing import Any, final
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection._problem import Problem
+from pyrjsel.selection._rjmcmc import ReversibleJump
+from pyrjsel.space import Space
+
+@final
+class GaussianJump(ReversibleJump):
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        rows: float,
+        sigma: tuple[float, float],
+        scaled: bool,
+        mixture: tuple[float, float, float] | None = None,
+        **rest: Any,
+    ) -> None: ...
+    def draw(self, rng: np.random.Generator) -> None: ...
