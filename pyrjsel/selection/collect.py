@@ -225,7 +225,7 @@ def summarise(
         gamma,
         np.asarray(space.cost(gamma), dtype=float),
         log_posterior,
-        regression.to_raw(np.stack([chain.coefficients[:kept] for chain in chains])),
+        regression.to_raw(_coefficients(chains, kept), overwrite=True),
         coefficients_every,
         _stacked([chain.error_variance for chain in chains], kept),
     )
@@ -257,6 +257,15 @@ def summarise(
         notes=notes,
         excluded=estimate.excluded,
     )
+
+
+def _coefficients(chains: list[ChainDraws], kept: int) -> FloatArray:
+    """Take the coefficients of the chains (chains, kept, D + 1) out of them: draws are in memory once."""
+    out = np.empty((len(chains), kept, chains[0].coefficients.shape[1]))
+    for place, chain in zip(out, chains, strict=True):
+        place[:] = chain.coefficients[:kept]
+        chain.coefficients = chain.coefficients[:0].copy()
+    return out
 
 
 def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # More terms than this are listed by posterior probability instead of in the order of the formula.
 LONG_TABLE = 20
+# Terms of such a list at most; the table `inclusion` has them all.
+MOST_TERMS = 100
 # Separated models that get a note of their own.
 SEPARATED_NOTES = 3
 
@@ -52,6 +55,10 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     if len(inclusion) > LONG_TABLE:
         caption = "Inclusion, highest first"
         inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
+    if len(inclusion) > MOST_TERMS:
+        caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
+        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
+        inclusion = inclusion.iloc[:MOST_TERMS]
     how = "enumerated" if posterior.draws is None else "visited"
     whole = pd.DataFrame({"posterior": posterior.probability})
     return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
@@ -97,7 +104,8 @@ def _space_facts(model: Selection) -> list[tuple[str, str]]:
 
 
 def _whole(count: int) -> str:
-    return f"{count:,}" if count < 10**12 else f"{float(count):.3g}"
+    # 2**1024 models and more are no floats.
+    return f"{count:,}" if count < 10**12 else f"{Decimal(count):.3g}"
 
 
 def repr_short(prior: object) -> str:

@@ -118,8 +118,10 @@ class GaussianRegression(TermColumns):
         mean = w @ x / total
         rooted = np.empty((size, n))
         np.subtract(x.T, mean[:, None], out=rooted)
-        scale = np.sqrt(rooted**2 @ w / total)
-        constant = scale <= 1e-13 * np.max(np.abs(x), axis=0, initial=0.0)
+        # Without temporaries of the size of the columns.
+        scale = np.sqrt(np.array([w @ column**2 for column in rooted]) / total)
+        largest = np.maximum(x.max(axis=0, initial=0.0), -x.min(axis=0, initial=0.0))
+        constant = scale <= 1e-13 * largest
         scale[constant] = 1.0
         rooted[constant] = 0.0
         rooted /= scale[:, None]

@@ -119,6 +119,23 @@ def test_summary_of_many_terms_lists_the_best_first(births):
     assert list(results.inclusion.index) == list(results.model.term_names)  # the table itself stays
 
 
+def test_summary_of_thousands_of_terms():
+    """There are more than 2^1024 models, which no float counts, and more terms than anybody reads."""
+    rng = np.random.default_rng(4)
+    x = pd.DataFrame(rng.normal(size=(30, 1100))).add_prefix("x")
+    y = pd.Series(4 * x["x7"] + rng.normal(size=30), name="y")
+    model = rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0), model_prior=rj.Bernoulli(0.001))
+    results = fit(model, sampler="collapsed", draws=50)
+    lines = str(results.summary(1)).splitlines()
+    assert any("1.36e+331" in line for line in lines)  # 2^1100
+    highest = results.inclusion["posterior"].sort_values(ascending=False, kind="stable")
+    caption = f"Inclusion, highest first: 100 of 1,100 (the others: at most {highest.iloc[100]:.2g} each)"
+    assert caption in lines
+    shown = [line.split()[0] for line in lines if line.startswith("x")]
+    assert shown == list(highest.index[:100])
+    assert len(results.inclusion) == 1100
+
+
 def test_reprs(model, enumerated):
     assert repr(model) == f"<LogitSelection {FORMULA!r}: 189 rows, 4 terms>"
     assert repr(enumerated).startswith("<SelectionResults of enumerate: best model (no terms), posterior 0.3")
