@@ -100,7 +100,9 @@ class GaussianTwin:
             latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0
             rate = unit * latent + 0.5 * t * form / variance
             # A gamma variate of shape a is one of shape a + 1 times U^(1 / a).
-            log_g = math.log(rate) - math.log(rng.standard_gamma(shape + 1)) + rng.standard_exponential() / shape
+            log_g = (
+                math.log(rate) - math.log(rng.standard_gamma(shape + 1)) + rng.standard_exponential() / shape
+            )
         return State(state.gamma, state.b, variance, log_g)
 
     def step(self, state: State, rng: np.random.Generator) -> tuple[State, list[reference.Move]]:
