@@ -1,12 +1,12 @@
 """What reversible jumps do for gaussian models in plain numpy: the twin of ``_gaussian_jump.pyx``.
 
 Sums of squares are taken over the rows of the data, and the density of the state is written out. Flips,
-swaps and updates of coefficients are those of ``reference.py``, for the regression that a gaussian model is at
-the sigma^2 and g of the state.
+swaps and updates of coefficients are those of ``reference.py``, for the regression that a gaussian model is
+at the sigma^2 and g of the state.
 
 Random numbers of one iteration: a standard gamma one for sigma^2; under a mixture of g-priors one for the
-latent t (none where the prior of 1 / g is a gamma distribution), one for 1 / g, and a standard exponential one;
-then those of ``reference.step``.
+latent t (none where the prior of 1 / g is a gamma distribution), one for 1 / g, and a standard exponential
+one; then those of ``reference.step``.
 """
 
 import math

@@ -18,9 +18,10 @@ from pyrjsel.selection.gaussian_rows import GaussianRows
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, SIGMA = (1, 2, 1), ["a", "b", "a:b"], InverseGamma(5.0, 4.0)
 STEPS, FEWER, BATCHES, ERRORS = 15_000, 6_000, 60, 7.0
-# Batch means of 60 batches of 250 (or 100): beyond 7 standard errors of a Student with 59 degrees of freedom is 3e-9,
-# for some 30 numbers in 9 tests; the batches are 10 times as long as the chains remember.
-FLAT = 1.7  # the intercept, whose prior is flat, is known to the simulators: all depends on y less it alone
+# Batch means of 60 batches of 250 (or 100): beyond 7 standard errors of a Student with 59 degrees of freedom
+# is 3e-9, for some 30 numbers in 9 tests; the batches are 10 times as long as the chains remember.
+# The intercept, whose prior is flat, of all data: models see what is left of them without it.
+FLAT = 1.7
 
 
 def summaries(gamma, b, variance, log_g):

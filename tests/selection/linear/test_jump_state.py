@@ -119,8 +119,8 @@ def test_results(sampler):
     frame = data()
     model = rj.linear("y ~ u + v + f + x", frame, coef_prior=rj.ZellnerSiow())
     results, exact = fit(model, sampler=sampler), fit(model, sampler="enumerate")
-    # Errors of 6,000 dependent draws are some 2 % of a standard deviation, and those of 4,000 independent ones
-    # of the enumeration's intervals as much: five of both together.
+    # Errors of 6,000 dependent draws are some 2 % of a standard deviation, and those of the 4,000 independent
+    # ones of the enumeration's intervals as much: five of both together, and more in the tails.
     spread = exact.bse.to_numpy()
     assert np.all(np.abs(results.params - exact.params) < 0.12 * spread)
     assert np.all(np.abs(results.conf_int() - exact.conf_int()).to_numpy() < 0.35 * spread[:, None])
