@@ -19,7 +19,7 @@ MOST_STEPS = 60
 class Gaussian(Family):
     """Normal responses with error variance sigma^2 / w, identity link.
 
-    What depends on one linear predictor alone is given for sigma^2 = 1: models integrate sigma^2 out.
+    What depends on one linear predictor alone is given for sigma^2 = 1: what sigma^2 is, models say.
     """
 
     name: ClassVar[str] = "gaussian"

@@ -23,7 +23,8 @@ class Draws:
         Cost of each.
     log_posterior : ndarray (chains, draws)
         Unnormalised log posterior density of model and coefficients, in units of the design's columns; of
-        the sampler ``collapsed`` that of the model, coefficients integrated out.
+        the sampler ``collapsed`` that of the model, coefficients integrated out. Reversible jumps of linear
+        models have sigma^2 in it, and are given g.
     coefficients : ndarray (chains, kept, D + 1)
         Coefficients of the design's columns, intercept first, 0 outside the model, of every
         `coefficients_every`-th draw.

@@ -46,8 +46,8 @@ class GaussianRows(Regression):
         prior = whole.prior
         if prior.ratio is not None:
             raise NotAvailableError(
-                "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them in "
-                "every model. Fit with sampler='gibbs'."
+                "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them "
+                "in every model. Fit with sampler='gibbs'."
             )
         root, image, rest = square_root(whole)
         size, rank = root.shape

@@ -366,8 +366,9 @@ class Selection(Studies):
             states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
             enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``. ``"gibbs"``, for linear
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
-            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. Linear
-            models have neither ``"rjmcmc"`` nor ``"population"``.
+            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
+            models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
+            priors but ``SpikeSlab``.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of
@@ -390,7 +391,8 @@ class Selection(Studies):
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
-            temperatures above and below 1), `tune` (the laws in burn-in, for 20 % of exchanges).
+            temperatures above and below 1; for linear models above the least power of the posterior that
+            has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).
             ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `temperatures` (how many, or the

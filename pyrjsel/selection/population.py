@@ -54,7 +54,10 @@ class PopulationOptions(RJMCMCOptions):
         in `hot` a and b are from 0.1 to 1,000, because a chain has a grid of 60 temperatures: with less,
         nearly all of a law is beyond its ends; with more, a law is narrower than the steps between them.
     hot : tuple (a, b) or sequence of them
-        Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98.
+        Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98. For linear
+        models that is the law of (t - t0) / (1 - t0), t0 = (d + 3) / (n + d + 2 a + 2) for n rows, d columns
+        of the largest model besides the intercept (0 if prior variances are no multiples of sigma^2) and
+        sigma^2 ~ IG(a, b) (a = 0 for 1 / sigma^2): powers t <= t0 of the posterior have no integral.
     tune : bool
         Whether the laws (the values, under ``"fixed"``) move during burn-in towards an acceptance rate
         of exchanges of 20 %. On a grid the mean of t - 1 grows to ten times what it was at most (to 5,

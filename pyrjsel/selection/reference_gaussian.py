@@ -1,12 +1,12 @@
 """What reversible jumps do for gaussian models in plain numpy: the twin of ``_gaussian_jump.pyx``.
 
 Sums of squares are taken over the rows of the data, and the density of the state is written out. Flips,
-swaps and updates of coefficients are those of ``reference.py``, for the regression that a gaussian model is at
-the sigma^2 and g of the state.
+swaps and updates of coefficients are those of ``reference.py``, for the regression that a gaussian model is
+at the sigma^2 and g of the state.
 
 Random numbers of one iteration: a standard gamma one for sigma^2; under a mixture of g-priors one for the
-latent t (none where the prior of 1 / g is a gamma distribution), one for 1 / g, and a standard exponential one;
-then those of ``reference.step``.
+latent t (none where the prior of 1 / g is a gamma distribution), one for 1 / g, and a standard exponential
+one; then those of ``reference.step``.
 """
 
 import math
@@ -100,7 +100,9 @@ class GaussianTwin:
             latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0
             rate = unit * latent + 0.5 * t * form / variance
             # A gamma variate of shape a is one of shape a + 1 times U^(1 / a).
-            log_g = math.log(rate) - math.log(rng.standard_gamma(shape + 1)) + rng.standard_exponential() / shape
+            log_g = (
+                math.log(rate) - math.log(rng.standard_gamma(shape + 1)) + rng.standard_exponential() / shape
+            )
         return State(state.gamma, state.b, variance, log_g)
 
     def step(self, state: State, rng: np.random.Generator) -> tuple[State, list[reference.Move]]:

@@ -146,5 +146,5 @@ def test_dependent_columns(linear_kit):
 def test_spikes_and_slabs_are_refused(linear_kit):
     case = linear_kit.case(SIZES, gibbs_kit.SPIKES["scaled"])
     for sampler in ("rjmcmc", "population"):
-        with pytest.raises(NotAvailableError, match="SpikeSlab has all of them in every model.*'gibbs'"):
+        with pytest.raises(NotAvailableError, match=r"SpikeSlab has all of them in every model.*'gibbs'"):
             fit(case, sampler)

@@ -48,7 +48,7 @@ def run_both(case, iterations, *, n_swaps=3, full=False):
         moves.extend(made)
     assert rng.bit_generator.state == twin_rng.bit_generator.state
     np.testing.assert_array_equal(unpack(words, space.n_terms), [s.gamma for s in states])
-    # Rounding errors of a step are about 1e-12 (the rows are sums of squares of the data's) and are forgotten.
+    # Rounding errors of a step are about 1e-12 (the rows come from products of columns) and are forgotten.
     found = np.array([[*s.b, s.variance, s.log_g] for s in states])
     np.testing.assert_allclose(vectors, found, rtol=1e-8, atol=1e-8)
     # The densities lack the same constant: what the weights of the rows add.
