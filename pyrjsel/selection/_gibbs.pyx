@@ -209,9 +209,11 @@ cdef class Gibbs:
             value = self.record_b[k]
             if k == 0:
                 value -= self.inner(shift)
+            sums[POSITIVE * width + k] += value > 0.0
+            if k == 0:
+                value -= centre
             sums[FIRST * width + k] += value
             sums[SECOND * width + k] += value * value
-            sums[POSITIVE * width + k] += value > 0.0
             if k == 0 or self.m.gamma[self.column_term[k - 1]]:
                 sums[INCLUDED * width + k] += 1.0
                 sums[FIRST_IN * width + k] += value
@@ -252,7 +254,8 @@ cdef class Gibbs:
         every : int
         sums : float64 array (6, D + 1)
             Sums over recorded draws, added to: coefficients with the intercept of the design's own columns,
-            their squares, positive values, inclusions, and the first two where the term is in.
+            less the mean of the response, their squares, positive values (of all of the intercept),
+            inclusions, and the first two where the term is in.
         intercept : tuple (float64 array (D,), float, float)
             What coefficients take from the intercept of the design's own columns, the mean of the response,
             and the sum of the weights.

@@ -349,7 +349,8 @@ cdef class Subsets:
             the other, and where each begins.
         sums : float64 array (4, D + 1)
             Means, mean squares, probabilities of being positive (of models with `signs`) and of being in,
-            of the intercept of the design's own columns and of internal coefficients.
+            of the intercept of the design's own columns (less `centre` in the first two) and of internal
+            coefficients.
         """
         cdef Py_ssize_t m = models.shape[0], row
         cdef int d, k, nodes = 0
@@ -405,10 +406,10 @@ cdef class Subsets:
 
     cdef void add(self, double[:, ::1] sums, int column, double weight, double spread, posterior_t found,
                   line_t line) noexcept nogil:
-        """Add the mean and mean square of one coefficient, and its inclusion."""
-        cdef double mean = line.centre + found.mean * line.mean
+        """Add the mean and mean square of one coefficient less its centre, and its inclusion."""
+        cdef double mean = found.mean * line.mean
         cdef double variance = (found.residual * line.own + found.inner * line.square) * spread
-        # E[(centre + delta mean)^2], which is more than the square of the mean where delta varies.
+        # E[(delta mean)^2] is more than the square of the mean where delta varies.
         cdef double between = (found.square - found.mean * found.mean) * line.mean * line.mean
         sums[0, column] += weight * mean
         sums[1, column] += weight * (mean * mean + between + variance)

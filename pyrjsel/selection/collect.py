@@ -288,7 +288,8 @@ def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.
 
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
     sums = np.sum([chain.sums for chain in chains], axis=0)
-    return Moments.of_sums(sums / sums[3, 0], regression.scale)  # the intercept is in every draw
+    # The intercept is in every draw.
+    return Moments.of_sums(sums / sums[3, 0], regression.scale, regression.origin)
 
 
 def _disagreement(terms: IndicatorStats, space: ModelSpace) -> list[str]:

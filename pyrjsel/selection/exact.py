@@ -218,7 +218,7 @@ class _Averages:
             self.sums[SIGNED] += float(weights[main].sum())
             return
         for row in np.flatnonzero(main):
-            found = self.single.moments(job.gamma[part][row])
+            found = self.single.moments(job.gamma[part][row], regression.origin)
             scale = np.concatenate([[1.0], regression.scale])[found.columns]
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)
@@ -296,11 +296,11 @@ def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
     """Return model-averaged moments from the sums of :class:`Averages`."""
     rows, signed = sums[:4].copy(), sums[SIGNED]
     if regression.prior.ratio is not None:
-        return Moments.of_sums(sums[ROWS] / signed, regression.scale)
+        return Moments.of_sums(sums[ROWS] / signed, regression.scale, regression.origin)
     if regression.prior.kind == "unscaled":
         rows /= signed
     else:
         rows[2] /= signed
         if regression.nu <= 1:
             rows[0] = np.where(rows[3] > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
-    return Moments.of_sums(rows, regression.scale)
+    return Moments.of_sums(rows, regression.scale, regression.origin)

@@ -247,6 +247,11 @@ class GaussianRegression(TermColumns):
         return self.square + 2.0 * self.b
 
     @property
+    def origin(self) -> float:
+        """What sums over draws or models count the intercept of the design's own columns from."""
+        return self.centre
+
+    @property
     def starts(self) -> NDArray[np.intc]:
         """Where each term's columns begin and end, not counting the intercept's, (J + 1,)."""
         return self.term_start - np.intc(1)

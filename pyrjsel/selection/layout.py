@@ -45,6 +45,11 @@ class TermColumns:
         return 1 + most
 
     @property
+    def origin(self) -> float:
+        """What sums over draws count the intercept of the design's own columns from."""
+        return 0.0
+
+    @property
     def raw_shift(self) -> FloatArray:
         """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
         return np.concatenate([[0.0], self.mean / self.scale])

@@ -41,14 +41,18 @@ class Moments:
     sd_included: FloatArray
 
     @classmethod
-    def of_sums(cls, sums: FloatArray, scale: FloatArray) -> "Moments":
+    def of_sums(cls, sums: FloatArray, scale: FloatArray, centre: float = 0.0) -> "Moments":
         """From averages (4 or 6, D + 1) of internal coefficients with the intercept of the design's columns.
 
-        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,).
+        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,). Means and
+        mean squares are those of the intercept less `centre`: far from 0, a square would not know the spread.
         """
         unit = np.concatenate([[1.0], scale])
         powers = np.array([1, 2, 0, 0, 1, 2])[: len(sums)]
-        return cls.of(*(sums / unit ** powers[:, None]))
+        found = cls.of(*(sums / unit ** powers[:, None]))
+        for mean in (found.mean, found.mean_included):
+            mean[0] += centre
+        return found
 
     @classmethod
     def of(

@@ -121,8 +121,11 @@ class SingleModels:
         """Return no models: maximum likelihood estimates of gaussian models are finite."""
         return {}
 
-    def moments(self, gamma: np.ndarray) -> ModelMoments:
-        """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2."""
+    def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
+        """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2.
+
+        Mean and mean square of the intercept are those of what it is more than `about`.
+        """
         regression, columns = self.regression, self._columns(gamma)
         nodes = self._scatter(gamma)
         spread = 1.0 if np.isinf(nodes.df) else nodes.df / (nodes.df - 2.0) if nodes.df > 2 else np.inf
@@ -133,6 +136,7 @@ class SingleModels:
         scale[:, 0] += nodes.outer
         ratio = mean / np.sqrt(scale)
         positive = ndtr(ratio) if np.isinf(nodes.df) else stdtr(nodes.df, ratio)
+        mean[:, 0] -= about
         return ModelMoments(
             np.concatenate([[0], columns + 1]),
             nodes.weight @ mean if nodes.df > 1 else np.full(mean.shape[1], np.nan),

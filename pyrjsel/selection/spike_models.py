@@ -67,22 +67,27 @@ class SpikeModels(SingleModels):
         Returns
         -------
         ndarray (6, D + 1)
-            Means of internal coefficients, with the intercept of the design's own columns; their squares;
-            probabilities of being positive; inclusions; the first two where the column's term is in.
+            Means of internal coefficients, with the intercept of the design's own columns less the mean of
+            the response; their squares; probabilities of being positive (of all of the intercept);
+            inclusions; the first two where the column's term is in.
         """
         total = np.zeros((6, self.regression.n_columns))
         step = max(1, BLOCK // self.regression.n_columns**2)
         for at in range(0, len(gammas), step):
             part, weight = gammas[at : at + step], weights[at : at + step]
-            mean, square, positive, _ = self._moments(part)
+            mean, square, positive, _ = self._moments(part, self.regression.origin)
             inside = np.column_stack([np.ones(len(part)), self._spread(part)])
             rows = (mean, square, positive, inside, mean * inside, square * inside)
             total += np.stack([weight @ row for row in rows])
         return total
 
-    def moments(self, gamma: np.ndarray) -> ModelMoments:
-        """Return posterior moments of all coefficients under model `gamma` (J,), and of sigma^2."""
-        mean, square, positive, variance = (value[0] for value in self._moments(np.atleast_2d(gamma)))
+    def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
+        """Return posterior moments of all coefficients under model `gamma` (J,), and of sigma^2.
+
+        Mean and mean square of the intercept are those of what it is more than `about`.
+        """
+        found = self._moments(np.atleast_2d(gamma), about)
+        mean, square, positive, variance = (value[0] for value in found)
         scale = np.concatenate([[1.0], self.regression.scale])
         return ModelMoments(
             np.arange(self.regression.n_columns), mean / scale, square / scale**2, positive, float(variance)
@@ -164,13 +169,18 @@ class SpikeModels(SingleModels):
         covariance = np.linalg.inv(correlation) / (root[:, :, None] * root[:, None, :])
         return covariance @ regression.cross / variance, covariance
 
-    def _moments(self, gammas: ByteArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return means, mean squares and probabilities of being positive (m, D + 1), and E sigma^2 (m,)."""
+    def _moments(
+        self, gammas: ByteArray, about: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return means, mean squares and probabilities of being positive (m, D + 1), and E sigma^2 (m,).
+
+        The first two are of the intercept less `about`.
+        """
         regression, prior = self.regression, self.regression.prior
         assert prior.ratio is not None
         precision = prior.precision / np.where(self._spread(gammas) > 0, prior.ratio, 1.0)
         if not self.scaled:
-            return self._mixed(gammas, precision)
+            return self._mixed(gammas, precision, about)
         sigma = regression.sigma[:, gammas.sum(axis=1, dtype=np.intp)]
         df = regression.rows + 2.0 * sigma[0]
         mean, covariance = self._given(precision, 1.0)
@@ -181,12 +191,13 @@ class SpikeModels(SingleModels):
         with np.errstate(divide="ignore", invalid="ignore"):
             wider = np.where(df > 2, df / (df - 2.0), np.inf)
         positive = stdtr(df[:, None], mean / np.sqrt(scale))
+        mean[:, 0] -= about
         square = mean**2 + wider[:, None] * scale
         mean = np.where(df[:, None] > 1, mean, np.nan)  # a Cauchy posterior has no mean
         return mean, square, positive, wider * variance
 
     def _mixed(
-        self, gammas: ByteArray, precision: FloatArray
+        self, gammas: ByteArray, precision: FloatArray, about: float
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the same as averages over sigma^2."""
         nodes, value, _ = self._nodes(gammas)
@@ -198,7 +209,9 @@ class SpikeModels(SingleModels):
                 continue
             mean, scale = self._with_intercept(*self._given(precision, variance))
             scale[:, 0] += variance / self.regression.total_weight
-            sums += weight[:, None] * np.stack([mean, mean**2 + scale, ndtr(mean / np.sqrt(scale))])
+            positive = ndtr(mean / np.sqrt(scale))
+            mean[:, 0] -= about
+            sums += weight[:, None] * np.stack([mean, mean**2 + scale, positive])
         return sums[0], sums[1], sums[2], weights @ np.exp(nodes)
 
     def _with_intercept(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -135,7 +135,7 @@ def averaged_moments(
     single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
     scale = np.concatenate([[1.0], regression.scale])
     for row, weight in zip(gamma, probability, strict=True):
-        found = single.moments(row)
+        found = single.moments(row, regression.origin)
         own = scale[found.columns]
         sums[:4, found.columns] += weight * np.array(
             [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]

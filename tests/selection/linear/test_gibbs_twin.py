@@ -110,12 +110,14 @@ def check(runner, want):
 
 
 def check_sums(found, models, regression):
-    """Sums over draws against the draws, intercepts those of the columns as they are."""
+    """Sums over draws against the draws, intercepts those of the columns as they are, from the mean on."""
     b = found.coefficients.copy()
     b[:, 0] -= b[:, 1:] @ regression.raw_shift[1:]
     inside = np.repeat(models, np.diff(regression.term_start), axis=1)
     inside = np.column_stack([np.ones(len(b)), inside])
-    rows = [b, b**2, b > 0, inside, b * inside, b**2 * inside]
+    positive = b > 0
+    b[:, 0] -= regression.centre
+    rows = [b, b**2, positive, inside, b * inside, b**2 * inside]
     np.testing.assert_allclose(found.sums, [row.sum(axis=0) for row in rows], rtol=1e-9, atol=1e-9)
 
 

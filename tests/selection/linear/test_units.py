@@ -1,10 +1,12 @@
-"""Columns in units that are powers of ten apart, under priors that do not scale with sigma."""
+"""Columns in units that are powers of ten apart, and responses far from zero."""
 
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pyrjsel as rj
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.priors import Normal
 from pyrjsel.selection.single import SingleModels
@@ -28,3 +30,26 @@ def test_the_order_of_columns_is_no_matter(prior, single):
         both = single(regression)
         found.append([both.log_marginal(np.ones(3, dtype=np.uint8)), both.log_marginal(inside)])
     np.testing.assert_allclose(found, np.broadcast_to(found[0], (6, 2)), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [rj.GPrior("n"), rj.ZellnerSiow(), rj.Normal(1.0), rj.Normal(1.0, scaled=False), rj.SpikeSlab(0.1, 50)],
+    ids=repr,
+)
+@pytest.mark.parametrize("sampler", ["enumerate", "gibbs"])
+def test_a_response_far_from_zero(prior, sampler):
+    """The intercept's sd is the same wherever zero is; squares of 1e7 know it to 0.1 at best."""
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    y = pd.Series(np.round(0.3 * x["a"] + 0.1 * rng.normal(size=40), 6), name="y")
+
+    def moments(response):
+        model = rj.LinearSelection(response, x, coef_prior=prior)
+        return model.fit(sampler=sampler, draws=200, rng=1, n_jobs=1, progress=False).coefficients
+
+    near, far = moments(y), moments(y + 1e7)
+    # Responses are rounded to 2e-9, which is 2e-8 of their errors.
+    for name in ("sd", "sd_included"):
+        np.testing.assert_allclose(far[name], near[name], rtol=1e-5)
+    np.testing.assert_allclose(far["mean_included"] - [1e7, 0, 0], near["mean_included"], atol=1e-7)
