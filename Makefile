@@ -30,7 +30,8 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench check vignettes clean install-demo install-dev install-docs
+.PHONY: help demo test test-statistical test-debug bench bench-peers check vignettes clean \
+	install-demo install-dev install-docs
 
 help:
 	@echo "make demo              a short replay of the pneumonia analysis"
@@ -38,6 +39,7 @@ help:
 	@echo "make test-statistical  the long Monte Carlo tests"
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
+	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files"
 	@echo "make vignettes         the vignettes as web pages, in vignettes/_build/html (half an hour)"
 	@echo "make clean             remove what was built, the environments included"
@@ -77,6 +79,17 @@ test-debug-inner: install-dev
 bench: install-dev
 	$(PYTEST) tests/bench
 
+# PyMC has an environment of its own, since it is choosy about numpy. Without it the others are compared.
+.venv-peers/.installed:
+	@$(PYTHON) -m venv .venv-peers
+	@echo "installing PyMC into .venv-peers"
+	@if .venv-peers/bin/python -m pip --quiet --disable-pip-version-check install 'pymc>=5.16,<6'; \
+	then touch $@; else echo "PyMC could not be installed"; fi
+
+# Without -P, which would hide the modules beside the script; the package is the installed one all the same.
+bench-peers: install-dev .venv-peers/.installed
+	$(VENV)/bin/python tests/bench/peers/run.py .venv-peers/bin/python
+
 check: install-dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
@@ -93,7 +106,7 @@ vignettes: install-docs
 	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia
 
 clean:
-	rm -rf build dist *.egg-info .venv .venv-debug vignettes/_build \
+	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers vignettes/_build \
 		.pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
 	find pyrjsel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find pyrjsel -name '*.so' -delete
