@@ -50,8 +50,8 @@ def inclusion_bayes_factor(
     Returns
     -------
     ndarray of shape (J,)
-        0 and inf where the posterior is 0 and 1; NaN where the prior is 0, 1 or NaN (such a term
-        has nothing to learn) and where the posterior is NaN.
+        0 and inf where the posterior is 0 and 1 (inf also beyond 1e308); NaN where the prior is 0, 1 or
+        NaN (such a term has nothing to learn) and where the posterior is NaN.
 
     Raises
     ------
@@ -72,7 +72,8 @@ def inclusion_bayes_factor(
         raise bad_value("excluded", "inclusion_bayes_factor", f"of length {a.size}", excluded)
     known = (a > 0) & (a < 1) & ~np.isnan(b)
     out = np.full(a.shape, np.nan)
-    with np.errstate(divide="ignore"):
+    # Millions of rows leave probabilities of exclusion that are subnormal, or 0.
+    with np.errstate(divide="ignore", over="ignore"):
         out[known] = b[known] / out_of[known] * ((1 - a[known]) / a[known])
     return out
 

@@ -22,6 +22,13 @@ def test_bayes_factor_and_its_edges():
     np.testing.assert_allclose(inclusion_bayes_factor(prior, posterior), expected, rtol=1e-14)  # rounding
 
 
+def test_bayes_factor_of_a_subnormal_probability():
+    """A smallest float divides to inf, and nothing is warned of."""
+    smallest, small = inclusion_bayes_factor([0.5, 0.5], [1.0, 1.0], [5e-324, 1e-300])
+    assert smallest == np.inf
+    assert small == pytest.approx(1e300, rel=1e-15)  # rounding
+
+
 def test_inclusion_table():
     table = inclusion_table(["a", "b:c"], [0.5, 1.0], [0.25, 1.0], [0.01, NAN], [900, NAN], NAN, [1, 2.5])
     assert list(table.columns) == ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]

@@ -41,6 +41,31 @@ PROMISED = {
         ],
         4,
     ),
+    # Numbers of the Gibbs samplers are left out: theirs are other chains in the full setting.
+    "ssvs.md": (
+        [
+            "the best 3 of 32,768 enumerated, which hold 0.025",
+            "Ineq 0.500 0.9947 0 188",
+            "1 0.599 0.912 2 0.397 0.087",  # of the two columns of police expenditure
+            "quadrature 6.852 0.994 0.749 0.238 0.570",
+            "quadrature 179.838 0.340 0.322 0.333 0.335",
+            "s1 s2 0.90",
+            "tau=2 0.1263 6.40 -2406.65 sex + bmi + bp + s3 + s5",
+            "tau=0.5 0.1001 7.73 -2425.28",
+        ],
+        5,
+    ),
+    # Rows and columns are fewer here.
+    "large.md": (
+        [
+            "16,384 models enumerated",
+            "all within 1e-8: True",
+            "288 distinct rows",
+            "2^1200 models",
+            "It warned: Chains disagree",
+        ],
+        0,
+    ),
 }
 
 # Run apart from the tests: notebook machinery draws random numbers and warns on its own account.
@@ -76,6 +101,20 @@ def environment(tmp_path_factory):
     }
 
 
+def run(page, environment, folder):
+    """Return a page, a file or a notebook, as it is after it was run in `folder`."""
+    source, made = folder / "page.ipynb", folder / "made.ipynb"
+    jupytext.write(jupytext.read(page) if isinstance(page, Path) else page, source)
+    command = [sys.executable, "-P", "-c", EXECUTE, str(source), str(made), str(folder)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-6000:]
+    notebook = json.loads(made.read_text())
+    assert outputs(notebook, "error") == []
+    # Warnings of a cell arrive here.
+    assert ["".join(item["text"]) for item in outputs(notebook, "stream") if item["name"] == "stderr"] == []
+    return notebook
+
+
 def outputs(notebook, kind):
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return [item for cell in cells for item in cell["outputs"] if item["output_type"] == kind]
@@ -90,18 +129,26 @@ def plain_text(notebook):
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_vignette_runs(name, environment, tmp_path):
-    made = tmp_path / "made.ipynb"
-    command = [sys.executable, "-P", "-c", EXECUTE, str(FOLDER / name), str(made), str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-6000:]
-    notebook = json.loads(made.read_text())
-    assert outputs(notebook, "error") == []
-    # Warnings of a cell arrive here.
-    assert ["".join(item["text"]) for item in outputs(notebook, "stream") if item["name"] == "stderr"] == []
+    notebook = run(FOLDER / name, environment, tmp_path)
     texts, figures = PROMISED[name]
     found = plain_text(notebook)
     assert [text for text in texts if text not in found] == []
     assert sum("image/png" in item["data"] for item in outputs(notebook, "display_data")) == figures
+
+
+def test_the_section_on_diabetes_needs_scikit_learn_and_says_so(environment, tmp_path):
+    """Without scikit-learn its cells run, and all that they give is the reason."""
+    page = jupytext.read(FOLDER / "ssvs.md")
+    begins = next(k for k, cell in enumerate(page.cells) if "\n## Diabetes" in cell.source)
+    setting = next(cell for cell in page.cells if cell.cell_type == "code")
+    page.cells = [setting, *page.cells[begins:]]
+    lacking = tmp_path / "lacking" / "sklearn"
+    lacking.mkdir(parents=True)
+    (lacking / "__init__.py").write_text("raise ImportError('not installed')\n")
+    path = os.pathsep.join([str(lacking.parent), *filter(None, [environment.get("PYTHONPATH")])])
+    notebook = run(page, {**environment, "PYTHONPATH": path}, tmp_path)
+    assert plain_text(notebook) == "scikit-learn is not installed: the rest of this page has no output."
+    assert outputs(notebook, "display_data") == []
 
 
 def test_every_page_is_known():
