@@ -38,7 +38,8 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
             ("Chains x draws", f"{chains} x {draws:,}"),
             ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
         ]
-    if isinstance(model.regression, GaussianRegression):
+    # After enumeration sigma is known from draws alone, which would make the summary another one each time.
+    if posterior.draws is not None and isinstance(model.regression, GaussianRegression):
         mean, _, low, high = results.sigma.loc["sigma"]
         info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
     info += [
