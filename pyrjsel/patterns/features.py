@@ -14,6 +14,7 @@ from pyrjsel.design.frame import Level, Table, as_frame
 
 Kind = Literal["interactions", "sequence"]
 CodeArray = NDArray[np.int32]
+CaseArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
