@@ -68,8 +68,8 @@ class PatternLogit:
     Raises
     ------
     DataError
-        If there is one class only, a feature is constant, values are no labels, or the patterns need more
-        than 5,000,000 groups.
+        If there is one class only, a feature is constant, values are no labels, or the groups of patterns
+        take more than 2 GB.
     ParameterError
         If a parameter is out of range, such as an order beyond the number of features.
 
