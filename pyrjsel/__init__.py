@@ -15,7 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.priors import InverseGamma
+from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
     GPrior,
@@ -49,6 +49,7 @@ __all__ = [
     "HyperGN",
     "InverseGamma",
     "LinearSelection",
+    "LogNormal",
     "LogitSelection",
     "MissingDataWarning",
     "Normal",
