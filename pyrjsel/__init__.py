@@ -15,6 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
+from pyrjsel.patterns import PatternLogit, histories, pattern_logit
 from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
@@ -55,6 +56,7 @@ __all__ = [
     "Normal",
     "NotAvailableError",
     "ParameterError",
+    "PatternLogit",
     "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
@@ -70,7 +72,9 @@ __all__ = [
     "__version__",
     "compare_samplers",
     "datasets",
+    "histories",
     "linear",
     "logit",
+    "pattern_logit",
     "poisson",
 ]

@@ -3,5 +3,8 @@
 from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features
 from pyrjsel.patterns.groups import Groups
+from pyrjsel.patterns.histories import histories
+from pyrjsel.patterns.model import PatternLogit
+from pyrjsel.patterns.short import pattern_logit
 
-__all__ = ["Features", "Groups", "find_groups"]
+__all__ = ["Features", "Groups", "PatternLogit", "find_groups", "histories", "pattern_logit"]
