@@ -52,6 +52,7 @@ EXTENSIONS = [
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
     extension("pyrjsel.patterns._closed"),
+    extension("pyrjsel.patterns._slice", random=True),
     extension("pyrjsel.patterns._suffix"),
     extension("pyrjsel.selection._conjugate"),
     extension("pyrjsel.selection._evidence"),

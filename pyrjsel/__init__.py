@@ -16,7 +16,7 @@ from pyrjsel._errors import (
 )
 from pyrjsel._version import __version__
 from pyrjsel.patterns import PatternLogit, histories, pattern_logit
-from pyrjsel.priors import InverseGamma
+from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
     GPrior,
@@ -50,6 +50,7 @@ __all__ = [
     "HyperGN",
     "InverseGamma",
     "LinearSelection",
+    "LogNormal",
     "LogitSelection",
     "MissingDataWarning",
     "Normal",
