@@ -51,6 +51,7 @@ EXTENSIONS = [
     extension("pyrjsel._core._linalg"),
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
+    extension("pyrjsel.patterns._split", random=True),
     extension("pyrjsel.selection._conjugate"),
     extension("pyrjsel.selection._evidence"),
     extension("pyrjsel.selection._gibbs", random=True),

@@ -15,6 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
+from pyrjsel.patterns import split_cauchy, split_cauchy_cdf, split_cauchy_ppf, split_gaussian
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection import (
     CrossValidation,
@@ -72,4 +73,8 @@ __all__ = [
     "linear",
     "logit",
     "poisson",
+    "split_cauchy",
+    "split_cauchy_cdf",
+    "split_cauchy_ppf",
+    "split_gaussian",
 ]
