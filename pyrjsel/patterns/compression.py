@@ -1,8 +1,17 @@
 """Finds the groups of patterns."""
 
-from pyrjsel.patterns.features import Features
-from pyrjsel.patterns.groups import Groups
-from pyrjsel.patterns.reference import enumerate_groups
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.patterns._closed import Extents
+from pyrjsel.patterns._suffix import suffix_groups
+from pyrjsel.patterns.features import CaseArray, CodeArray, Features
+from pyrjsel.patterns.groups import ANY, Groups
+
+# Larger models than this are beyond sampling: a sweep updates every group and passes over its cases.
+MOST_GROUPS = 5_000_000
+MOST_ENTRIES = 500_000_000  # of all extents, 4 bytes each
 
 
 def find_groups(features: Features, compress: bool = True) -> Groups:
@@ -19,5 +28,89 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
     -------
     Groups
         Group 0 has all the cases.
+
+    Raises
+    ------
+    DataError
+        If there are more than 5,000,000 groups, or their extents have more than 500,000,000 cases.
     """
-    return enumerate_groups(features, compress)
+    return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
+
+
+def _sequence(features: Features, compress: bool) -> Groups:
+    indptr, cases, parent, lo, hi = suffix_groups(features.codes, features.order)
+    if not compress:
+        indptr, cases, parent, lo = _unmerged(indptr, cases, parent, lo, hi)
+        hi = lo.copy()
+    _check_size(len(lo), len(cases))
+    orders = np.arange(features.order + 1)
+    rows = features.codes[cases[indptr[:-1]]]
+    # The pattern of order o fixes the last o features.
+    back = np.arange(features.n_features, 0, -1)
+    shortest, closure = (np.where(back <= order[:, None], rows, ANY).astype(np.int32) for order in (lo, hi))
+    counts = ((lo[:, None] <= orders) & (orders <= hi[:, None])).astype(np.float64)
+    return _groups(features, compress, indptr, cases, counts, shortest, closure, parent, lo, hi)
+
+
+def _unmerged(
+    indptr: IntArray, cases: CaseArray, parent: CaseArray, lo: CaseArray, hi: CaseArray
+) -> tuple[IntArray, CaseArray, CaseArray, CaseArray]:
+    """Return `indptr`, `cases`, `parent` and order with a group for each pattern."""
+    lengths = (hi - lo + 1).astype(np.int64)
+    first = np.cumsum(lengths) - lengths  # the group of the lowest order of each edge
+    edge = np.repeat(np.arange(len(lo)), lengths)
+    within = np.arange(len(edge)) - first[edge]
+    sizes = np.diff(indptr)[edge]
+    start = np.cumsum(sizes) - sizes
+    _check_size(len(edge), int(sizes.sum()))
+    where = np.repeat(indptr[edge] - start, sizes) + np.arange(sizes.sum())
+    above = np.where(parent[edge] < 0, -1, first[parent[edge]] + lengths[parent[edge]] - 1)
+    before = np.where(within > 0, np.arange(len(edge)) - 1, above)
+    order = lo[edge] + within
+    return np.append(start, sizes.sum()), cases[where], before.astype(np.int32), order.astype(np.int32)
+
+
+def _interactions(features: Features, compress: bool) -> Groups:
+    extents = Extents(features.codes, features.order, compress)
+    while not extents.run():
+        _check_size(extents.n_extents, extents.n_cases)
+    _check_size(extents.n_extents, extents.n_cases)
+    indptr, cases, counts, shortest, closure = extents.result()
+    return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
+
+
+def _groups(
+    features: Features,
+    compress: bool,
+    indptr: IntArray,
+    cases: CaseArray,
+    counts: FloatArray,
+    shortest: CodeArray,
+    closure: CodeArray,
+    parent: CaseArray | None = None,
+    lo: CaseArray | None = None,
+    hi: CaseArray | None = None,
+) -> Groups:
+    """Return the groups with what the features say of them."""
+    return Groups(
+        features.kind,
+        features.order,
+        features.n_cases,
+        compress,
+        indptr,
+        cases,
+        counts,
+        shortest,
+        closure,
+        parent,
+        lo,
+        hi,
+    )
+
+
+def _check_size(n_groups: int, n_entries: int) -> None:
+    if n_groups > MOST_GROUPS or n_entries > MOST_ENTRIES:
+        raise DataError(
+            f"The patterns of these data need more than {MOST_GROUPS:,} groups or {MOST_ENTRIES:,} cases in "
+            "all groups together, beyond what can be sampled. Lower the order, or leave features out."
+        )

@@ -1,19 +1,19 @@
 """The features of a pattern model: labels as positions among their levels."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._validate import check_choice, check_int, show
-from pyrjsel.design.frame import Level, Table, as_frame
+from pyrjsel.design import LabelDesign
+from pyrjsel.design.frame import Level
 
 Kind = Literal["interactions", "sequence"]
 CodeArray = NDArray[np.int32]
+CaseArray = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +32,8 @@ class Features:
         Which patterns there are: every subset of the features, or every end of the history.
     order : int
         The largest number of features that a pattern fixes, from 1 to p.
+    design : LabelDesign, optional
+        How the features are made of the columns of the data; None where they are columns themselves.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class Features:
     levels: tuple[tuple[Level, ...], ...]
     kind: Kind
     order: int
+    design: LabelDesign | None = None
 
     def __post_init__(self) -> None:
         owner = "Features"
@@ -90,15 +93,18 @@ class Features:
     def __repr__(self) -> str:
         return f"<Features {self.kind} of order {self.order}: {self.n_cases} cases, {show(self.names)}>"
 
-    def encode(self, new: pd.DataFrame | Mapping[str, Any], unseen: str = "raise") -> CodeArray:
+    def encode(self, new: Any, unseen: str = "raise", owner: str = "Features.encode") -> CodeArray:
         """Return the codes (m, p) of new cases.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
-            m rows.
+            m rows, with the columns that the features are made of. Of features that no formula made also
+            a matrix of the same columns.
         unseen : {"raise", "prior"}, default "raise"
-            Whether a level that no case has is an error, or -1: no pattern that fixes it was seen.
+            Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
+        owner : str
+            Who is asking, for messages.
 
         Returns
         -------
@@ -108,24 +114,11 @@ class Features:
         Raises
         ------
         DataError
-            If a value is missing, or a level unseen and ``unseen="raise"``.
+            If a value is missing, of another kind than in the fit, or of an unseen level that is an error.
         UnknownNameError
             If a column is not there.
         """
-        owner = "Features.encode"
-        check_choice(unseen, "unseen", owner, ("raise", "prior"))
-        table = Table(as_frame(new, owner, "new"), owner)
-        codes = np.empty((len(table), self.n_features), dtype=np.int32)
-        for j, (name, levels) in enumerate(zip(self.names, self.levels, strict=True)):
-            column = table.column(name)
-            if column.missing.any():
-                raise DataError(f"The column {name!r} of {owner} has missing values.")
-            known = pd.Index(levels, dtype=object)
-            codes[:, j] = known.get_indexer(pd.Index(column.values, dtype=object))
-        if unseen == "raise" and (codes < 0).any():
-            names = [name for name, column in zip(self.names, codes.T, strict=True) if (column < 0).any()]
-            raise DataError(
-                f"{owner} got levels that no case of the fit has, in {', '.join(map(repr, names))}. "
-                "unseen='prior' predicts from the patterns that avoid them."
-            )
-        return codes
+        design = (
+            LabelDesign.of_columns("", (), self.names, self.levels) if self.design is None else self.design
+        )
+        return design.encode(new, unseen=unseen, owner=owner).astype(np.int32)

@@ -5,12 +5,10 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel.patterns.features import CodeArray, Features, Kind
+from pyrjsel.patterns.features import CaseArray, CodeArray, Features, Kind
 
-CaseArray = NDArray[np.int32]
 ANY = -1  # a feature that a pattern leaves open
 
 
