@@ -15,4 +15,5 @@ cdef law_t law_of(double c, double d, double s) noexcept nogil
 cdef double upper(double z, const law_t* law) noexcept nogil
 cdef double lower_part(double x, double s, double a, double b) noexcept nogil
 cdef double quantile(double u, double q, double s, double a, double b, double* rest) noexcept nogil
+cdef double draw_standard(bitgen_t* rng) noexcept nogil
 cdef double draw_cauchy(double s, double a, double b, bitgen_t* rng, double* rest) noexcept nogil

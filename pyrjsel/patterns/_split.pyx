@@ -284,7 +284,7 @@ cdef double quantile(double u, double q, double s, double a, double b, double* r
 
 # ---------------------------------------------------------------------- draws
 
-cdef inline double draw_standard(bitgen_t* rng) noexcept nogil:
+cdef double draw_standard(bitgen_t* rng) noexcept nogil:
     """A standard Cauchy variable: the slope of a uniform point of the disc."""
     cdef double x, y
     while True:
