@@ -15,7 +15,15 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.patterns import split_cauchy, split_cauchy_cdf, split_cauchy_ppf, split_gaussian
+from pyrjsel.patterns import (
+    PatternLogit,
+    histories,
+    pattern_logit,
+    split_cauchy,
+    split_cauchy_cdf,
+    split_cauchy_ppf,
+    split_gaussian,
+)
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection import (
     CrossValidation,
@@ -55,6 +63,7 @@ __all__ = [
     "Normal",
     "NotAvailableError",
     "ParameterError",
+    "PatternLogit",
     "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
@@ -70,8 +79,10 @@ __all__ = [
     "__version__",
     "compare_samplers",
     "datasets",
+    "histories",
     "linear",
     "logit",
+    "pattern_logit",
     "poisson",
     "split_cauchy",
     "split_cauchy_cdf",

@@ -360,6 +360,20 @@ class LabelDesign:
         return columns
 
 
+def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, ...], IntArray]:
+    """Return the levels of labels (n,) without missing values, and the position of each among them.
+
+    Raises
+    ------
+    DataError
+        If they are no labels, or fewer than two different ones.
+    """
+    table = Table(pd.DataFrame({name: values}), owner)
+    rows = read_rows(table, {name: name}, None, "raise", owner, 2)
+    left, _, made = _learn(column_expression(name), (), rows, table.index, {}, owner)
+    return left.levels or (), made.y
+
+
 def _learn(
     response: Expression,
     expressions: Sequence[Expression],

@@ -3,12 +3,18 @@
 from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features
 from pyrjsel.patterns.groups import Groups
+from pyrjsel.patterns.histories import histories
+from pyrjsel.patterns.model import PatternLogit
+from pyrjsel.patterns.short import pattern_logit
 from pyrjsel.patterns.split import split_cauchy, split_cauchy_cdf, split_cauchy_ppf, split_gaussian
 
 __all__ = [
     "Features",
     "Groups",
+    "PatternLogit",
     "find_groups",
+    "histories",
+    "pattern_logit",
     "split_cauchy",
     "split_cauchy_cdf",
     "split_cauchy_ppf",

@@ -199,7 +199,7 @@ cdef class Extents:
     cdef void _part(self, int64_t first, int64_t last) noexcept nogil:
         """Add the parts of the source by level of the feature at work."""
         cdef int64_t i
-        cdef int n_levels = 0, k, code, case, begin
+        cdef int n_levels = 0, k, place, code, case, begin
         for i in range(first, last):
             case = self.cases[i]
             code = self.codes[case, self.feature]
@@ -208,6 +208,12 @@ cdef class Extents:
                 n_levels += 1
             self.size[code] += 1
             self.part_hash[code] ^= self.keys[case]
+        for k in range(1, n_levels):  # in order, so that groups do not depend on the order of cases
+            code, place = self.levels[k], k
+            while place > 0 and self.levels[place - 1] > code:
+                self.levels[place] = self.levels[place - 1]
+                place -= 1
+            self.levels[place] = code
         begin = 0
         for k in range(n_levels):
             self.end[self.levels[k]] = begin

@@ -119,16 +119,33 @@ class Groups:
         high = self.order - present[:, ::-1].argmax(axis=1)
         return pd.DataFrame(
             {
-                "pattern": [self.label(pattern, features) for pattern in self.shortest],
+                "pattern": pattern_labels(self.shortest, features),
                 "orders": [str(a) if a == b else f"{a}-{b}" for a, b in zip(low, high, strict=True)],
                 "patterns": self.counts.sum(axis=1).astype(np.int64),
                 "cases": self.sizes,
             }
         )
 
-    @staticmethod
-    def label(pattern: CodeArray, features: Features) -> str:
-        """Return a pattern (p,) as text, such as ``a=1, c=x``."""
-        fixed = np.flatnonzero(pattern != ANY)
-        parts = [f"{features.names[j]}={features.levels[j][pattern[j]]}" for j in fixed]
-        return ", ".join(parts) or "(all)"
+
+def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:
+    """Return patterns (m, p) as text, such as ``a=1, c=x``; ``(all)`` for the one that fixes nothing.
+
+    Parameters
+    ----------
+    patterns : ndarray of int32, shape (m, p)
+        Positions of levels, -1 for any.
+    features : Features
+        For names of columns and levels.
+
+    Returns
+    -------
+    list of m str
+    """
+    parts = [
+        [f"{name}={level}" for level in levels]
+        for name, levels in zip(features.names, features.levels, strict=True)
+    ]
+    return [
+        ", ".join([parts[j][code] for j, code in enumerate(pattern) if code != ANY]) or "(all)"
+        for pattern in patterns.tolist()
+    ]

@@ -41,6 +41,17 @@ def test_the_shortest_pattern_has_the_extent_and_the_lowest_order(kind, rng):
         assert (groups.closure[g][fixed] == groups.shortest[g][fixed]).all()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_groups_do_not_depend_on_the_order_of_cases(kind, rng):
+    codes = random_codes(rng, 40, 6, 3)
+    mixed = rng.permutation(40)
+    one, other = (find_groups(make_features(each, kind, 4)) for each in (codes, codes[mixed]))
+    assert (one.shortest == other.shortest).all()
+    assert (one.counts == other.counts).all()
+    for g in range(one.n_groups):
+        assert sorted(mixed[other.extent(g)]) == one.extent(g).tolist()
+
+
 def test_the_three_cases_of_the_paper():
     # Columns [00] [10] [20] [01] [02] [11] [21] [12] [22], with 0 for any and levels 1 and 2.
     codes = np.array([[1, 2], [2, 1], [1, 1]]) - 1
