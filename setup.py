@@ -54,6 +54,7 @@ EXTENSIONS = [
     extension("pyrjsel.patterns._closed"),
     extension("pyrjsel.patterns._linear", random=True),
     extension("pyrjsel.patterns._matching"),
+    extension("pyrjsel.patterns._slice", random=True),
     extension("pyrjsel.patterns._split", random=True),
     extension("pyrjsel.patterns._suffix"),
     extension("pyrjsel.selection._conjugate"),

@@ -24,7 +24,7 @@ from pyrjsel.patterns import (
     split_cauchy_ppf,
     split_gaussian,
 )
-from pyrjsel.priors import InverseGamma
+from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
     GPrior,
@@ -58,6 +58,7 @@ __all__ = [
     "HyperGN",
     "InverseGamma",
     "LinearSelection",
+    "LogNormal",
     "LogitSelection",
     "MissingDataWarning",
     "Normal",
