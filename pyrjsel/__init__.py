@@ -17,6 +17,7 @@ from pyrjsel._errors import (
 from pyrjsel._version import __version__
 from pyrjsel.patterns import (
     PatternLogit,
+    PatternResults,
     histories,
     pattern_logit,
     split_cauchy,
@@ -65,6 +66,7 @@ __all__ = [
     "NotAvailableError",
     "ParameterError",
     "PatternLogit",
+    "PatternResults",
     "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",

@@ -120,12 +120,12 @@ def predict_probabilities(
     ndarray of float64, shape (m, K)
         Probabilities.
     """
+    n_classes = 2 if sums.shape[1] == 1 else sums.shape[1]
     done = []
     for matches in match(groups, features, new):
-        total = 0.0
+        total = np.zeros((len(matches.unseen), n_classes))
         for _ in range(repeats):
             blocks = linear_predictors(sums, sigma, prior, matches, rng)
-            total = total + np.concatenate([class_probabilities(block).mean(axis=1) for block in blocks])
+            total += np.concatenate([class_probabilities(block).mean(axis=1) for block in blocks])
         done.append(total / repeats)
-    n_classes = 2 if sums.shape[1] == 1 else sums.shape[1]
     return np.concatenate(done) if done else np.empty((0, n_classes))
