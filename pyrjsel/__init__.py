@@ -15,7 +15,16 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.patterns import PatternLogit, histories, pattern_logit
+from pyrjsel.patterns import (
+    PatternLogit,
+    PatternResults,
+    histories,
+    pattern_logit,
+    split_cauchy,
+    split_cauchy_cdf,
+    split_cauchy_ppf,
+    split_gaussian,
+)
 from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
@@ -57,6 +66,7 @@ __all__ = [
     "NotAvailableError",
     "ParameterError",
     "PatternLogit",
+    "PatternResults",
     "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
@@ -77,4 +87,8 @@ __all__ = [
     "logit",
     "pattern_logit",
     "poisson",
+    "split_cauchy",
+    "split_cauchy_cdf",
+    "split_cauchy_ppf",
+    "split_gaussian",
 ]

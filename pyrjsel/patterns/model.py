@@ -9,13 +9,18 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, ParameterError
-from pyrjsel._typing import IntArray
+from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_bool, check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.frame import Level
 from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features, Kind
 from pyrjsel.patterns.histories import NEXT, cut
+from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.results import PatternResults
+from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, choose, run
+from pyrjsel.runtime import FitSettings
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 
@@ -64,6 +69,8 @@ class PatternLogit:
         The features of these rows.
     compression : Groups
         The groups of patterns, as arrays.
+    prior : PatternPrior
+        Family of the coefficients, and the priors of their scales by order.
 
     Raises
     ------
@@ -107,7 +114,7 @@ class PatternLogit:
         kind: str = "interactions",
         order: int | None = None,
         prior: str = "cauchy",
-        sigma_prior: Any = None,
+        sigma_prior: SigmaPrior = None,
         sigma_0: float | None = None,
         compress: bool = True,
         missing: str = "drop",
@@ -122,7 +129,7 @@ class PatternLogit:
         data: pd.DataFrame | Mapping[str, Any],
         *,
         prior: str = "cauchy",
-        sigma_prior: Any = None,
+        sigma_prior: SigmaPrior = None,
         sigma_0: float | None = None,
         compress: bool = True,
         missing: str = "drop",
@@ -178,7 +185,7 @@ class PatternLogit:
         order: int = 20,
         *,
         prior: str = "cauchy",
-        sigma_prior: Any = None,
+        sigma_prior: SigmaPrior = None,
         sigma_0: float | None = None,
         compress: bool = True,
     ) -> Self:
@@ -229,7 +236,7 @@ class PatternLogit:
         kind: str,
         order: int | None,
         prior: str,
-        sigma_prior: Any,
+        sigma_prior: SigmaPrior,
         sigma_0: float | None,
         compress: bool,
     ) -> None:
@@ -242,6 +249,7 @@ class PatternLogit:
                 f"{len(design.names)}. Got {order} instead."
             )
         compress = check_bool(compress, "compress", owner)
+        self.prior = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0, owner=owner)
         if (rows.y == rows.y[0]).all():
             raise DataError(
                 f"The response {design.response!r} of {owner} must have at least two classes in the rows "
@@ -298,6 +306,91 @@ class PatternLogit:
         how many; ``cases``, how many express them.
         """
         return self.compression.table(self.features)
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self,
+        *,
+        sampler: str = "auto",
+        draws: int = DRAWS,
+        burn_in: int | None = None,
+        thin: int = THIN,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> PatternResults:
+        """Sample the posterior of the sums over groups and of the scales by order.
+
+        Parameters
+        ----------
+        sampler : {"auto", "interweaving", "slice"}
+            ``"slice"`` is the scheme of the paper; ``"auto"`` is interweaving, which has the same posterior
+            and many times its effective draws a second.
+        draws : int, default 250
+            Draws that each chain keeps.
+        burn_in : int, optional
+            Iterations left out at the start of each chain; None is 1,500 for ``"slice"``, as in the paper,
+            and 500 otherwise.
+        thin : int, default 10
+            Every `thin`-th iteration is kept. Draws take ``8 * chains * draws * G`` bytes for two classes of
+            the response and K times as many for more.
+        chains : int, default 4
+            Chains; the first begins at the centre of the prior of the scales, the others at draws from it.
+        rng : int, SeedSequence or Generator, optional
+            Random numbers; the same give the same draws, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers at a time, see joblib.
+        progress : bool, optional
+            Whether to show progress; None shows it in a terminal.
+        **options : dict
+            Of the sampler: ``steps`` and ``sigma_updates``; of ``"slice"`` also ``width`` and
+            ``sigma_width``.
+
+        Returns
+        -------
+        PatternResults
+            After Ctrl-C those of the draws so far.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter or option is out of range.
+        UnknownNameError
+            If the sampler has no such option.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, or R-hat of a log scale or of the log posterior exceeds 1.2.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=2)", births)
+        >>> results = model.fit(draws=300, chains=2, rng=1)
+        >>> results.predict(births.head(2)).round(1)
+             0    1
+        0  0.7  0.3
+        1  0.7  0.3
+        """
+        owner = f"{self._owner}.fit"
+        name, chosen = choose(sampler, options, owner)
+        settings = FitSettings.check(
+            owner,
+            draws=draws,
+            burn_in=BURN_IN[name] if burn_in is None else burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        problem = PatternProblem.of(self.compression, self.y, len(self.classes), self.prior)
+        return PatternResults(self, run(problem, name, chosen, settings, stacklevel=2))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

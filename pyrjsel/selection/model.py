@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._validate import bad_value, listed, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
@@ -21,7 +21,6 @@ from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
     dependent_terms,
-    listed,
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
