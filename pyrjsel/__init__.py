@@ -15,7 +15,17 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
-from pyrjsel.priors import InverseGamma
+from pyrjsel.patterns import (
+    PatternLogit,
+    PatternResults,
+    histories,
+    pattern_logit,
+    split_cauchy,
+    split_cauchy_cdf,
+    split_cauchy_ppf,
+    split_gaussian,
+)
+from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
     GPrior,
@@ -49,11 +59,14 @@ __all__ = [
     "HyperGN",
     "InverseGamma",
     "LinearSelection",
+    "LogNormal",
     "LogitSelection",
     "MissingDataWarning",
     "Normal",
     "NotAvailableError",
     "ParameterError",
+    "PatternLogit",
+    "PatternResults",
     "PoissonSelection",
     "PyrjselError",
     "PyrjselWarning",
@@ -69,7 +82,13 @@ __all__ = [
     "__version__",
     "compare_samplers",
     "datasets",
+    "histories",
     "linear",
     "logit",
+    "pattern_logit",
     "poisson",
+    "split_cauchy",
+    "split_cauchy_cdf",
+    "split_cauchy_ppf",
+    "split_gaussian",
 ]

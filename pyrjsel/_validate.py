@@ -1,6 +1,6 @@
 """Checks of user input; every message names the parameter, what it must be and what it got."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 
@@ -14,6 +14,12 @@ def show(value: object, limit: int = 60) -> str:
     """Return ``repr(value)``, shortened to at most `limit` characters."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return names for a message, the first `most` of many."""
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def bad_value(name: str, owner: str, must: str, value: object) -> ParameterError:

@@ -13,6 +13,12 @@ cdef double normal_shift(Py_ssize_t n, const double* eta, const double* x, doubl
                          const double* wy, const double* w, double* out) noexcept nogil
 cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                            double* residual, double* weight) noexcept nogil
+cdef double softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w) noexcept nogil
+cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                          const double* square) noexcept nogil
+cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                          const double* square, double copies) noexcept nogil
+cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil
 cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* weight) noexcept nogil

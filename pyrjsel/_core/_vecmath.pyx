@@ -22,6 +22,12 @@ cdef extern from "vecmath.h" nogil:
                            const double* wy, const double* w, double* out)
     double vm_normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                              double* residual, double* weight)
+    double vm_softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w)
+    double vm_cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                            const double* square)
+    double vm_normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                            const double* square, double copies)
+    void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
@@ -65,6 +71,24 @@ cdef double normal_shift(Py_ssize_t n, const double* eta, const double* x, doubl
 cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                            double* residual, double* weight) noexcept nogil:
     return vm_normal_working(n, eta, wy, w, residual, weight)
+
+
+cdef double softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w) noexcept nogil:
+    return vm_softplus_sum(n, x, delta, w)
+
+
+cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                          const double* square) noexcept nogil:
+    return vm_cauchy_scales(n, rest, count, unit, square)
+
+
+cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
+                          const double* square, double copies) noexcept nogil:
+    return vm_normal_scales(n, rest, count, unit, square, copies)
+
+
+cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil:
+    vm_log_sum_exp(n, rows, without, x, out)
 
 
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
@@ -199,6 +223,43 @@ def normal_loglik(const double[::1] eta, const double[::1] wy, const double[::1]
 def normal_score(const double[::1] eta, const double[::1] wy, const double[::1] w=None):
     """Return the normal log-likelihood, the residual ``wy - w eta`` and the weight w."""
     return scored(vm_normal_working, eta, wy, w)
+
+
+def softplus_total(const double[::1] x, const double[::1] w=None, *, double delta=0.0):
+    """Return ``sum(w * log(1 + exp(x + delta)))``; `w` None is all one."""
+    if w is not None and w.shape[0] != x.shape[0]:
+        raise ValueError("x and w must have the same length")
+    if x.shape[0] == 0:
+        return 0.0
+    return vm_softplus_sum(x.shape[0], &x[0], delta, &w[0] if w is not None else NULL)
+
+
+def scale_totals(const double[::1] rest, const double[::1] count, const double[::1] square, double unit,
+                 double copies=1.0):
+    """Return ``sum(log(v + square / v))`` and ``sum(copies * log(v) + square / v)``.
+
+    Here ``v = rest + count * unit``, which must be positive and normal.
+    """
+    cdef Py_ssize_t n = rest.shape[0]
+    if count.shape[0] != n or square.shape[0] != n:
+        raise ValueError("rest, count and square must have the same length")
+    if n == 0:
+        return 0.0, 0.0
+    return (vm_cauchy_scales(n, &rest[0], &count[0], unit, &square[0]),
+            vm_normal_scales(n, &rest[0], &count[0], unit, &square[0], copies))
+
+
+def log_sums(const double[:, ::1] x, int without=-1):
+    """Return ``log(sum(exp(x), axis=0))`` over the rows of x but `without`; shape (n,)."""
+    cdef Py_ssize_t n = x.shape[1]
+    if not -1 <= without < x.shape[0] or x.shape[0] == (without >= 0):
+        raise ValueError("x must have a row besides `without`")
+    out = np.empty(n)
+    cdef double[::1] view = out
+    if n:
+        with nogil:
+            vm_log_sum_exp(n, x.shape[0], without, &x[0, 0], &view[0])
+    return out
 
 
 def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):

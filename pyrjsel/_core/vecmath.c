@@ -87,6 +87,9 @@ static inline double log1p_unit(double z)
     return high ? ln2 + p : p;
 }
 
+/* Lanes of passes that are called on few observations at a time. */
+#define FEW 16
+
 static double sum_lanes(const double *lane)
 {
     double part[8];
@@ -98,11 +101,19 @@ static double sum_lanes(const double *lane)
     return ((part[0] + part[4]) + (part[1] + part[5])) + ((part[2] + part[6]) + (part[3] + part[7]));
 }
 
-/* Sum of the logarithms of LANES products, each at most 2^bits; the products are set to 1 again. */
-static double flush_products(double *product, int bits)
+static double sum_few(const double *lane)
+{
+    double part[4];
+    for (int j = 0; j < 4; j++)
+        part[j] = (lane[j] + lane[j + 8]) + (lane[j + 4] + lane[j + 12]);
+    return (part[0] + part[2]) + (part[1] + part[3]);
+}
+
+/* Sum of the logarithms of `lanes` products, each at most 2^bits; the products are set to 1 again. */
+static double flush_products(double *product, int lanes, int bits)
 {
     double total = 0.0;
-    int width = LANES;
+    int width = lanes;
     while (width > 1 && 2 * bits <= FLUSH) {
         width /= 2;
         bits *= 2;
@@ -111,7 +122,7 @@ static double flush_products(double *product, int bits)
     }
     for (int j = 0; j < width; j++)
         total += log(product[j]);
-    for (int j = 0; j < LANES; j++)
+    for (int j = 0; j < lanes; j++)
         product[j] = 1.0;
     return total;
 }
@@ -162,12 +173,12 @@ CLONES static double shift_plain(ptrdiff_t n, const double *eta, const double *r
             }
         }
         if (++used == FLUSH) {
-            total += flush_products(product, used);
+            total += flush_products(product, LANES, used);
             used = 0;
         }
     }
     if (used)
-        total += flush_products(product, used);
+        total += flush_products(product, LANES, used);
     return sum_lanes(linear) - total;
 }
 
@@ -218,12 +229,12 @@ CLONES static double working_plain(ptrdiff_t n, const double *restrict eta, cons
             product[j] *= one;
         }
         if (++used == FLUSH) {
-            total += flush_products(product, used);
+            total += flush_products(product, LANES, used);
             used = 0;
         }
     }
     if (used)
-        total += flush_products(product, used);
+        total += flush_products(product, LANES, used);
     return sum_lanes(linear) - total;
 }
 
@@ -253,6 +264,157 @@ double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const 
 {
     return w ? working_weighted(n, eta, wy, w, residual, weight)
              : working_plain(n, eta, wy, residual, weight);
+}
+
+CLONES static double softplus_plain(ptrdiff_t n, const double *restrict x, double delta)
+{
+    double linear[FEW], product[FEW], total = 0.0;
+    int used = 0;
+    for (int j = 0; j < FEW; j++) {
+        linear[j] = 0.0;
+        product[j] = 1.0;
+    }
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double e = x[i + j] + delta;
+            linear[j] += e > 0.0 ? e : 0.0;
+            product[j] *= 1.0 + exp_nonpositive(-fabs(e));
+        }
+        if (++used == FLUSH) {
+            total += flush_products(product, FEW, used);
+            used = 0;
+        }
+    }
+    if (used)
+        total += flush_products(product, FEW, used);
+    return sum_few(linear) + total;
+}
+
+CLONES static double softplus_weighted(ptrdiff_t n, const double *restrict x, double delta,
+                                       const double *restrict w)
+{
+    double linear[FEW];
+    for (int j = 0; j < FEW; j++)
+        linear[j] = 0.0;
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double e = x[i + j] + delta;
+            linear[j] += w[i + j] * ((e > 0.0 ? e : 0.0) + log1p_unit(exp_nonpositive(-fabs(e))));
+        }
+    }
+    return sum_few(linear);
+}
+
+double vm_softplus_sum(ptrdiff_t n, const double *x, double delta, const double *w)
+{
+    return w ? softplus_weighted(n, x, delta, w) : softplus_plain(n, x, delta);
+}
+
+/* The mantissa of a positive normal double, in [1, 2); its biased exponent is added to *exponent. */
+static inline double split_off(double x, uint64_t *exponent)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    *exponent += bits >> 52;
+    bits = (bits & 0x000fffffffffffff) | 0x3ff0000000000000;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Logarithms are those of products of mantissas, exponents beside them. */
+CLONES double vm_cauchy_scales(ptrdiff_t n, const double *restrict rest,
+                               const double *restrict count, double unit,
+                               const double *restrict square)
+{
+    double product[FEW], total = 0.0;
+    uint64_t exponent[FEW], exponents = 0;
+    int used = 0;
+    for (int j = 0; j < FEW; j++) {
+        product[j] = 1.0;
+        exponent[j] = 0;
+    }
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double v = rest[i + j] + count[i + j] * unit;
+            product[j] *= split_off(v + square[i + j] / v, &exponent[j]);
+        }
+        if (++used == FLUSH) {
+            total += flush_products(product, FEW, used);
+            used = 0;
+        }
+    }
+    if (used)
+        total += flush_products(product, FEW, used);
+    for (int j = 0; j < FEW; j++)
+        exponents += exponent[j];
+    return total + 0x1.62e42fefa39efp-1 * (double)((int64_t)exponents - 1023 * (int64_t)n);
+}
+
+CLONES double vm_normal_scales(ptrdiff_t n, const double *restrict rest,
+                               const double *restrict count, double unit,
+                               const double *restrict square, double copies)
+{
+    double product[FEW], linear[FEW], total = 0.0;
+    uint64_t exponent[FEW], exponents = 0;
+    int used = 0;
+    for (int j = 0; j < FEW; j++) {
+        product[j] = 1.0;
+        linear[j] = 0.0;
+        exponent[j] = 0;
+    }
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double v = rest[i + j] + count[i + j] * unit;
+            linear[j] += square[i + j] / v;
+            product[j] *= split_off(v, &exponent[j]);
+        }
+        if (++used == FLUSH) {
+            total += flush_products(product, FEW, used);
+            used = 0;
+        }
+    }
+    if (used)
+        total += flush_products(product, FEW, used);
+    for (int j = 0; j < FEW; j++)
+        exponents += exponent[j];
+    return sum_few(linear) + copies * (total + 0x1.62e42fefa39efp-1 * (double)((int64_t)exponents - 1023 * (int64_t)n));
+}
+
+/* log(x) of a positive normal double, with the relative accuracy of log1p_unit from 1 on. */
+static inline double log_positive(double x)
+{
+    uint64_t exponent = 0;
+    const double mantissa = split_off(x, &exponent);
+    return (double)((int64_t)exponent - 1023) * 0x1.62e42fefa39efp-1 + log1p_unit(mantissa - 1.0);
+}
+
+CLONES void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *restrict x,
+                           double *restrict out)
+{
+    double most[LANES], sum[LANES];
+    for (ptrdiff_t i = 0; i < n; i += LANES) {
+        const int m = n - i < LANES ? (int)(n - i) : LANES;
+        for (int j = 0; j < LANES; j++) {
+            most[j] = -INFINITY;
+            sum[j] = 0.0;
+        }
+        for (int k = 0; k < rows; k++)
+            if (k != without)
+                for (int j = 0; j < m; j++) {
+                    const double value = x[k * n + i + j];
+                    most[j] = value > most[j] ? value : most[j];
+                }
+        for (int k = 0; k < rows; k++)
+            if (k != without)
+                for (int j = 0; j < m; j++)
+                    sum[j] += exp_nonpositive(x[k * n + i + j] - most[j]);
+        for (int j = 0; j < m; j++)
+            out[i + j] = most[j] + log_positive(sum[j]);
+    }
 }
 
 /* Counts. Rows of weight 0 count nothing, even where their mean is infinite. */

@@ -22,7 +22,21 @@ double vm_logit_shift(ptrdiff_t n, const double *eta, const double *x, double de
 double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
                         double *residual, double *weight);
 
-/* The same for counts: the sum is wy * out - w * exp(out), -inf where an exponential is infinite and its
+/* Sum of w * log(1 + exp(x + delta)); w may be NULL (all one). Made for few observations at a time. */
+double vm_softplus_sum(ptrdiff_t n, const double *x, double delta, const double *w);
+
+/* With scales v = rest + count * unit, of normal magnitude: sum of log(v + square / v), which is minus the
+   log density of Cauchy variables with scales v and these squares, up to n * log(pi); and sum of
+   copies * log(v) + square / v, twice minus that of normal variables with variances v. */
+double vm_cauchy_scales(ptrdiff_t n, const double *rest, const double *count, double unit,
+                        const double *square);
+double vm_normal_scales(ptrdiff_t n, const double *rest, const double *count, double unit,
+                        const double *square, double copies);
+
+/* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all). */
+void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out);
+
+/* As vm_logit_shift and vm_logit_working, for counts: the sum is wy * out - w * exp(out), -inf where an exponential is infinite and its
    w is not 0; the weight is w mu. */
 double vm_poisson_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
                         const double *wy, const double *w, double *out);

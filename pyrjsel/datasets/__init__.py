@@ -3,5 +3,16 @@
 from pyrjsel.datasets._classic import birthwt, hald, uscrime
 from pyrjsel.datasets._dataset import Dataset
 from pyrjsel.datasets._pneumonia import pneumonia, pneumonia_published
+from pyrjsel.datasets._sequences import english_text, hmm_sequences, letter_classes
 
-__all__ = ["Dataset", "birthwt", "hald", "pneumonia", "pneumonia_published", "uscrime"]
+__all__ = [
+    "Dataset",
+    "birthwt",
+    "english_text",
+    "hald",
+    "hmm_sequences",
+    "letter_classes",
+    "pneumonia",
+    "pneumonia_published",
+    "uscrime",
+]

@@ -29,6 +29,8 @@ class Dataset:
         states; None where the data set has none.
     variables : pandas.DataFrame, optional
         What each column is, by column name; None where the description says it all.
+    text : str, optional
+        The text that the rows were made of; None where there is none.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Dataset:
     terms: str
     costs: pd.Series | None = None
     variables: pd.DataFrame | None = None
+    text: str | None = None
 
     def __repr__(self) -> str:
         rows, columns = self.data.shape

@@ -3,8 +3,20 @@
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
+from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
 from pyrjsel.design.stream import Reduced
 from pyrjsel.design.terms import Term
 
-__all__ = ["Chunks", "Design", "DesignData", "DesignRows", "Reduced", "RowSource", "Term", "as_chunks"]
+__all__ = [
+    "Chunks",
+    "Design",
+    "DesignData",
+    "DesignRows",
+    "LabelDesign",
+    "LabelRows",
+    "Reduced",
+    "RowSource",
+    "Term",
+    "as_chunks",
+]

@@ -29,24 +29,9 @@ def build_arrays(
 
     See :meth:`pyrjsel.design.Design.from_arrays`.
     """
-    frame = _columns(exog, owner)
-    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)), owner)
-    if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
-        frame.index = values.index
-    table = Table(frame, owner)
-    table.check_unique(table.names)
-    if response in table:
-        raise DataError(
-            f"The 'exog' of {owner} has a column {response!r}, which is the name of the response. "
-            "Leave it out, or give endog another name."
-        )
-    whole = frame.copy(deep=False)
-    whole.columns = pd.Index(table.names, dtype=object)
-    whole.insert(
-        0, response, pd.Series(values, index=whole.index) if isinstance(values, np.ndarray) else values
-    )
+    response, columns, whole = join_columns(endog, exog, owner)
     aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
-    names = [name for name in table.names if name not in aside]
+    names = [name for name in columns if name not in aside]
 
     table = Table(whole, owner)
     left = column_expression(response)
@@ -73,6 +58,51 @@ def build_arrays(
     layout = make_layout(terms, coded, labels, factors, rows.columns, owner)
     X = assemble(coded, blocks, n_rows, labels, owner)
     return kept, layout, make_data(y, X, rows, whole.index)
+
+
+def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str], pd.DataFrame]:
+    """Put a response and the columns beside it into one data frame.
+
+    Parameters
+    ----------
+    endog : array-like, shape (n,)
+        The response. A Series gives it its name; without one it is ``"y"``.
+    exog : DataFrame, Series or array-like, shape (n, p)
+        The columns; those of an array are named x1, x2, ...
+    owner : str
+        Who is asking, for messages.
+
+    Returns
+    -------
+    response : str
+        Name of the response.
+    names : list of p str
+        Names of the columns.
+    frame : DataFrame
+        The response and the columns.
+
+    Raises
+    ------
+    DataError
+        If shapes or indexes do not match, or a name is there twice.
+    """
+    frame = _columns(exog, owner)
+    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)), owner)
+    if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
+        frame.index = values.index
+    table = Table(frame, owner)
+    table.check_unique(table.names)
+    if response in table:
+        raise DataError(
+            f"The 'exog' of {owner} has a column {response!r}, which is the name of the response. "
+            "Leave it out, or give endog another name."
+        )
+    whole = frame.copy(deep=False)
+    whole.columns = pd.Index(table.names, dtype=object)
+    whole.insert(
+        0, response, pd.Series(values, index=whole.index) if isinstance(values, np.ndarray) else values
+    )
+    return response, table.names, whole
 
 
 def _columns(exog: object, owner: str) -> pd.DataFrame:

@@ -63,8 +63,8 @@ def check_asked(label: Level, known: Iterable[Level], expression: Expression, ow
         )
 
 
-def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
-    """Return the levels of a factor that occur, in the order of its levels or sorted.
+def used_levels(value: Categories, label: str, owner: str, what: str = "factor") -> tuple[Level, ...]:
+    """Return the levels of a factor that occur, in the order of its levels or sorted; `what` it is called.
 
     Raises
     ------
@@ -84,19 +84,25 @@ def used_levels(value: Categories, label: str, owner: str) -> tuple[Level, ...]:
         levels = tuple(item for item in value.levels if item in present)
     if len(levels) < 2:
         raise DataError(
-            f"The factor {label!r} of {owner} must have at least two levels in the rows used. "
+            f"The {what} {label!r} of {owner} must have at least two levels in the rows used. "
             f"Got {listed_levels(levels)} alone."
         )
     return levels
 
 
+def level_positions(values: np.ndarray, levels: tuple[Level, ...]) -> IntArray:
+    """Return the position of each value (n,) among `levels`, -1 where it is none of them."""
+    if values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
+        known = pd.Index(np.asarray(levels, dtype=np.float64))
+        codes = known.get_indexer(pd.Index(values.astype(np.float64)))
+    else:
+        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
+    return codes.astype(np.int64)
+
+
 def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
     """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
-    if value.values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
-        known = pd.Index(np.asarray(levels, dtype=np.float64))
-        codes = known.get_indexer(pd.Index(value.values.astype(np.float64)))
-    else:
-        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(value.values, dtype=object))
+    codes = level_positions(value.values, levels)
     if (codes < 0).any():
         unseen = pd.unique(value.values[codes < 0]).tolist()
         raise DataError(
@@ -104,7 +110,7 @@ def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expres
             f"term {expression.label!r}: {listed_levels(unseen)}. Known from the fit: "
             f"{listed_levels(levels)}."
         )
-    return codes.astype(np.int64)
+    return codes
 
 
 def listed_levels(items: Iterable[object], limit: int = 8) -> str:

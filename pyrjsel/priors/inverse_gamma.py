@@ -26,6 +26,8 @@ class InverseGamma:
 
     Notes
     -----
+    Patterns have it as a prior of the scale sigma of each order itself, with mode ``b / (a + 1)``.
+
     A sequence has an entry for each number of terms in a model, from 0 to all of them (terms that are
     always in count): the prior of sigma^2 depends on the size of the model then. Only
     :class:`pyrjsel.SpikeSlab` knows such priors.
@@ -123,5 +125,27 @@ class InverseGamma:
         float
             Natural logarithm.
         """
-        a, b = (float(v[size] if isinstance(v, tuple) else v) for v in (self.a, self.b))  # type: ignore[arg-type]
+        a, b = self._at(size)
         return float(a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(variance) - b / variance)
+
+    def sample(self, rng: np.random.Generator, size: int = 0) -> float:
+        """Return a draw of the variance.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+        size : int, default 0
+            Number of terms in the model, where a or b depend on it.
+
+        Returns
+        -------
+        float
+            Above 0.
+        """
+        a, b = self._at(size)
+        return float(b / rng.standard_gamma(a))
+
+    def _at(self, size: int) -> tuple[float, ...]:
+        """Return a and b for models of `size` terms."""
+        return tuple(float(v[size] if isinstance(v, tuple) else v) for v in (self.a, self.b))  # type: ignore[arg-type]

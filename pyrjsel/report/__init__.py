@@ -1,5 +1,6 @@
 """Arrays and names in; Monte Carlo errors, tables, text and plots out. Knows no model."""
 
+from pyrjsel.report.chains import to_arviz
 from pyrjsel.report.checks import plot_check
 from pyrjsel.report.errors import (
     IndicatorStats,
@@ -10,8 +11,10 @@ from pyrjsel.report.errors import (
     scalar_stats,
 )
 from pyrjsel.report.forest import plot_coefficients
+from pyrjsel.report.intervals import plot_intervals
+from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.plots import plot_inclusion, plot_models
-from pyrjsel.report.render import Report, covered_caption
+from pyrjsel.report.render import Report, covered_caption, dropped_note
 from pyrjsel.report.sensitivity import plot_sensitivity
 from pyrjsel.report.tables import (
     coefficient_table,
@@ -30,6 +33,7 @@ __all__ = [
     "coefficient_table",
     "covered_caption",
     "covered_mass",
+    "dropped_note",
     "inclusion_bayes_factor",
     "inclusion_table",
     "indicator_stats",
@@ -38,8 +42,11 @@ __all__ = [
     "plot_check",
     "plot_coefficients",
     "plot_inclusion",
+    "plot_intervals",
+    "plot_lines",
     "plot_models",
     "plot_sensitivity",
     "plot_trace",
     "scalar_stats",
+    "to_arviz",
 ]

@@ -9,7 +9,7 @@ import pandas as pd
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, listed
 from pyrjsel.report._formats import NOTHING, format_column, prior
 
 # Characters of a line of text.
@@ -240,6 +240,32 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
         f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass "
         f"(all {total:,}: {whole})"
     )
+
+
+def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
+    """Return a note on rows that were dropped.
+
+    Parameters
+    ----------
+    n_dropped, n_rows : int
+        Rows that were dropped, and all.
+    missing : Series
+        Missing values by column.
+
+    Returns
+    -------
+    str
+        A sentence.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> dropped_note(3, 1200, pd.Series({"age": 1, "sex": 2}))
+    '3 of 1,200 rows were dropped for missing values (by column: sex 2, age 1).'
+    """
+    counts = missing.sort_values(ascending=False, kind="stable")
+    where = listed([f"{name} {count}" for name, count in counts.items()])
+    return f"{n_dropped:,} of {n_rows:,} rows were dropped for missing values (by column: {where})."
 
 
 def _mass(posterior: pd.Series) -> str:

@@ -1,6 +1,6 @@
 """What data can do to a model: linear dependence and separation, found and named."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import listed
 from pyrjsel.design import Design
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.problem import Regression
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 # Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a message, the first `most` of many."""
-    text = ", ".join(names[:most])
-    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
-from pyrjsel.selection.checks import listed
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior

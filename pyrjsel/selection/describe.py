@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.report import covered_caption
-from pyrjsel.selection.checks import listed
+from pyrjsel._validate import listed
+from pyrjsel.report import covered_caption, dropped_note
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.space import count_models
 
@@ -121,12 +121,7 @@ def _notes(results: SelectionResults) -> list[str]:
     if posterior.draws is None and np.any(posterior.mcse > 0):
         notes.append("MCSE is the error of the importance-sampling integrals.")
     if data.n_dropped:
-        counts = data.missing.sort_values(ascending=False, kind="stable")
-        where = listed([f"{name} {count}" for name, count in counts.items()])
-        notes.append(
-            f"{data.n_dropped:,} of {data.n_rows:,} rows were dropped for missing values (by column: "
-            f"{where})."
-        )
+        notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
     if prior.method != "exact":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if model.dependent:

@@ -10,6 +10,7 @@ import pandas as pd
 from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.listing import (
     OWNER,
     PARTS,
@@ -23,7 +24,7 @@ from pyrjsel.selection.listing import (
     run_parts,
 )
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
-from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
+from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import ModelSpace
 

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection import unscaled
 from pyrjsel.selection._conjugate import LOST
 from pyrjsel.selection._student import StudentCdf
 from pyrjsel.selection._subsets import Subsets
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import PARTS, feasible_models, inclusion_of, normalise, odds_of, run_parts
-from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
+from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.spike_models import SpikeModels, single_models
 from pyrjsel.space import ModelSpace, pack
 

@@ -11,13 +11,13 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.report._batches import Plan
-from pyrjsel.runtime import run_chains
+from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._gibbs import MOVES, Gibbs
 from pyrjsel.selection.averages import WALK_ROWS, Averages, estimate_of_chains
 from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
 from pyrjsel.selection.collect import ChainDraws, Collector, Manner, draw_afterwards, summarise
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.rjmcmc import thinning
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import checked_start, dispersed_start, given_start

@@ -6,8 +6,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.runtime import ChainJob, run_chains
-from pyrjsel.selection.posterior import FitSettings
+from pyrjsel.runtime import ChainJob, FitSettings, run_chains
 from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
 
 # More models than this are refused: their marginal likelihoods would take hours.

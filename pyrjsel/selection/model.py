@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,22 +12,22 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_bool, check_int, check_rng, unknown_name
+from pyrjsel._validate import bad_value, listed, unknown_name
 from pyrjsel.design import Design, DesignData
 from pyrjsel.families import Family
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
     dependent_terms,
-    listed,
     named_costs,
 )
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
@@ -47,8 +46,6 @@ from pyrjsel.space import (
 
 # A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
 Sampler = tuple[type, Callable[..., Posterior]]
-# Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
-MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 
 
 class Selection(Studies):
@@ -428,21 +425,13 @@ class Selection(Studies):
         owner = f"{self._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *self._samplers):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *self._samplers))
-        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-        if burn_in is not None:
-            burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
-        if progress is not None:
-            progress = check_bool(progress, "progress", owner)
-        if n_jobs is not None and (
-            not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
-        ):
-            raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
-        settings = FitSettings(
+        settings = FitSettings.check(
+            owner,
             draws=draws,
-            burn_in=draws // 5 if burn_in is None else burn_in,
-            thin=check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
-            chains=check_int(chains, "chains", owner, low=1, high=MOST_CHAINS),
-            rng=check_rng(rng, owner),
+            burn_in=burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
             n_jobs=n_jobs,
             progress=progress,
         )

@@ -9,12 +9,12 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
-from pyrjsel.runtime import run_chains
+from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
     RJMCMCOptions,

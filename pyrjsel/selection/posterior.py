@@ -10,19 +10,6 @@ from pyrjsel.selection.draws import Draws
 
 
 @dataclass(frozen=True)
-class FitSettings:
-    """The parameters of ``fit`` that every sampler shares; see :meth:`Selection.fit`."""
-
-    draws: int
-    burn_in: int
-    thin: int
-    chains: int
-    rng: np.random.Generator
-    n_jobs: int | None
-    progress: bool | None
-
-
-@dataclass(frozen=True)
 class Moments:
     """Model-averaged coefficients of the design's own columns, intercept first; shapes (D + 1,).
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrjsel._errors import PyrjselError
-from pyrjsel.selection.checks import listed
+from pyrjsel._validate import listed
 
 if TYPE_CHECKING:
     from pyrjsel.design import DesignData

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int, check_real
+from pyrjsel._validate import bad_value, check_choice, check_int, check_real, listed
 from pyrjsel.report import Report, coefficient_table, inclusion_table, model_table
-from pyrjsel.selection.checks import INTERCEPT, listed
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.looks import Looks
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import (
     PREDICTION_DRAWS,
     Prediction,

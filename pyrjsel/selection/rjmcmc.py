@@ -8,13 +8,13 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_int
-from pyrjsel.runtime import run_chains
+from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
 from pyrjsel.selection.starts import checked_start, dispersed_start, given_start

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.report._batches import Plan
-from pyrjsel.runtime import ChainsOutcome, run_chains
+from pyrjsel.runtime import ChainsOutcome, FitSettings, run_chains
 from pyrjsel.selection.averages import estimate_of_chains
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, summarise
@@ -17,7 +17,7 @@ from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
 from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.posterior import FitSettings, Moments, Posterior
+from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import given_start

@@ -18,8 +18,8 @@ from selection_checks import (
 )
 from selection_world import World
 
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.enumerate import EnumerateOptions, enumerate_posterior
-from pyrjsel.selection.posterior import FitSettings
 
 pytestmark = pytest.mark.statistical
 

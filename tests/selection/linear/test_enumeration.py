@@ -5,8 +5,8 @@ import pytest
 from linear_oracle import Rows, answer
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform

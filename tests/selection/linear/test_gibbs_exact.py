@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pyrjsel.priors import InverseGamma
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gibbs import GibbsOptions, gibbs_posterior
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.spike_models import single_models
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform

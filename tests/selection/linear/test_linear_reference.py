@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.sums import SufficientStatistics
 from pyrjsel.space import ModelSpace
 

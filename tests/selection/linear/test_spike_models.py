@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pyrjsel.priors import InverseGamma
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.spike_models import SpikeModels
 from pyrjsel.selection.spikes import SpikeSlab
 

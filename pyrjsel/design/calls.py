@@ -1,0 +1,130 @@
+"""Formulas whose right-hand side is one call of factors: ``y ~ interactions(a, b, order=2)``."""
+
+import io
+import tokenize
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyrjsel._errors import FormulaError
+from pyrjsel._validate import bad_value, show
+from pyrjsel.design.formula import Node, parse, read_node
+from pyrjsel.design.safety import MAX_FORMULA, Expression, column_expression, is_plain_name, read_expression
+
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A formula of one call, taken apart.
+
+    Attributes
+    ----------
+    response : Expression
+        The left-hand side.
+    name : str
+        What is called.
+    factors : tuple of Expression
+        Its arguments, in order.
+    order : int or None
+        The number given as ``order=``.
+    """
+
+    response: Expression
+    name: str
+    factors: tuple[Expression, ...]
+    order: int | None
+
+
+def parse_call(
+    text: object,
+    names: Sequence[str],
+    others: Callable[[Expression], Sequence[str]],
+    functions: tuple[str, ...],
+    owner: str,
+) -> Call:
+    """Take a formula of one call apart.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    names : sequence of str
+        What its right-hand side may call.
+    others : callable
+        Given the response, returns the columns that ``.`` stands for.
+    functions : tuple of str
+        Names of the user's functions.
+    owner : str
+        Who is asking, for messages.
+
+    Raises
+    ------
+    ParameterError
+        If `text` is not a string.
+    FormulaError
+        If it cannot be read, has no response, another right-hand side, a factor twice, or says what is
+        not allowed.
+    """
+    example = f"'y ~ {names[0]}(a, b)'"
+    if not isinstance(text, str):
+        raise bad_value("formula", owner, f"a string such as {example}", text)
+    start = f"The formula {show(text)} of {owner}"
+    if len(text) > MAX_FORMULA:
+        raise FormulaError(f"{start} has {len(text)} characters; at most {MAX_FORMULA} are allowed.")
+    root = parse(text, owner)
+    if root.kind != "~" or len(root.args) != 2:
+        raise FormulaError(f"{start} has no response; write {example}.")
+    left, right = (read_node(node) for node in root.args)
+    if left.kind != "code" or left.code == ".":
+        raise FormulaError(f"{start} must have one response on the left.")
+    response = read_expression(left.code, functions, owner)
+    called = " or ".join(f"{name}(...)" for name in names)
+    name, pieces = _pieces(right)
+    if name not in names:
+        raise FormulaError(f"{start} must have {called} on its right-hand side, alone. Write {example}.")
+    factors: dict[str, Expression] = {}
+    order: int | None = None
+    for piece in pieces:
+        keyword, value = _keyword(piece)
+        if keyword == "order" and order is None and value.isdecimal():
+            order = int(value)
+        elif keyword:
+            raise FormulaError(f"{start} may give {name}() one order=, a whole number. Got {show(piece)}.")
+        else:
+            every = [column_expression(column) for column in others(response)] if piece == "." else []
+            for factor in every or [read_expression(piece, functions, owner)]:
+                if factor.key in factors:
+                    raise FormulaError(f"{start} gives {name}() the feature {factor.label!r} twice.")
+                factors[factor.key] = factor
+    if not factors:
+        raise FormulaError(f"{start} gives {name}() no features.")
+    return Call(response, name, tuple(factors.values()), order)
+
+
+def _pieces(node: Node) -> tuple[str, list[str]]:
+    """Return the name and the arguments of a call; the name is empty for anything else."""
+    if node.kind != "code":
+        return "", []
+    # What ast cannot read, such as a dot alone, can be an argument here, so tokens are looked at.
+    tokens = list(tokenize.generate_tokens(io.StringIO(node.code).readline))
+    tokens = [token for token in tokens if token.type not in (tokenize.NEWLINE, tokenize.ENDMARKER)]
+    if len(tokens) < 3 or tokens[0].type != tokenize.NAME or tokens[1].string != "(":
+        return "", []
+    depth, begin, pieces = 0, tokens[1].end[1], []
+    for position, token in enumerate(tokens):
+        if token.type == tokenize.OP:
+            depth += (token.string in _OPEN) - (token.string in _CLOSE)
+            if depth == 0 and position < len(tokens) - 1 and position > 0:
+                return "", []  # the call is a part of something
+            if (depth == 1 and token.string == ",") or depth == 0:
+                pieces.append(node.code[begin : token.start[1]].strip())
+                begin = token.end[1]
+    return tokens[0].string, [piece for piece in pieces if piece]
+
+
+def _keyword(piece: str) -> tuple[str, str]:
+    """Return the name and the value of ``name = value``, or an empty name."""
+    name, sign, value = piece.partition("=")
+    if sign and not value.startswith("=") and is_plain_name(name.strip()):
+        return name.strip(), value.strip()
+    return "", piece

@@ -1,0 +1,24 @@
+"""Logistic models with all interaction patterns of categorical features, their parameters compressed."""
+
+from pyrjsel.patterns.compression import find_groups
+from pyrjsel.patterns.features import Features
+from pyrjsel.patterns.groups import Groups
+from pyrjsel.patterns.histories import histories
+from pyrjsel.patterns.model import PatternLogit
+from pyrjsel.patterns.results import PatternResults
+from pyrjsel.patterns.short import pattern_logit
+from pyrjsel.patterns.split import split_cauchy, split_cauchy_cdf, split_cauchy_ppf, split_gaussian
+
+__all__ = [
+    "Features",
+    "Groups",
+    "PatternLogit",
+    "PatternResults",
+    "find_groups",
+    "histories",
+    "pattern_logit",
+    "split_cauchy",
+    "split_cauchy_cdf",
+    "split_cauchy_ppf",
+    "split_gaussian",
+]

@@ -1,0 +1,566 @@
+"""Sampling of the sums of coefficients of groups and of the scales by order, the compiled loop.
+
+Group g has a sum s_cg for each free class c, with scale a_g: Cauchy(0, a_g) with a_g = sum_o n_go sigma_o, or
+N(0, a_g^2) with a_g^2 = sum_o n_go sigma_o^2. What is added up, a_g or a_g^2, is called the spread of the
+group, and sigma_o or sigma_o^2 the unit of the order. Cases that are in the same groups are one row here.
+
+The state is s (C, G) and log sigma (O + 1), of which order 0 is fixed. Every update leaves the posterior
+invariant on its own; an iteration is any sequence of them:
+
+steps      each sum by a slice, stepped out in steps of a given width (Neal 2003)
+turns      each sum by a slice on a circle: prior draws are turned into the current sum, as in elliptical
+           slice sampling (Murray, Adams and MacKay 2010), so that no width is needed
+paths      all sums at once given the predictors at the leaves of a tree of groups, for which a Cauchy sum is
+           a normal one with a variance that is drawn first
+centred    each log sigma_o by a stepped-out slice given the sums
+scaled     each log sigma_o by a stepped-out slice given the sums over their scales: sums move with it
+           (ancillary to ``centred``; Yu and Meng 2011)
+
+A sum in ``steps`` and ``turns`` costs its extent, a log sigma_o in ``centred`` the groups that hold the order,
+in ``scaled`` their extents and all rows, and ``paths`` costs all groups. Predictors and scales are derived
+from the state at the start of each update, so that rounding does not build up, and a state that was written
+down goes on to the same draws.
+"""
+
+cimport cython
+from libc.math cimport M_PI, cos, exp, log, sin, sqrt
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from pyrjsel._core._vecmath cimport (
+    cauchy_scales,
+    dot,
+    log_sum_exp,
+    normal_scales,
+    softplus_sum,
+)
+from pyrjsel._core.random cimport (
+    bitgen_of,
+    bitgen_t,
+    random_standard_exponential,
+    random_standard_normal,
+    random_standard_uniform,
+)
+
+cdef enum:                      # updates, in the order of UPDATES
+    STEPS = 0
+    TURNS = 1
+    PATHS = 2
+    CENTRED = 3
+    SCALED = 4
+
+cdef enum:                      # kinds of hyperpriors
+    LOG_NORMAL = 0
+    INVERSE_GAMMA = 1
+
+UPDATES = ("steps", "turns", "paths", "centred", "scaled")
+
+# Beyond this sigma^2 and the squares of sums over it are no normal doubles: log sigma has no mass there.
+LOG_SIGMA_LIMIT = 300.0
+cdef double LIMIT = LOG_SIGMA_LIMIT
+
+cdef double LOG_PI = 1.1447298858494002
+cdef double LOG_2PI = 1.8378770664093453
+
+
+@cython.final
+cdef class PatternChain:
+    """One chain.
+
+    Parameters
+    ----------
+    cauchy : bool
+        Whether the prior of sums is Cauchy; else it is normal.
+    indptr : int64 array (G + 1,)
+    rows : int32 array
+        The rows of group g are ``rows[indptr[g]:indptr[g + 1]]``, in increasing order.
+    cases : float64 array (K, n)
+        Number of cases of each class in each row.
+    order_ptr : int64 array (O + 2,)
+    order_group : int32 array
+    order_count : float64 array
+        The groups that hold order o and their numbers of patterns of that order.
+    parent : int32 array (G,), optional
+        Where the rows of each group are those of its children: which group it is a child of, -1 for the
+        first. Parents come first. Needed by ``paths``.
+    hyper : float64 array (O, 5)
+        Kind of the prior of sigma_o, its two parameters, what its log density has beside them, and the
+        width of a step of log sigma_o.
+    s : float64 array (C, G)
+        Sums to start from; C is 1 for K = 2, else K.
+    log_sigma : float64 array (O + 1,)
+        Log scales to start from.
+    plan : int32 array (m, 2)
+        Updates of an iteration, as positions in `UPDATES`, and how often each is made.
+    width : float
+        Of a step of a sum in ``steps``.
+    steps : int
+        Most steps of a slice.
+    """
+
+    cdef object arrays
+    cdef int n_rows, n_groups, n_orders, n_free, most, steps
+    cdef bint cauchy, weighted
+    cdef double width
+    cdef const int64_t* indptr
+    cdef const int* rows
+    cdef const int64_t* order_ptr
+    cdef const int* order_group
+    cdef const double* order_count
+    cdef const int* parent      # (G) or NULL
+    cdef const double* hyper    # (O, 5)
+    cdef const double* weight   # (n) cases of a row
+    cdef const double* cases    # (C, n) of the free classes
+    cdef const double* totals   # (C, G) cases of a class in the extent
+    cdef double* s              # (C, G)
+    cdef double* log_sigma      # (O + 1)
+    cdef double* spread         # (G)
+    cdef double* eta            # (C, n) predictors
+    cdef double* proposed       # (C, n)
+    cdef double* odds           # (n) log odds of one class against all others
+    cdef double* inside         # (n) log odds of the rows of one group
+    cdef double* inside_weight  # (n)
+    cdef double* rest           # (most) spread without one order
+    cdef double* square         # (C, most)
+    cdef double* tree           # (4, G)
+    # What a slice looks at: a class and group, or an order.
+    cdef int c, g, o, n_inside
+    cdef double origin, total
+
+    def __init__(self, bint cauchy, const int64_t[::1] indptr, const int[::1] rows,
+                 const double[:, ::1] cases, const int64_t[::1] order_ptr, const int[::1] order_group,
+                 const double[::1] order_count, const int[::1] parent, const double[:, ::1] hyper,
+                 const double[:, ::1] s, const double[::1] log_sigma, const int[:, ::1] plan,
+                 *, double width=5.0, int steps=10):
+        self.cauchy = cauchy
+        self.width, self.steps = width, steps
+        self.n_groups, self.n_rows = indptr.shape[0] - 1, cases.shape[1]
+        self.n_orders = order_ptr.shape[0] - 2
+        self.n_free = 1 if cases.shape[0] == 2 else cases.shape[0]
+        self.check(rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan)
+        cdef double[:, ::1] free = np.array(cases[cases.shape[0] - self.n_free:])
+        cdef double[::1] weight = np.asarray(cases).sum(axis=0)
+        cdef double[:, ::1] totals = np.add.reduceat(
+            np.asarray(free)[:, rows], indptr[:self.n_groups], axis=1)
+        self.weighted = bool((np.asarray(weight) != 1.0).any())
+        self.most = np.diff(order_ptr).max()
+        cdef double[:, ::1] sums = np.array(s)
+        cdef double[::1] scales = np.array(log_sigma)
+        cdef double[::1] by_group = np.zeros(5 * self.n_groups)
+        cdef double[::1] by_row = np.zeros((2 * self.n_free + 3) * self.n_rows)
+        cdef double[::1] by_member = np.zeros((self.n_free + 1) * self.most)
+        self.arrays = (indptr, rows, order_ptr, order_group, order_count, parent, hyper, np.asarray(plan), free,
+                       weight, totals, np.asarray(sums), np.asarray(scales), by_group, by_row, by_member)
+        self.indptr, self.rows = &indptr[0], &rows[0]
+        self.order_ptr, self.order_group, self.order_count = &order_ptr[0], &order_group[0], &order_count[0]
+        self.parent = NULL
+        if parent is not None:
+            self.parent = &parent[0]
+        self.hyper = &hyper[0, 0]
+        self.cases, self.weight, self.totals = &free[0, 0], &weight[0], &totals[0, 0]
+        self.s, self.log_sigma = &sums[0, 0], &scales[0]
+        self.spread, self.tree = &by_group[0], &by_group[self.n_groups]
+        self.eta = &by_row[0]
+        self.proposed = self.eta + self.n_free * self.n_rows
+        self.odds = self.proposed + self.n_free * self.n_rows
+        self.inside = self.odds + self.n_rows
+        self.inside_weight = self.inside + self.n_rows
+        self.rest, self.square = &by_member[0], &by_member[self.most]
+
+    def check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan):
+        """Raise unless the arrays fit together."""
+        rows, indptr, order_ptr, order_group, plan = map(np.asarray, (rows, indptr, order_ptr, order_group, plan))
+        G, O = self.n_groups, self.n_orders
+        good = (
+            self.n_rows > 0 and G > 0 and O > 0
+            and indptr[0] == 0 and np.diff(indptr).min() > 0 and indptr[G] == len(rows)
+            and rows.min() >= 0 and rows.max() < self.n_rows
+            and order_ptr[0] == 0 and np.diff(order_ptr).min() >= 0
+            and order_ptr[O + 1] == len(order_group) == len(order_count)
+            and order_group.min() >= 0 and order_group.max() < G
+            and np.shape(hyper) == (O, 5) and np.shape(log_sigma) == (O + 1,) and np.shape(s) == (self.n_free, G)
+            and plan.shape[1] == 2 and plan.min() >= 0 and plan[:, 0].max() < len(UPDATES)
+        )
+        if parent is None:
+            good = good and PATHS not in plan[:, 0]
+        else:
+            above = np.asarray(parent)
+            good = (good and above.shape == (G,) and above[0] == -1 and above[1:].min(initial=0) >= 0
+                    and bool(np.all(above[1:] < np.arange(1, G))))
+        if not good:
+            raise ValueError("the arrays do not fit together")
+
+    # ------------------------------------------------------------------ derived from the state
+
+    cdef double unit(self, double log_sigma) noexcept nogil:
+        return exp(log_sigma) if self.cauchy else exp(2.0 * log_sigma)
+
+    cdef void set_spreads(self) noexcept nogil:
+        cdef int o
+        cdef int64_t k
+        cdef double unit
+        memset(self.spread, 0, self.n_groups * sizeof(double))
+        for o in range(self.n_orders + 1):
+            unit = self.unit(self.log_sigma[o])
+            for k in range(self.order_ptr[o], self.order_ptr[o + 1]):
+                self.spread[self.order_group[k]] += self.order_count[k] * unit
+
+    cdef void set_predictors(self) noexcept nogil:
+        cdef int c, g
+        cdef int64_t k
+        cdef double value
+        cdef double* eta
+        memset(self.eta, 0, <size_t> self.n_free * self.n_rows * sizeof(double))
+        for c in range(self.n_free):
+            eta = self.eta + c * self.n_rows
+            for g in range(self.n_groups):
+                value = self.s[c * self.n_groups + g]
+                for k in range(self.indptr[g], self.indptr[g + 1]):
+                    eta[self.rows[k]] += value
+
+    cdef double log_likelihood(self, const double* eta) noexcept nogil:
+        """At predictors (C, n); overwrites `inside`."""
+        cdef int n = self.n_rows
+        cdef double value = dot(<Py_ssize_t> self.n_free * n, self.cases, eta)
+        if self.n_free == 1:
+            return value - softplus_sum(n, eta, 0.0, self.weight if self.weighted else NULL)
+        log_sum_exp(n, self.n_free, -1, eta, self.inside)
+        return value - dot(n, self.weight, self.inside)
+
+    cdef double log_hyper(self, int o, double t) noexcept nogil:
+        """The log density of log sigma_o."""
+        cdef const double* row = self.hyper + 5 * (o - 1)
+        cdef double z
+        if t < -LIMIT or t > LIMIT:
+            return -1.0 / 0.0
+        if row[0] == LOG_NORMAL:
+            z = (t - row[1]) / row[2]
+            return row[3] - 0.5 * z * z
+        return row[3] - row[1] * t - row[2] * exp(-t)
+
+    cdef double log_posterior(self) noexcept nogil:
+        """The log density of classes, sums and log sigma."""
+        cdef int c, g, o
+        cdef double value, square, spread
+        self.set_spreads()
+        self.set_predictors()
+        value = self.log_likelihood(self.eta)
+        for c in range(self.n_free):
+            for g in range(self.n_groups):
+                spread = self.spread[g]
+                square = self.s[c * self.n_groups + g] * self.s[c * self.n_groups + g]
+                if self.cauchy:
+                    value -= LOG_PI + log(spread + square / spread)
+                else:
+                    value -= 0.5 * (LOG_2PI + log(spread) + square / spread)
+        for o in range(1, self.n_orders + 1):
+            value += self.log_hyper(o, self.log_sigma[o])
+        return value
+
+    # ------------------------------------------------------------------ slices
+
+    cdef double likelihood_of_sum(self, double x) noexcept nogil:
+        """The log-likelihood with sum x of the group at hand, up to a constant."""
+        return x * self.total - softplus_sum(
+            self.n_inside, self.inside, x - self.origin, self.inside_weight if self.weighted else NULL)
+
+    cdef double density_of_sum(self, double x) noexcept nogil:
+        cdef double spread = self.spread[self.g]
+        if self.cauchy:
+            return self.likelihood_of_sum(x) - log(spread + x * x / spread)
+        return self.likelihood_of_sum(x) - 0.5 * x * x / spread
+
+    cdef double density_given_sums(self, double t) noexcept nogil:
+        """The log density of log sigma_o given the sums."""
+        cdef int64_t first = self.order_ptr[self.o], n = self.order_ptr[self.o + 1] - first
+        cdef const double* count = self.order_count + first
+        cdef double value = self.log_hyper(self.o, t), unit = self.unit(t)
+        cdef int c
+        if value == -1.0 / 0.0:
+            return value
+        if not self.cauchy:
+            return value - 0.5 * normal_scales(n, self.rest, count, unit, self.square, self.n_free)
+        for c in range(self.n_free):
+            value -= cauchy_scales(n, self.rest, count, unit, self.square + c * n)
+        return value
+
+    cdef double density_with_sums(self, double t) noexcept nogil:
+        """The log density of log sigma_o given the sums over their scales; writes `proposed`."""
+        cdef double value = self.log_hyper(self.o, t)
+        if value == -1.0 / 0.0:
+            return value
+        self.propose(t)
+        return value + self.log_likelihood(self.proposed)
+
+    cdef double density(self, int update, double x) noexcept nogil:
+        if update == STEPS:
+            return self.density_of_sum(x)
+        return self.density_given_sums(x) if update == CENTRED else self.density_with_sums(x)
+
+    cdef double slice(self, int update, double x, double width, bitgen_t* rng) noexcept nogil:
+        """A point of the slice through x, found by stepping out and shrinkage."""
+        cdef double level = self.density(update, x) - random_standard_exponential(rng)
+        cdef double low = x - width * random_standard_uniform(rng), high = low + width, new
+        cdef int left = <int> (self.steps * random_standard_uniform(rng)), right = self.steps - 1 - left
+        while left > 0 and self.density(update, low) > level:
+            low -= width
+            left -= 1
+        while right > 0 and self.density(update, high) > level:
+            high += width
+            right -= 1
+        while True:
+            new = low + (high - low) * random_standard_uniform(rng)
+            # x itself is in the slice: the second condition ends the loop if a density is no number.
+            if self.density(update, new) >= level or new == x:
+                return new
+            if new < x:
+                low = new
+            else:
+                high = new
+
+    cdef double turned(self, double other, double angle) noexcept nogil:
+        """The sum at hand turned by an angle: towards `other`, or, of a Cauchy sum, by tan(angle)."""
+        cdef double spread = self.spread[self.g], along = cos(angle), across = sin(angle)
+        if self.cauchy:
+            return spread * (self.origin * along + spread * across) / (spread * along - self.origin * across)
+        return self.origin * along + other * across
+
+    cdef double turn(self, bitgen_t* rng) noexcept nogil:
+        """A sum from the slice of the likelihood on the circle; a prior draw where the likelihood is flat.
+
+        If x / a = tan(t), then t is uniform on a circle of length pi under a Cauchy prior.
+        """
+        cdef double level = self.likelihood_of_sum(self.origin) - random_standard_exponential(rng)
+        cdef double length = M_PI if self.cauchy else 2.0 * M_PI, other = 0.0, angle, low, high, new
+        if not self.cauchy:
+            other = sqrt(self.spread[self.g]) * random_standard_normal(rng)
+        angle = length * random_standard_uniform(rng)
+        low, high = angle - length, angle
+        while True:
+            new = self.turned(other, angle)
+            if self.likelihood_of_sum(new) >= level:
+                return new
+            if angle < 0.0:
+                low = angle
+            else:
+                high = angle
+            angle = low + (high - low) * random_standard_uniform(rng)
+            if angle == 0.0 or low == high:
+                return self.origin
+
+    # ------------------------------------------------------------------ updates of sums
+
+    cdef void sweep(self, int update, int c, bitgen_t* rng) noexcept nogil:
+        """Each sum of class c in turn."""
+        cdef int g, n = self.n_rows
+        cdef int64_t k, i, first
+        cdef double* s = self.s + c * self.n_groups
+        cdef double new
+        self.c = c
+        memcpy(self.odds, self.eta + c * n, n * sizeof(double))
+        if self.n_free > 1:
+            log_sum_exp(n, self.n_free, c, self.eta, self.inside)
+            for k in range(n):
+                self.odds[k] -= self.inside[k]
+        for g in range(self.n_groups):
+            first = self.indptr[g]
+            self.g, self.n_inside = g, self.indptr[g + 1] - first
+            self.origin, self.total = s[g], self.totals[c * self.n_groups + g]
+            for i in range(self.n_inside):
+                self.inside[i] = self.odds[self.rows[first + i]]
+            if self.weighted:
+                for i in range(self.n_inside):
+                    self.inside_weight[i] = self.weight[self.rows[first + i]]
+            if update == STEPS:
+                new = self.slice(STEPS, self.origin, self.width, rng)
+            else:
+                new = self.turn(rng)
+            for i in range(self.n_inside):
+                k = self.rows[first + i]
+                self.odds[k] += new - self.origin
+                self.eta[c * n + k] += new - self.origin
+            s[g] = new
+
+    cdef void sums(self, int update, bitgen_t* rng) noexcept nogil:
+        cdef int c
+        self.set_predictors()
+        for c in range(self.n_free):
+            self.sweep(update, c, rng)
+
+    cdef void paths(self, int c, bitgen_t* rng) noexcept nogil:
+        """All sums of class c given the predictors at the leaves of the tree.
+
+        With t_g the sum of s over the path to g, t_g | t_parent is normal: what the leaves say of each t_g
+        goes up the tree, and draws come down.
+        """
+        cdef int g, above
+        cdef double v, mean, precision
+        cdef double* s = self.s + c * self.n_groups
+        cdef double* variance = self.tree
+        cdef double* known = self.tree + self.n_groups          # precision of t_g given the leaves below
+        cdef double* pull = self.tree + 2 * self.n_groups       # times its mean
+        cdef double* path = self.tree + 3 * self.n_groups
+        memset(known, 0, 2 * self.n_groups * sizeof(double))
+        for g in range(self.n_groups):
+            path[g] = s[g] + (path[self.parent[g]] if g else 0.0)
+            variance[g] = self.spread[g]
+            if self.cauchy:
+                # s^2 / variance is chi-square given the variance, whose prior is inverse gamma(1/2).
+                v = self.spread[g] * self.spread[g] + s[g] * s[g]
+                variance[g] = 0.5 * v / random_standard_exponential(rng)
+        for g in range(self.n_groups - 1, 0, -1):
+            above = self.parent[g]
+            if known[g] == 0.0:                                 # a leaf
+                v, mean = variance[g], path[g]
+            else:
+                v, mean = variance[g] + 1.0 / known[g], pull[g] / known[g]
+            known[above] += 1.0 / v
+            pull[above] += mean / v
+        for g in range(self.n_groups):
+            mean = path[self.parent[g]] if g else 0.0
+            if known[g] > 0.0:
+                precision = known[g] + 1.0 / variance[g]
+                path[g] = ((pull[g] + mean / variance[g]) / precision
+                           + random_standard_normal(rng) / sqrt(precision))
+            s[g] = path[g] - mean
+
+    # ------------------------------------------------------------------ updates of scales
+
+    cdef void take(self, int o) noexcept nogil:
+        """The spreads of the groups that hold order o without it, and the squares of their sums.
+
+        The difference is right to a rounding error of the spread, and log sigma_o moves by at most `steps`
+        widths before spreads are added up anew.
+        """
+        cdef int64_t first = self.order_ptr[o], k, n = self.order_ptr[o + 1] - first
+        cdef double unit = self.unit(self.log_sigma[o]), left
+        cdef const int* groups = self.order_group + first
+        cdef const double* s
+        cdef int c
+        self.o = o
+        for k in range(n):
+            left = self.spread[groups[k]] - self.order_count[first + k] * unit
+            self.rest[k] = left if left > 0.0 else 0.0
+        if not self.cauchy:
+            memset(self.square, 0, n * sizeof(double))
+        for c in range(self.n_free):
+            s = self.s + c * self.n_groups
+            for k in range(n):
+                if self.cauchy:
+                    self.square[c * n + k] = s[groups[k]] * s[groups[k]]
+                else:
+                    self.square[k] += s[groups[k]] * s[groups[k]]
+
+    cdef void give(self, double t, bint moving) noexcept nogil:
+        """Set log sigma_o, and move the sums with it if they are to be `moving`."""
+        cdef int64_t first = self.order_ptr[self.o], k
+        cdef double unit = self.unit(t), new, ratio
+        cdef int g, c
+        self.log_sigma[self.o] = t
+        for k in range(self.order_ptr[self.o + 1] - first):
+            g = self.order_group[first + k]
+            new = self.rest[k] + self.order_count[first + k] * unit
+            if moving:
+                ratio = new / self.spread[g]
+                for c in range(self.n_free):
+                    self.s[c * self.n_groups + g] *= ratio if self.cauchy else sqrt(ratio)
+            self.spread[g] = new
+
+    cdef void propose(self, double t) noexcept nogil:
+        """The predictors with log sigma_o = t and the sums moved with it."""
+        cdef int64_t first = self.order_ptr[self.o], k, i
+        cdef double unit = self.unit(t), ratio, change
+        cdef double* eta
+        cdef int g, c
+        memcpy(self.proposed, self.eta, <size_t> self.n_free * self.n_rows * sizeof(double))
+        for k in range(self.order_ptr[self.o + 1] - first):
+            g = self.order_group[first + k]
+            ratio = (self.rest[k] + self.order_count[first + k] * unit) / self.spread[g]
+            if not self.cauchy:
+                ratio = sqrt(ratio)
+            for c in range(self.n_free):
+                change = (ratio - 1.0) * self.s[c * self.n_groups + g]
+                eta = self.proposed + c * self.n_rows
+                for i in range(self.indptr[g], self.indptr[g + 1]):
+                    eta[self.rows[i]] += change
+
+    cdef void scales(self, int update, bitgen_t* rng) noexcept nogil:
+        """Each log sigma_o in turn."""
+        cdef int o
+        cdef double t
+        self.set_spreads()
+        if update == SCALED:
+            self.set_predictors()
+        for o in range(1, self.n_orders + 1):
+            self.take(o)
+            t = self.slice(update, self.log_sigma[o], self.hyper[5 * (o - 1) + 4], rng)
+            if update == SCALED:
+                self.propose(t)
+                memcpy(self.eta, self.proposed, <size_t> self.n_free * self.n_rows * sizeof(double))
+            self.give(t, update == SCALED)
+
+    # ------------------------------------------------------------------ iterations
+
+    cdef void iterate(self, const int[:, ::1] plan, bitgen_t* rng) noexcept nogil:
+        cdef int k, update, c, _
+        for k in range(plan.shape[0]):
+            update = plan[k, 0]
+            for _ in range(plan[k, 1]):
+                if update == CENTRED or update == SCALED:
+                    self.scales(update, rng)
+                    continue
+                self.set_spreads()
+                if update != PATHS:
+                    self.sums(update, rng)
+                    continue
+                for c in range(self.n_free):
+                    self.paths(c, rng)
+
+    def run(self, rng, Py_ssize_t n, *, Py_ssize_t done=0, Py_ssize_t thin=1, double[:, :, ::1] s=None,
+            double[:, ::1] log_sigma=None, double[::1] log_posterior=None):
+        """Run `n` iterations, recording every `thin`-th.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+        done : int
+            Iterations since recording began, before this call.
+        thin : int
+        s : float64 array (kept, C, G), optional
+            Sums of the recorded draws; None records nothing.
+        log_sigma : float64 array (kept, O)
+        log_posterior : float64 array (kept,)
+            Log densities of the classes of the cases, the sums and log sigma.
+
+        Returns
+        -------
+        int
+            Draws that were recorded.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef const int[:, ::1] plan = self.arrays[7]
+        cdef Py_ssize_t i, kept = 0
+        if s is not None and (s.shape[1] != self.n_free or s.shape[2] != self.n_groups
+                              or log_sigma.shape[1] != self.n_orders):
+            raise ValueError("the arrays do not fit the model")
+        with rng.bit_generator.lock, nogil:
+            for i in range(n):
+                self.iterate(plan, bits)
+                if s is None or (done + i + 1) % thin:
+                    continue
+                memcpy(&s[kept, 0, 0], self.s, <size_t> self.n_free * self.n_groups * sizeof(double))
+                memcpy(&log_sigma[kept, 0], self.log_sigma + 1, self.n_orders * sizeof(double))
+                log_posterior[kept] = self.log_posterior()
+                kept += 1
+        return kept
+
+    def state(self):
+        """Return copies of s (C, G) and log sigma (O + 1,)."""
+        return self.arrays[11].copy(), self.arrays[12].copy()
+
+    def log_density(self):
+        """Return the log density of the classes of the cases, the sums and log sigma."""
+        return self.log_posterior()

@@ -1,0 +1,9 @@
+import numpy as np
+
+from pyrjsel._typing import FloatArray
+
+def cdf(x: FloatArray, s: FloatArray, a: FloatArray, b: FloatArray, out: FloatArray) -> None: ...
+def ppf(u: FloatArray, s: FloatArray, a: FloatArray, b: FloatArray, out: FloatArray) -> None: ...
+def draw(
+    rng: np.random.Generator, s: FloatArray, a: FloatArray, b: FloatArray, invert: bool, out: FloatArray
+) -> None: ...

@@ -1,0 +1,136 @@
+"""The groups whose patterns new cases express."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.patterns._matching import Matcher, contained, walk
+from pyrjsel.patterns.features import CaseArray, CodeArray, Features
+from pyrjsel.patterns.groups import ANY, Groups
+
+# Histories that are matched together: about 10 MB at order 20.
+HISTORIES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """The groups that m new cases express, wholly or in part.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (m + 1,)
+        Where the groups of each case start in `group`, and the end.
+    group : ndarray of int32
+        Groups.
+    part : ndarray of int32
+        For each of them, -1 where all of its patterns are expressed, or else a row of `inside` and
+        `outside`.
+    inside, outside : ndarray of float64, shape (parts, O + 1)
+        Patterns by order that are expressed, and the others of the group.
+    unseen : ndarray of float64, shape (m, O + 1)
+        Patterns by order that the case and none of the fit expresses, apart from those that fix an unseen
+        level.
+    """
+
+    indptr: IntArray
+    group: CaseArray
+    part: CaseArray
+    inside: FloatArray
+    outside: FloatArray
+    unseen: FloatArray
+
+
+def match(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matches]:
+    """Match new cases with groups, in blocks.
+
+    Parameters
+    ----------
+    groups : Groups
+        The groups of `features`.
+    features : Features
+        Cases of the fit.
+    new : ndarray of int32, shape (m, p)
+        New cases by the levels of `features`; -1 is an unseen level.
+
+    Yields
+    ------
+    Matches
+        Of the next cases, as many as take a fraction of a second.
+
+    Notes
+    -----
+    A case costs a step for each order (sequences), or for each group that it expresses and each feature
+    (interactions).
+    """
+    new = np.ascontiguousarray(new, dtype=np.int32)
+    if groups.kind == "sequence":
+        yield from _sequences(groups, new)
+    elif groups.compressed:
+        yield from _interactions(groups, features, new)
+    else:
+        yield from _patterns(groups, new)
+
+
+def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
+    assert groups.parent is not None
+    assert groups.lo is not None
+    assert groups.hi is not None
+    order, orders = groups.order, np.arange(groups.order + 1)
+    # Children of a group by their own number, of which group 0 has none.
+    children = np.argsort(groups.parent, kind="stable").astype(np.int32)[1:]
+    first_child = np.searchsorted(groups.parent[children], np.arange(groups.n_groups + 1)).astype(np.int64)
+    for block in np.split(new, range(HISTORIES, len(new), HISTORIES)):
+        m = len(block)
+        path, n_groups = np.empty((m, order + 1), dtype=np.int32), np.empty(m, dtype=np.int32)
+        depth = np.empty(m, dtype=np.int32)
+        walk(block, order, groups.closure, groups.lo, groups.hi, first_child, children, path, n_groups, depth)
+        indptr = np.concatenate([[0], np.cumsum(n_groups, dtype=np.int64)])
+        group = path[np.arange(order + 1) < n_groups[:, None]]
+        # Only the last group of a path can be expressed in part.
+        last = group[indptr[1:] - 1]
+        broken = groups.hi[last] > depth
+        part = np.full(len(group), -1, dtype=np.int32)
+        part[indptr[1:][broken] - 1] = np.arange(broken.sum())
+        low, high, end = groups.lo[last[broken], None], groups.hi[last[broken], None], depth[broken, None]
+        inside = ((low <= orders) & (orders <= end)).astype(np.float64)
+        outside = ((end < orders) & (orders <= high)).astype(np.float64)
+        # Longer histories, back to the first unseen level.
+        known = np.minimum.accumulate(block[:, ::-1][:, :order] != ANY, axis=1).sum(axis=1)
+        unseen = ((depth[:, None] < orders) & (orders <= known[:, None])).astype(np.float64)
+        yield Matches(indptr, group, part, inside, outside, unseen)
+
+
+def _interactions(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matches]:
+    n_levels = np.array([len(levels) for levels in features.levels], dtype=np.intp)
+    matcher = Matcher(features.codes, groups.indptr, groups.cases, groups.closure, groups.counts, n_levels)
+    first = 0
+    while first < len(new):
+        ends, group, part, inside, unseen = matcher.run(new, first)
+        first += len(ends)
+        # Counts from 2**53 on are rounded, and their differences may be below 0.
+        outside = np.maximum(groups.counts[group[part >= 0]] - inside, 0)
+        yield Matches(np.concatenate([[0], ends]), group, part, inside, outside, unseen)
+
+
+def _patterns(groups: Groups, new: CodeArray) -> Iterator[Matches]:
+    fixed = groups.closure != ANY
+    indptr = np.concatenate([[0], np.cumsum(fixed.sum(axis=1), dtype=np.int64)])
+    features, levels = np.nonzero(fixed)[1].astype(np.int32), groups.closure[fixed]
+    sizes = fixed.sum(axis=1)
+    none = np.empty((0, groups.order + 1))
+    first = 0
+    while first < len(new):
+        ends, found = contained(new, first, indptr, features, levels)
+        block = new[first : first + len(ends)]
+        first += len(ends)
+        known = (block != ANY).sum(axis=1)
+        every = np.array(
+            [[comb(int(k), o) for o in range(groups.order + 1)] for k in known], dtype=np.float64
+        )
+        starts = np.concatenate([[0], ends])
+        seen = np.zeros_like(every)
+        np.add.at(seen, (np.repeat(np.arange(len(ends)), np.diff(starts)), sizes[found]), 1.0)
+        yield Matches(starts, found, np.full(len(found), -1, dtype=np.int32), none, none, every - seen)

@@ -1,0 +1,400 @@
+"""The model that users build: patterns from a formula, arrays or a sequence, compressed, and ``fit``."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._typing import IntArray, RNGLike, SeedLike
+from pyrjsel._validate import check_bool, check_choice, check_int
+from pyrjsel.design import LabelDesign, LabelRows
+from pyrjsel.design.frame import Level
+from pyrjsel.patterns.compression import find_groups
+from pyrjsel.patterns.features import Features, Kind
+from pyrjsel.patterns.histories import NEXT, cut
+from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.results import PatternResults
+from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, choose, run
+from pyrjsel.runtime import FitSettings
+
+KINDS: tuple[Kind, ...] = ("interactions", "sequence")
+
+
+class PatternLogit:
+    """A logistic model of all patterns of labels, their parameters compressed.
+
+    A pattern fixes some features at levels and leaves the others open; its order is the number fixed. Every
+    pattern has a coefficient for each class of the response, with a prior whose scale depends on the order
+    alone. Patterns that the same cases express share a group, and the sum of their coefficients is all
+    that the data say anything about, so that one parameter for each group is sampled and the sums are
+    split for predictions. Made from arrays here, from a formula by :meth:`from_formula` or
+    :func:`pyrjsel.pattern_logit`, from one long sequence by :meth:`from_sequence`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: labels of two or more classes.
+    exog : DataFrame or array_like, shape (n, p)
+        One feature a column: text, categories, booleans or whole numbers.
+    kind : {"interactions", "sequence"}
+        Patterns fix any subset of the features; or, where the columns are a history, the last the most
+        recent, its last values.
+    order : int, optional
+        Largest order O of a pattern; None is the number of features.
+    prior : {"cauchy", "gaussian"}
+        Of a coefficient of order o: Cauchy(0, sigma_o) or N(0, sigma_o^2).
+    sigma_prior : LogNormal or InverseGamma, or a sequence of O of them, optional
+        Prior on sigma_1 to sigma_O; of an InverseGamma on sigma^2. None is that of the paper: log sigma_o is
+        normal with standard deviation 0.5 around means from -2 to -6 (Cauchy), or 2 around 0 to -4.
+    sigma_0 : float, optional
+        Scale of the pattern that fixes nothing; None is exp(0.5) (Cauchy) or exp(5).
+    compress : bool, default True
+        Whether patterns with the same cases share a parameter. Without, the posterior is the same and
+        costs more.
+    missing : {"drop", "raise"}
+        What to do with rows with missing values; those dropped are counted in the summary.
+
+    Attributes
+    ----------
+    design : LabelDesign
+        How features and response are made of the data.
+    data : LabelRows
+        The rows that are used.
+    features : Features
+        The features of these rows.
+    compression : Groups
+        The groups of patterns, as arrays.
+    prior : PatternPrior
+        Family of the coefficients, and the priors of their scales by order.
+
+    Raises
+    ------
+    DataError
+        If there is one class only, a feature is constant, values are no labels, or the groups of patterns
+        take more than 2 GB.
+    ParameterError
+        If a parameter is out of range, such as an order beyond the number of features.
+
+    Warns
+    -----
+    MissingDataWarning
+        If rows were dropped; it counts them by column.
+
+    References
+    ----------
+    L. Li and R. M. Neal (2008), Compressing parameters in Bayesian high-order models with application to
+    logistic sequence models, Bayesian Analysis 3, 793-821.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.PatternLogit(births["low"], births[["race", "smoke", "ht", "ui"]], order=3)
+    >>> model.n_groups, model.n_patterns
+    (60, 76)
+    >>> model.groups.iloc[[0, 1, 10]]
+                    pattern orders  patterns  cases
+    0                 (all)      0         1    189
+    1            race=white      1         1     96
+    10  race=white, smoke=0      2         1     44
+    """
+
+    _owner = "PatternLogit"
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        kind: str = "interactions",
+        order: int | None = None,
+        prior: str = "cauchy",
+        sigma_prior: SigmaPrior = None,
+        sigma_0: float | None = None,
+        compress: bool = True,
+        missing: str = "drop",
+    ) -> None:
+        design, rows = LabelDesign.from_arrays(endog, exog, missing=missing, owner=self._owner, stacklevel=3)
+        self._build(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        prior: str = "cauchy",
+        sigma_prior: SigmaPrior = None,
+        sigma_0: float | None = None,
+        compress: bool = True,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ interactions(a, b, c, order=2)"`` or ``"y ~ sequence(x1, x2, x3)"``, the last the
+            most recent; ``.`` among the features stands for all other columns. One such call is the whole
+            right-hand side. Numbers that are not whole become labels by ``C()``.
+        data : DataFrame or mapping of columns
+            The rows.
+        prior, sigma_prior, sigma_0, compress, missing : optional
+            As for the class.
+        functions : mapping of str to callable, optional
+            Functions that the formula may call, by name, beside the documented ones.
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        PatternLogit
+            Ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read, has terms outside the call, or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class, or if a column is not there.
+        """
+        design, rows = LabelDesign.from_formula(
+            formula,
+            data,
+            KINDS,
+            missing=missing,
+            functions=functions,
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        model._build(design, rows, design.call, design.order, prior, sigma_prior, sigma_0, compress)
+        return model
+
+    @classmethod
+    def from_sequence(
+        cls,
+        sequence: str | ArrayLike | pd.Series,
+        order: int = 20,
+        *,
+        prior: str = "cauchy",
+        sigma_prior: SigmaPrior = None,
+        sigma_0: float | None = None,
+        compress: bool = True,
+    ) -> Self:
+        """Make a model that predicts the next symbol of a sequence from the ones before it.
+
+        Parameters
+        ----------
+        sequence : str or array_like, shape (n + order,)
+            Symbols in time: the characters of a text, or labels of any kind.
+        order : int, default 20
+            Length of a history, and the largest order of a pattern.
+        prior, sigma_prior, sigma_0, compress : optional
+            As for the class.
+
+        Returns
+        -------
+        PatternLogit
+            Ready to fit, with the n overlapping histories as cases. Its features are `x1` to `x<order>`, the
+            last the most recent, and its response `next`; :func:`pyrjsel.histories` cuts new data alike.
+
+        Raises
+        ------
+        DataError
+            If the sequence is not longer than the order, has missing values, or one symbol only.
+        ParameterError
+            As for the class.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> symbols = rj.datasets.english_text().data["symbol"]
+        >>> model = rj.PatternLogit.from_sequence(symbols[:1020], order=20)
+        >>> model.n_groups, model.n_patterns
+        (1867, 11385)
+        """
+        names, levels, codes = cut(sequence, order, f"{cls._owner}.from_sequence")
+        design = LabelDesign.of_columns(NEXT, levels, names, [levels] * len(names))
+        y = codes[:, -1].copy()
+        rows = LabelRows(y, codes[:, :-1], pd.RangeIndex(len(y)), len(y), pd.Series(dtype=np.int64))
+        model = cls.__new__(cls)
+        model._build(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
+        return model
+
+    def _build(
+        self,
+        design: LabelDesign,
+        rows: LabelRows,
+        kind: str,
+        order: int | None,
+        prior: str,
+        sigma_prior: SigmaPrior,
+        sigma_0: float | None,
+        compress: bool,
+    ) -> None:
+        owner = self._owner
+        check_choice(kind, "kind", owner, KINDS)
+        order = len(design.names) if order is None else check_int(order, "order", owner, low=1)
+        if order > len(design.names):
+            raise ParameterError(
+                f"The 'order' parameter of {owner} must be at most the number of features, "
+                f"{len(design.names)}. Got {order} instead."
+            )
+        compress = check_bool(compress, "compress", owner)
+        self.prior = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0, owner=owner)
+        if (rows.y == rows.y[0]).all():
+            raise DataError(
+                f"The response {design.response!r} of {owner} must have at least two classes in the rows "
+                f"used. Got {design.classes[rows.y[0]]!r} alone."
+            )
+        self.design, self.data = design, rows
+        self.features = Features(
+            codes=np.ascontiguousarray(rows.codes, dtype=np.int32),
+            names=design.names,
+            levels=design.levels,
+            kind="sequence" if kind == "sequence" else "interactions",
+            order=order,
+            design=design,
+        )
+        self.compression = find_groups(self.features, compress)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def nobs(self) -> int:
+        """Number of cases."""
+        return self.features.n_cases
+
+    @property
+    def classes(self) -> tuple[Level, ...]:
+        """The classes of the response, in order; of two the first is the base, with coefficients 0."""
+        return self.design.classes
+
+    @property
+    def y(self) -> IntArray:
+        """Position of the response of each case among the classes, shape (n,)."""
+        return self.data.y
+
+    @property
+    def order(self) -> int:
+        """Largest order of a pattern."""
+        return self.features.order
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, and of parameters of a class."""
+        return self.compression.n_groups
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns that some case expresses."""
+        return self.compression.n_patterns
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """The groups, the one of all cases first.
+
+        Columns: ``pattern``, one of the lowest order; ``orders``, the lowest and the highest; ``patterns``,
+        how many; ``cases``, how many express them.
+        """
+        return self.compression.table(self.features)
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self,
+        *,
+        sampler: str = "auto",
+        draws: int = DRAWS,
+        burn_in: int | None = None,
+        thin: int = THIN,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> PatternResults:
+        """Sample the posterior of the sums over groups and of the scales by order.
+
+        Parameters
+        ----------
+        sampler : {"auto", "interweaving", "slice"}
+            ``"slice"`` is the scheme of the paper; ``"auto"`` is interweaving, which has the same posterior
+            and many times its effective draws a second.
+        draws : int, default 250
+            Draws that each chain keeps.
+        burn_in : int, optional
+            Iterations left out at the start of each chain; None is 1,500 for ``"slice"``, as in the paper,
+            and 500 otherwise.
+        thin : int, default 10
+            Every `thin`-th iteration is kept. Draws take ``8 * chains * draws * G`` bytes for two classes of
+            the response and K times as many for more.
+        chains : int, default 4
+            Chains; the first begins at the centre of the prior of the scales, the others at draws from it.
+        rng : int, SeedSequence or Generator, optional
+            Random numbers; the same give the same draws, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers at a time, see joblib.
+        progress : bool, optional
+            Whether to show progress; None shows it in a terminal.
+        **options : dict
+            Of the sampler: ``steps`` and ``sigma_updates``; of ``"slice"`` also ``width`` and
+            ``sigma_width``.
+
+        Returns
+        -------
+        PatternResults
+            After Ctrl-C those of the draws so far.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter or option is out of range.
+        UnknownNameError
+            If the sampler has no such option.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, or R-hat of a log scale or of the log posterior exceeds 1.2.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=2)", births)
+        >>> results = model.fit(draws=300, chains=2, rng=1)
+        >>> results.predict(births.head(2)).round(1)
+             0    1
+        0  0.7  0.3
+        1  0.7  0.3
+        """
+        owner = f"{self._owner}.fit"
+        name, chosen = choose(sampler, options, owner)
+        settings = FitSettings.check(
+            owner,
+            draws=draws,
+            burn_in=BURN_IN[name] if burn_in is None else burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        problem = PatternProblem.of(self.compression, self.y, len(self.classes), self.prior)
+        return PatternResults(self, run(problem, name, chosen, settings, stacklevel=2))
+
+    def __repr__(self) -> str:
+        formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
+        return (
+            f"<{type(self).__name__} {formula}: {self.nobs} cases, {len(self.classes)} classes, "
+            f"{self.n_groups} groups of {self.n_patterns} patterns>"
+        )

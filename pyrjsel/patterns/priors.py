@@ -1,0 +1,197 @@
+"""Priors of the coefficients of patterns, and of their scales by order."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from scipy.special import gammaln, polygamma
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_real
+from pyrjsel.patterns._slice import LOG_SIGMA_LIMIT
+from pyrjsel.priors import InverseGamma, LogNormal
+
+Family = Literal["cauchy", "gaussian"]
+ScalePrior = LogNormal | InverseGamma
+SigmaPrior = ScalePrior | Sequence[ScalePrior] | Mapping[int, ScalePrior] | Callable[[int], ScalePrior] | None
+
+# Li and Neal (2008), section 5: log sigma_0, and the first and last mean of log sigma_o with its deviation.
+LOG_SIGMA_0 = {"cauchy": 0.5, "gaussian": 5.0}
+FIRST_W = {"cauchy": -2.0, "gaussian": 0.0}
+LAST_W = {"cauchy": -6.0, "gaussian": -4.0}
+DEVIATION = {"cauchy": 0.5, "gaussian": 2.0}
+
+# log sigma beyond so many deviations from its mean has probability below 1e-22, and an inverse gamma with at
+# least this shape and such a scale has log sigma beyond the limit with probability below 1e-8.
+FAR = 10.0
+LEAST_SHAPE = 0.1
+LARGEST_LOG_SCALE = 100.0
+
+
+@dataclass(frozen=True)
+class PatternPrior:
+    """The prior of the coefficients: a family, and the priors of its scales by order.
+
+    Attributes
+    ----------
+    family : {"cauchy", "gaussian"}
+        A coefficient of order o is Cauchy(0, sigma_o) or N(0, sigma_o^2).
+    log_sigma_0 : float
+        Logarithm of the scale of order 0, which is fixed.
+    scales : tuple of LogNormal or InverseGamma
+        Priors of sigma_o, for orders 1 to O.
+    """
+
+    family: Family
+    log_sigma_0: float
+    scales: tuple[ScalePrior, ...]
+
+    @classmethod
+    def of(
+        cls,
+        order: int,
+        family: object = "cauchy",
+        sigma_prior: object = None,
+        *,
+        sigma_0: float | None = None,
+        owner: str = "PatternLogit",
+    ) -> "PatternPrior":
+        """Return the prior that a user describes.
+
+        Parameters
+        ----------
+        order : int
+            Largest order O of a pattern.
+        family : {"cauchy", "gaussian"}
+            Of the coefficients.
+        sigma_prior : None, LogNormal, InverseGamma, sequence, mapping or callable
+            Prior of sigma_o: one for all orders, one for each of the orders 1 to O in a sequence or by order
+            in a mapping, or a function of the order. None is that of Li and Neal (2008): log-normal, with the
+            mean of log sigma_o falling evenly from order 1 to O, from -2 to -6 with deviation 0.5 (Cauchy) or
+            from 0 to -4 with deviation 2 (Gaussian).
+        sigma_0 : float, optional
+            Scale of order 0, by default exp(0.5) (Cauchy) or exp(5) (Gaussian).
+        owner : str
+            Whose prior it is, for messages.
+
+        Returns
+        -------
+        PatternPrior
+            With a prior for each order.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range, or `sigma_prior` does not give a prior for each order.
+        """
+        check_choice(family, "prior", owner, ("cauchy", "gaussian"))
+        kind = cast(Family, family)
+        log_sigma_0 = LOG_SIGMA_0[kind]
+        if sigma_0 is not None:
+            log_sigma_0 = float(np.log(check_real(sigma_0, "sigma_0", owner, low=0, open_low=True)))
+            if abs(log_sigma_0) > LARGEST_LOG_SCALE:
+                raise bad_value("sigma_0", owner, "in [exp(-100), exp(100)]", sigma_0)
+        if sigma_prior is None:
+            means = np.linspace(FIRST_W[kind], LAST_W[kind], order)
+            scales: list[object] = [LogNormal(float(w), DEVIATION[kind]) for w in means]
+        else:
+            scales = _by_order(sigma_prior, order, owner)
+        for o, scale in enumerate(scales, start=1):
+            _check_scale(scale, o, owner)
+        return cls(kind, log_sigma_0, tuple(cast(list[ScalePrior], scales)))
+
+    @property
+    def order(self) -> int:
+        """The largest order O."""
+        return len(self.scales)
+
+    def logpdf(self, log_sigma: FloatArray) -> FloatArray:
+        """Return the log density of each log sigma_o, for orders 1 to O; shape (O,)."""
+        # The density of log sigma is that of sigma times sigma.
+        values = [scale.logpdf(np.exp(t)) + t for scale, t in zip(self.scales, log_sigma, strict=True)]
+        return np.array(values)
+
+    def sample(self, rng: np.random.Generator) -> FloatArray:
+        """Return a draw of log sigma_o for orders 1 to O; shape (O,)."""
+        return np.log([scale.sample(rng) for scale in self.scales])
+
+    def centre(self) -> FloatArray:
+        """Return the log of the median or the mode of each sigma_o, shape (O,)."""
+        return np.array([_centre(scale) for scale in self.scales])
+
+    def spread(self, scale: FloatArray) -> FloatArray:
+        """Return what adds up over the patterns of a group: sigma, or its square for Gaussian priors."""
+        return scale if self.family == "cauchy" else scale**2
+
+    def table(self, width: float | None = None) -> FloatArray:
+        """Return the priors of the scales as the compiled loop reads them.
+
+        Parameters
+        ----------
+        width : float, optional
+            Width of a step of log sigma_o, by default its deviation under the prior.
+
+        Returns
+        -------
+        ndarray (O, 5)
+            Kind, two parameters, what the log density of log sigma_o has beside them, width.
+        """
+        rows = []
+        for scale in self.scales:
+            if isinstance(scale, LogNormal):
+                rest = -np.log(scale.s) - 0.5 * np.log(2.0 * np.pi)
+                rows.append([0.0, scale.w, scale.s, rest, scale.s if width is None else width])
+            else:
+                a, b = float(cast(float, scale.a)), float(cast(float, scale.b))
+                deviation = np.sqrt(polygamma(1, a))
+                rows.append([1.0, a, b, a * np.log(b) - gammaln(a), deviation if width is None else width])
+        return np.array(rows, dtype=np.float64)
+
+
+def _by_order(sigma_prior: object, order: int, owner: str) -> list[object]:
+    """Return a prior for each of the orders 1 to `order`, not yet checked."""
+    orders = range(1, order + 1)
+    if isinstance(sigma_prior, LogNormal | InverseGamma):
+        return [sigma_prior] * order
+    if isinstance(sigma_prior, Mapping):
+        if set(sigma_prior) != set(orders):
+            raise bad_value("sigma_prior", owner, f"a mapping of each order from 1 to {order}", sigma_prior)
+        return [sigma_prior[o] for o in orders]
+    if callable(sigma_prior):
+        return [sigma_prior(o) for o in orders]
+    if not isinstance(sigma_prior, Sequence) or isinstance(sigma_prior, str):
+        must = "None, a LogNormal or an InverseGamma, or a sequence, mapping or function of them by order"
+        raise bad_value("sigma_prior", owner, must, sigma_prior)
+    if len(sigma_prior) != order:
+        raise ParameterError(
+            f"The 'sigma_prior' parameter of {owner} must have {order} entries, one for each order from 1 on. "
+            f"Got {len(sigma_prior)} instead."
+        )
+    return list(sigma_prior)
+
+
+def _check_scale(scale: object, order: int, owner: str) -> None:
+    """Raise unless `scale` is a prior of sigma that doubles can hold."""
+    name = f"sigma_prior[order {order}]"
+    if isinstance(scale, LogNormal):
+        if abs(scale.w) + FAR * scale.s > LOG_SIGMA_LIMIT:
+            raise bad_value(name, owner, f"one with abs(w) + {FAR:g} s of at most {LOG_SIGMA_LIMIT:g}", scale)
+        return
+    if not isinstance(scale, InverseGamma):
+        raise bad_value(name, owner, "a LogNormal or an InverseGamma", scale)
+    if scale.by_size:
+        raise bad_value(
+            name, owner, "an InverseGamma with numbers (give a sequence of priors, one an order)", scale
+        )
+    a, b = float(cast(float, scale.a)), float(cast(float, scale.b))
+    if a < LEAST_SHAPE or abs(np.log(b)) > LARGEST_LOG_SCALE:
+        must = f"an InverseGamma with a of at least {LEAST_SHAPE:g} and b in [exp(-100), exp(100)]"
+        raise bad_value(name, owner, must, scale)
+
+
+def _centre(scale: ScalePrior) -> float:
+    if isinstance(scale, LogNormal):
+        return float(scale.w)
+    return float(np.log(cast(float, scale.b) / (cast(float, scale.a) + 1.0)))

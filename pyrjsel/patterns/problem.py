@@ -1,0 +1,96 @@
+"""What samplers of pattern models see: groups, classes of cases and the prior as arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.patterns.groups import Groups
+from pyrjsel.patterns.priors import PatternPrior
+
+
+@dataclass(frozen=True, eq=False)
+class PatternProblem:
+    """Groups over rows: cases that are in the same groups are one row.
+
+    Attributes
+    ----------
+    prior : PatternPrior
+    indptr, rows : ndarray (G + 1,), ndarray
+        The rows of group g are ``rows[indptr[g]:indptr[g + 1]]``.
+    cases : ndarray (K, n)
+        Number of cases of each class in each row.
+    order_ptr, order_group, order_count : ndarray
+        Groups that hold order o, at ``order_ptr[o]:order_ptr[o + 1]``, and their patterns of that order.
+    parent : ndarray (G,) or None
+        Of sequences, the parents of groups in their tree.
+    """
+
+    prior: PatternPrior
+    indptr: IntArray
+    rows: NDArray[np.int32]
+    cases: FloatArray
+    order_ptr: IntArray
+    order_group: NDArray[np.int32]
+    order_count: FloatArray
+    parent: NDArray[np.int32] | None
+
+    @classmethod
+    def of(cls, groups: Groups, classes: IntArray, n_classes: int, prior: PatternPrior) -> "PatternProblem":
+        """Return the problem of `groups` whose cases have `classes` (n,), positions from 0 to K - 1."""
+        row_of, first = distinct_cases(groups)
+        cases = np.zeros((n_classes, len(first)))
+        np.add.at(cases, (classes, row_of), 1.0)
+        # Of equal cases all or none are in a group: the first of them stands for all.
+        kept = np.zeros(groups.n_cases, dtype=bool)
+        kept[first] = True
+        kept = kept[groups.cases]
+        before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+        by_order = sparse.csc_array(groups.counts)
+        return cls(
+            prior,
+            before[groups.indptr],
+            row_of[groups.cases[kept]].astype(np.int32),
+            cases,
+            by_order.indptr.astype(np.int64),
+            by_order.indices.astype(np.int32),
+            by_order.data.astype(np.float64),
+            groups.parent,
+        )
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups G."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_free(self) -> int:
+        """Number of classes with coefficients, C: 1 of two, else all."""
+        return 1 if len(self.cases) == 2 else len(self.cases)
+
+    @property
+    def order(self) -> int:
+        """Largest order O."""
+        return len(self.order_ptr) - 2
+
+
+def distinct_cases(groups: Groups) -> tuple[IntArray, IntArray]:
+    """Return the row of each case (n,), and the first case of each row, in order.
+
+    Cases are in the same row if they are in the same groups.
+    """
+    n, entries = groups.n_cases, len(groups.cases)
+    shape = (groups.n_groups, n)
+    by_group = sparse.csr_array((np.ones(entries, dtype=np.int8), groups.cases, groups.indptr), shape=shape)
+    by_case = by_group.tocsc()
+    rows: dict[bytes, int] = {}
+    row_of, first = np.empty(n, dtype=np.int64), []
+    for case in range(n):
+        members = by_case.indices[by_case.indptr[case] : by_case.indptr[case + 1]]
+        row = rows.setdefault(members.tobytes(), len(first))
+        if row == len(first):
+            first.append(case)
+        row_of[case] = row
+    return row_of, np.array(first, dtype=np.int64)

@@ -1,0 +1,468 @@
+"""Results of a pattern model: tables, predictions, scores and draws of single coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
+from pyrjsel.patterns.describe import describe, tables
+from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.features import CodeArray
+from pyrjsel.patterns.groups import ANY
+from pyrjsel.patterns.looks import Looks
+from pyrjsel.patterns.matching import match
+from pyrjsel.patterns.predict import predict_probabilities
+from pyrjsel.patterns.split import split_cauchy, split_gaussian
+from pyrjsel.report import Report, to_arviz
+
+if TYPE_CHECKING:
+    from pyrjsel.patterns.model import PatternLogit
+    from pyrjsel.patterns.sampling import PatternPosterior
+
+# Central intervals of the tables.
+INTERVAL = (0.025, 0.975)
+
+
+class PatternResults(Looks):
+    """The posterior of a pattern model; made by ``fit``.
+
+    Parameters
+    ----------
+    model : PatternLogit
+        What was fitted.
+    posterior : PatternPosterior
+        Draws, their diagnostics, and the parameters of ``fit``.
+
+    Attributes
+    ----------
+    sampler : str
+        The sampler that was used.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> model = rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=2)", births)
+    >>> results = model.fit(draws=300, chains=2, rng=1)
+    >>> results.sigma.columns.tolist()[:4]
+    ['prior_centre', 'median', 'ci_lower', 'ci_upper']
+    """
+
+    def __init__(self, model: PatternLogit, posterior: PatternPosterior) -> None:
+        self.model = model
+        self.posterior = posterior
+        self.sampler = posterior.sampler
+        self._entropy = posterior.settings.rng.bytes(16)
+
+    # ------------------------------------------------------------------ pieces
+
+    def _stream(self, label: bytes) -> np.random.Generator:
+        """Return the random stream for one kind of draws after the fit; the same on every call."""
+        key = int.from_bytes(self._entropy, "little") ^ int.from_bytes(label, "little")
+        return np.random.Generator(np.random.Philox(key=key % 2**128))
+
+    @property
+    def _sums(self) -> FloatArray:
+        """Draws of the sums, shape (D, C, G), of all chains after each other."""
+        s = self.draws.s
+        return s.reshape(-1, *s.shape[2:])
+
+    @cached_property
+    def _sigma(self) -> FloatArray:
+        """Draws of the scales of orders 0 to O, shape (D, O + 1)."""
+        log_sigma = self.draws.log_sigma.reshape(-1, self.model.order)
+        return np.exp(np.insert(log_sigma, 0, self.model.prior.log_sigma_0, axis=1))
+
+    @property
+    def _free(self) -> list[Any]:
+        """The classes that have coefficients."""
+        classes = list(self.model.classes)
+        return classes[1:] if len(classes) == 2 else classes
+
+    # ------------------------------------------------------------------ tables
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups, and of parameters of a class."""
+        return self.model.n_groups
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns that some case expresses."""
+        return self.model.n_patterns
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """The groups, as :attr:`PatternLogit.groups`."""
+        return self.model.groups
+
+    @property
+    def draws(self) -> PatternDraws:
+        """The draws of all chains."""
+        return self.posterior.draws
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """How the sampler did: mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
+        return self.posterior.diagnostics
+
+    @cached_property
+    def sigma(self) -> pd.DataFrame:
+        """Scales by order.
+
+        Columns ``prior_centre`` (the median of a LogNormal, the mode of an InverseGamma); ``median``,
+        ``ci_lower`` and ``ci_upper`` of sigma_o, the ends those of the central 95 % interval; ``log_mean``,
+        ``log_sd``, ``mcse`` (of `log_mean`), ``ess`` and ``r_hat`` of log sigma_o. That of order 0 is fixed.
+        """
+        prior, draws = self.model.prior, self._sigma
+        stats = self.diagnostics.iloc[: self.model.order]
+        ends = np.quantile(draws, INTERVAL, axis=0)
+        unknown = {"log_sd": 0.0, "mcse": 0.0, "ess": np.nan, "r_hat": np.nan}
+        table = pd.DataFrame(
+            {
+                "prior_centre": np.exp(np.insert(prior.centre(), 0, prior.log_sigma_0)),
+                "median": np.median(draws, axis=0),
+                "ci_lower": ends[0],
+                "ci_upper": ends[1],
+                "log_mean": np.insert(stats["mean"].to_numpy(), 0, prior.log_sigma_0),
+                **{
+                    name: np.insert(stats[name.removeprefix("log_")].to_numpy(), 0, value)
+                    for name, value in unknown.items()
+                },
+            }
+        )
+        return table.rename_axis("order")
+
+    @cached_property
+    def compression(self) -> pd.DataFrame:
+        """Groups and patterns by the largest order that is allowed, up to that of the model.
+
+        Columns ``groups``, ``patterns`` and ``ratio``, their quotient: what a model of that order has on the
+        same cases.
+        """
+        counts = self.model.compression.counts
+        lowest = (counts > 0).argmax(axis=1)
+        groups = np.cumsum(np.bincount(lowest, minlength=counts.shape[1]))
+        patterns = np.cumsum(counts.sum(axis=0))
+        return pd.DataFrame(
+            {"groups": groups, "patterns": patterns.astype(np.int64), "ratio": groups / patterns}
+        ).rename_axis("order")
+
+    @cached_property
+    def coefficients(self) -> pd.DataFrame:
+        """Sums of the coefficients of each group, by group and class.
+
+        Index ``group`` and ``class`` (of two classes the second: the first has coefficients 0); columns
+        ``pattern`` (one of the lowest order), ``patterns``, ``cases``, and ``mean``, ``sd``, ``median``,
+        ``ci_lower`` and ``ci_upper`` of the sum, in log odds. Sums of Cauchy coefficients have heavy tails;
+        medians are what to look at.
+        """
+        groups, draws = self.groups, self._sums
+        n_draws, n_classes, n_groups = draws.shape
+        flat = draws.reshape(n_draws, -1)
+        lower, median, upper = np.quantile(flat, [INTERVAL[0], 0.5, INTERVAL[1]], axis=0)
+        index = pd.MultiIndex.from_product([self._free, range(n_groups)], names=["class", "group"])
+        table = pd.DataFrame(
+            {
+                "mean": flat.mean(axis=0),
+                "sd": flat.std(axis=0, ddof=1) if n_draws > 1 else np.nan,
+                "median": median,
+                "ci_lower": lower,
+                "ci_upper": upper,
+            },
+            index=index,
+        )
+        for place, name in enumerate(("pattern", "patterns", "cases")):
+            table.insert(place, name, np.tile(groups[name].to_numpy(), n_classes))
+        return table.swaplevel().sort_index(level="group", sort_remaining=False)
+
+    def summary(self, top: int = 10) -> Report:
+        """Return the summary: what was fitted, how, scales by order, largest sums, warnings that matter.
+
+        Parameters
+        ----------
+        top : int, default 10
+            Groups to list, those whose sums have the largest medians in absolute value.
+
+        Returns
+        -------
+        statsmodels Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+
+        Raises
+        ------
+        ParameterError
+            If `top` is not an int of at least 1.
+        """
+        top = check_int(top, "top", "summary", low=1)
+        info, notes = describe(self)
+        return Report("Logistic model of interaction patterns", info, tables(self, top), notes)
+
+    # ------------------------------------------------------------------ predictions
+
+    def _encode(self, new: Any, unseen: str, owner: str) -> tuple[CodeArray, pd.Index]:
+        """Return codes of new cases, or of those of the fit, and the labels of their rows."""
+        check_choice(unseen, "unseen", owner, ("raise", "prior"))
+        if new is None:
+            return self.model.features.codes, self.model.data.index
+        codes = self.model.features.encode(new, unseen, owner)
+        return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
+
+    def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
+        """Predict probabilities of the classes, averaged over draws.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula; a matrix where the model was made from arrays. None is
+            the rows of the fit.
+        draws : int, default 1
+            How often the sum of each group of which a case expresses a part is split, and the sum of the
+            patterns that no case of the fit has drawn from its prior, for every draw of the posterior. More
+            take away noise where the posterior has few draws.
+        unseen : {"raise", "prior"}
+            Whether a level that no case of the fit has is an error, or only patterns that avoid it count.
+
+        Returns
+        -------
+        DataFrame
+            In the order and with the index of `new`, one column a class.
+
+        Raises
+        ------
+        UnknownNameError
+            If a variable is missing from `new`.
+        DataError
+            If a value is missing, or a level unseen and ``unseen="raise"``.
+        ParameterError
+            If `draws` is not an int of at least 1, or `unseen` is something else.
+        """
+        owner = "predict"
+        draws = check_int(draws, "draws", owner, low=1)
+        codes, index = self._encode(new, unseen, owner)
+        model = self.model
+        probability = predict_probabilities(
+            self._sums,
+            self._sigma,
+            model.prior.family,
+            model.compression,
+            model.features,
+            codes,
+            self._stream(b"predict"),
+            draws,
+        )
+        return pd.DataFrame(probability, index=index, columns=pd.Index(model.classes))
+
+    def classify(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.Series:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        new, draws, unseen : optional
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        Series
+            With the index of `new`; of equally probable classes the first.
+
+        Raises
+        ------
+        UnknownNameError, DataError, ParameterError
+            As for :meth:`predict`.
+        """
+        probability = self.predict(new, draws=draws, unseen=unseen)
+        best = pd.Index(self.model.classes)[probability.to_numpy().argmax(axis=1)]
+        return pd.Series(best, index=probability.index, name=self.model.design.response)
+
+    def score(
+        self, new: Any = None, endog: ArrayLike | None = None, *, draws: int = 1, unseen: str = "raise"
+    ) -> pd.DataFrame:
+        """Return error rate and average minus log probability (AMLP) of the true classes.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula, the response among them. None is the rows of the fit,
+            which flatters.
+        endog : array_like, optional
+            True classes of the rows, where `new` does not have them.
+        draws, unseen : optional
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        DataFrame
+            Rows ``error_rate`` and ``amlp``; columns ``value``, ``se``, the standard error over cases, and
+            ``cases``.
+
+        Raises
+        ------
+        UnknownNameError, DataError, ParameterError
+            As for :meth:`predict`; if the response is not there, missing, or of a class that the fit does
+            not have.
+        """
+        owner, design = "score", self.model.design
+        probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
+        if endog is not None:
+            true = design.encode_response({design.response: endog}, owner=owner)
+        elif new is None:
+            true = self.model.y
+        else:
+            true = design.encode_response(new, owner=owner)
+        if len(true) != len(probability):
+            raise DataError(f"The rows of {owner} are {len(probability)}, their true classes {len(true)}.")
+        if len(true) == 0:
+            raise DataError(f"{owner} needs one row at least.")
+        with np.errstate(divide="ignore"):  # a class of probability 0 makes the average infinite
+            loss = -np.log(probability[np.arange(len(true)), true])
+        wrong = (probability.argmax(axis=1) != true).astype(np.float64)
+        columns = (wrong, loss)
+        known = len(true) > 1
+        return pd.DataFrame(
+            {
+                "value": [values.mean() for values in columns],
+                "se": [
+                    values.std(ddof=1) / np.sqrt(len(true)) if known and np.isfinite(values).all() else np.nan
+                    for values in columns
+                ],
+                "cases": len(true),
+            },
+            index=["error_rate", "amlp"],
+        )
+
+    def expand(self, pattern: Mapping[str, Any] | str | list[Any] | tuple[Any, ...]) -> pd.DataFrame:
+        """Return draws of the coefficient of one pattern, from those of its group's sum.
+
+        Parameters
+        ----------
+        pattern : mapping, str or sequence
+            Levels by feature, such as ``{"smoke": 1, "race": "white"}``; an empty mapping is the pattern of
+            all cases. Of a sequence model also its last symbols, the most recent last, such as ``"the"`` or
+            ``[2, 1, 1]``.
+
+        Returns
+        -------
+        DataFrame
+            One row a draw, by ``chain`` and ``draw``; one column a class that has coefficients (of two
+            classes the second).
+
+        Raises
+        ------
+        UnknownNameError
+            If a feature or a level is not known.
+        ParameterError
+            If the pattern fixes more features than the order, or those of a sequence are not the last.
+
+        Notes
+        -----
+        The data say nothing of the coefficients in a group beyond their sum: draws are from the prior given
+        the sum, and for a pattern that no case of the fit has from the prior. Coefficients of several
+        patterns of a group are drawn apart from each other, and do not add up to the sum.
+        """
+        owner, model = "expand", self.model
+        code = self._pattern_code(pattern, owner)
+        fixed = int((code != ANY).sum())
+        (found,) = match(model.compression, model.features, code[None])
+        # Of the patterns within this one, it alone fixes so many features.
+        wide = model.compression.counts[found.group].copy()
+        part = found.part >= 0
+        wide[part] = found.inside[found.part[part]]
+        home = found.group[wide[:, fixed] > 0]
+        scale = self._sigma[:, fixed, None]
+        stream = self._stream(b"expand" + crc32(code.tobytes()).to_bytes(4, "little"))
+        family = model.prior.family
+        if home.size == 0:
+            shape = (len(scale), len(self._free))
+            noise = stream.standard_cauchy(shape) if family == "cauchy" else stream.standard_normal(shape)
+            values = scale * noise
+        else:
+            others = model.compression.counts[home[0]].copy()
+            others[fixed] -= 1
+            sums = self._sums[:, :, home[0]]
+            if family == "cauchy":
+                rest = (self._sigma @ others)[:, None]
+                values = np.asarray(split_cauchy(sums, scale, rest, rng=stream, method="rejection")[0])
+            else:
+                rest = np.sqrt(self._sigma**2 @ others)[:, None]
+                values = np.asarray(split_gaussian(sums, scale, rest, rng=stream)[0])
+        chains, kept = self.draws.log_posterior.shape
+        index = pd.MultiIndex.from_product([range(chains), range(kept)], names=["chain", "draw"])
+        return pd.DataFrame(values, index=index, columns=pd.Index(self._free))
+
+    def _pattern_code(self, pattern: Any, owner: str) -> CodeArray:
+        """Return the positions of levels of a pattern, -1 where it leaves a feature open."""
+        features = self.model.features
+        names = features.names
+        if not isinstance(pattern, Mapping):
+            if features.kind != "sequence" or not isinstance(pattern, (str, list, tuple)):
+                must = "a mapping of features to levels"
+                must += ", or the last symbols" if features.kind == "sequence" else ""
+                raise bad_value("pattern", owner, must, pattern)
+            if len(pattern) > len(names):
+                raise bad_value("pattern", owner, f"at most {len(names)} symbols", pattern)
+            pattern = dict(zip(names[len(names) - len(pattern) :], pattern, strict=True))
+        code = np.full(len(names), ANY, dtype=np.int32)
+        for name, level in pattern.items():
+            if name not in names:
+                raise unknown_name(name, "the feature", owner, names)
+            j = names.index(name)
+            if level not in features.levels[j]:
+                raise unknown_name(level, f"for the feature {name!r} the level", owner, features.levels[j])
+            code[j] = features.levels[j].index(level)
+        fixed = np.flatnonzero(code != ANY)
+        if len(fixed) > features.order:
+            raise bad_value("pattern", owner, f"of order {features.order} at most", pattern)
+        if features.kind == "sequence" and (fixed != np.arange(len(names) - len(fixed), len(names))).any():
+            raise bad_value("pattern", owner, "one of the last features, without a gap", pattern)
+        return code
+
+    # ------------------------------------------------------------------ elsewhere
+
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ's container.
+
+        Returns
+        -------
+        InferenceData or DataTree
+            ``posterior`` with ``sigma`` (by order) and ``s`` (by class and group), ``sample_stats`` with
+            ``lp``, ``observed_data`` with the response.
+
+        Raises
+        ------
+        NotAvailableError
+            If ArviZ is not installed.
+        """
+        draws, model = self.draws, self.model
+        return to_arviz(
+            {
+                "posterior": {
+                    "sigma": (["order"], np.exp(draws.log_sigma)),
+                    "s": (["class", "group"], draws.s),
+                },
+                "sample_stats": {"lp": ([], draws.log_posterior)},
+                "observed_data": {model.design.response: (["case"], np.asarray(model.y))},
+            },
+            {
+                "order": range(1, model.order + 1),
+                "class": self._free,
+                "group": range(model.n_groups),
+                "case": range(model.nobs),
+            },
+        )
+
+    def __repr__(self) -> str:
+        chains, draws = self.draws.log_posterior.shape
+        return (
+            f"<PatternResults of {self.sampler}: {chains} x {draws} draws, {self.n_groups} groups of "
+            f"{self.n_patterns} patterns>"
+        )

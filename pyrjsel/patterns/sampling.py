@@ -1,0 +1,353 @@
+"""Sampling of pattern models: options, state, chains. The loop itself is in ``_slice.pyx``."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_choice, check_int, check_real, unknown_name
+from pyrjsel.patterns._slice import UPDATES, PatternChain
+from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.report import scalar_stats
+from pyrjsel.runtime import FitSettings, run_chains
+
+SAMPLERS = ("auto", "interweaving", "slice")
+# Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
+# Interweaving forgets its start within some hundred iterations.
+DRAWS, THIN = 250, 10
+BURN_IN = {"slice": 1500, "interweaving": 500}
+# Split R-hat of a log scale or of the log posterior over all chains beyond which they have plainly not converged.
+WORST_R_HAT = 1.2
+
+# Updates of an iteration and how often each is made.
+Plan = list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class SliceOptions:
+    """Options of ``fit(sampler="slice")``: the scheme of Li and Neal (2008).
+
+    Attributes
+    ----------
+    width : float
+        Of a step of a sum of coefficients.
+    sigma_width : float
+        Of a step of log sigma_o.
+    steps : int
+        Most steps of a slice.
+    sigma_updates : int
+        Updates of each log sigma_o an iteration.
+    """
+
+    width: float = 5.0
+    sigma_width: float = 0.5
+    steps: int = 10
+    sigma_updates: int = 50
+
+    def __post_init__(self) -> None:
+        owner = "sampler='slice'"
+        check_real(self.width, "width", owner, low=0, open_low=True)
+        check_real(self.sigma_width, "sigma_width", owner, low=0, open_low=True)
+        check_int(self.steps, "steps", owner, low=1)
+        check_int(self.sigma_updates, "sigma_updates", owner, low=1)
+
+    def plan(self, problem: PatternProblem) -> Plan:
+        """Return the updates of an iteration."""
+        return [("steps", 1), ("centred", self.sigma_updates)]
+
+
+@dataclass(frozen=True)
+class InterweavingOptions:
+    """Options of ``fit(sampler="interweaving")``.
+
+    An iteration updates each sum by a slice on a circle, the sums of a sequence given the predictors at the
+    leaves of their tree, and each log sigma_o given the sums and given the sums over their scales (ancillarity
+    and sufficiency interweaved). Steps of log sigma_o are as wide as its prior deviation.
+
+    Attributes
+    ----------
+    steps : int
+        Most steps of a slice of log sigma_o.
+    sigma_updates : int
+        Updates of both kinds of each log sigma_o an iteration.
+    """
+
+    steps: int = 10
+    sigma_updates: int = 1
+
+    def __post_init__(self) -> None:
+        owner = "sampler='interweaving'"
+        check_int(self.steps, "steps", owner, low=1)
+        check_int(self.sigma_updates, "sigma_updates", owner, low=1)
+
+    @property
+    def width(self) -> float:
+        """Of no consequence: sums are not stepped out."""
+        return 1.0
+
+    @property
+    def sigma_width(self) -> None:
+        """The deviation of log sigma_o under its prior."""
+        return
+
+    def plan(self, problem: PatternProblem) -> Plan:
+        """Return the updates of an iteration; there are trees of sequences alone."""
+        paths = [] if problem.parent is None else [("paths", 1)]
+        return [("turns", 1), *paths, *([("centred", 1), ("scaled", 1)] * self.sigma_updates)]
+
+
+Options = SliceOptions | InterweavingOptions
+OPTIONS: dict[str, type[Options]] = {"slice": SliceOptions, "interweaving": InterweavingOptions}
+
+
+def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[str, Options]:
+    """Return the sampler that ``sampler`` stands for, and its options.
+
+    ``"auto"`` is interweaving: it has many times the effective draws a second of the slice sampler.
+
+    Raises
+    ------
+    ParameterError
+        If the sampler is not known, or an option is out of range.
+    UnknownNameError
+        If the sampler has no such option.
+    """
+    check_choice(sampler, "sampler", owner, SAMPLERS)
+    name = "interweaving" if sampler == "auto" else str(sampler)
+    kind = OPTIONS[name]
+    for option in options:
+        if option not in kind.__dataclass_fields__:
+            raise unknown_name(option, f"for sampler={name!r} the option", owner, kind.__dataclass_fields__)
+    return name, kind(**options)
+
+
+@dataclass
+class PatternState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    Attributes
+    ----------
+    s : ndarray (C, G)
+    log_sigma : ndarray (O + 1,)
+        Order 0 is fixed.
+    bit_generator : mapping
+        State of the chain's PCG64.
+    done : int
+        Iterations so far, burn-in included.
+    """
+
+    s: FloatArray
+    log_sigma: FloatArray
+    bit_generator: Mapping[str, Any]
+    done: int
+
+
+@dataclass
+class PatternJob:
+    """What every chain does; picklable."""
+
+    problem: PatternProblem
+    options: Options
+    draws: int
+    burn_in: int
+    thin: int
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    def loop(self, s: FloatArray, log_sigma: FloatArray) -> PatternChain:
+        """Return a compiled chain at a state."""
+        problem, options = self.problem, self.options
+        plan = [(UPDATES.index(update), times) for update, times in options.plan(problem)]
+        return PatternChain(
+            problem.prior.family == "cauchy",
+            problem.indptr,
+            problem.rows,
+            problem.cases,
+            problem.order_ptr,
+            problem.order_group,
+            problem.order_count,
+            problem.parent,
+            problem.prior.table(options.sigma_width),
+            s,
+            log_sigma,
+            np.array(plan, dtype=np.int32),
+            width=float(options.width),
+            steps=int(options.steps),
+        )
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "PatternRunner":
+        """Return a chain at its first state: coefficients 0, and scales at the centre of their priors.
+
+        Scales of all chains but the first are draws from their priors.
+        """
+        rng = np.random.Generator(np.random.PCG64(seed))
+        prior = self.problem.prior
+        scales = prior.centre() if chain == 0 else prior.sample(rng)
+        s = np.zeros((self.problem.n_free, self.problem.n_groups))
+        log_sigma = np.concatenate([[prior.log_sigma_0], scales])
+        return PatternRunner(self, PatternState(s, log_sigma, rng.bit_generator.state, 0))
+
+
+class PatternRunner:
+    """One chain: the compiled loop, its generator and what it has recorded."""
+
+    def __init__(self, job: PatternJob, state: PatternState) -> None:
+        self.job = job
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = dict(state.bit_generator)
+        self.loop = job.loop(state.s, state.log_sigma)
+        self.done = state.done
+        self.kept = 0
+        # All at once: a run that memory does not suffice for fails before it begins.
+        self.s = np.empty((job.draws, *state.s.shape))
+        self.log_sigma = np.empty((job.draws, job.problem.order))
+        self.log_posterior = np.empty(job.draws)
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations."""
+        burn = max(0, min(n, self.job.burn_in - self.done))
+        self.loop.run(self.rng, burn)
+        self.done += burn
+        kept = slice(self.kept, None)
+        self.kept += self.loop.run(
+            self.rng,
+            n - burn,
+            done=self.done - self.job.burn_in,
+            thin=self.job.thin,
+            s=self.s[kept],
+            log_sigma=self.log_sigma[kept],
+            log_posterior=self.log_posterior[kept],
+        )
+        self.done += n - burn
+
+    def state(self) -> PatternState:
+        """Return the state between two iterations; a runner made of it goes on to the same draws."""
+        return PatternState(*self.loop.state(), self.rng.bit_generator.state, self.done)
+
+    def finish(self, completed: bool) -> PatternDraws:
+        """Return what was recorded, as that of one chain without the axis of chains."""
+        return PatternDraws(self.s[: self.kept], self.log_sigma[: self.kept], self.log_posterior[: self.kept])
+
+
+@dataclass(frozen=True, eq=False)
+class PatternPosterior:
+    """What a run found.
+
+    Attributes
+    ----------
+    sampler : str
+        The one that ran, ``"interweaving"`` or ``"slice"``.
+    draws : PatternDraws
+    diagnostics : DataFrame
+        Mean, sd, Monte Carlo standard error, effective sample size and split R-hat of each log sigma_o and of
+        the log posterior.
+    seconds : list of float
+        Of each chain.
+    settings : FitSettings
+    notes : list of str
+        The warnings, as text.
+    """
+
+    sampler: str
+    draws: PatternDraws
+    diagnostics: pd.DataFrame
+    seconds: list[float]
+    settings: FitSettings
+    notes: list[str]
+
+
+def run(
+    problem: PatternProblem, sampler: str, options: Options, settings: FitSettings, *, stacklevel: int = 2
+) -> PatternPosterior:
+    """Return the draws of a pattern model's posterior, with their diagnostics.
+
+    Draws need ``8 * chains * draws * C * G`` bytes, C free classes and G groups.
+
+    Parameters
+    ----------
+    problem : PatternProblem
+        Groups, cases and prior.
+    sampler : str
+        As :func:`choose` returns it.
+    options : SliceOptions or InterweavingOptions
+        Of this sampler.
+    settings : FitSettings
+        Draws, burn-in, thinning, chains, seed, workers and progress.
+    stacklevel : int, default 2
+        Of warnings; 2 is the caller of this function.
+
+    Returns
+    -------
+    PatternPosterior
+        After Ctrl-C of the chains that have draws, as many as the shortest of them has.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the run was interrupted before any chain had a draw.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2.
+    """
+    job = PatternJob(problem, options, settings.draws, settings.burn_in, settings.thin)
+    outcome = run_chains(
+        job,
+        settings.chains,
+        settings.rng,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label=sampler,
+    )
+    found: list[PatternDraws] = outcome.results
+    chains = [chain for chain in found if chain.log_posterior.size]
+    if not chains:
+        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
+    seconds = [s for s, chain in zip(outcome.seconds, found, strict=True) if chain.log_posterior.size]
+    kept = min(chain.log_posterior.size for chain in chains)
+    draws = PatternDraws(
+        np.stack([chain.s[:kept] for chain in chains]),
+        np.stack([chain.log_sigma[:kept] for chain in chains]),
+        np.stack([chain.log_posterior[:kept] for chain in chains]),
+    )
+    notes = []
+    if not outcome.completed:
+        notes.append(
+            f"Interrupted: {len(chains)} of {len(found)} chains with {kept:,} of {settings.draws:,} draws each."
+        )
+    diagnostics = diagnose(draws)
+    notes.extend(_poor_mixing(diagnostics["r_hat"]))
+    for text in notes:
+        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    return PatternPosterior(sampler, draws, diagnostics, seconds, settings, notes)
+
+
+def diagnose(draws: PatternDraws) -> pd.DataFrame:
+    """Return mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
+    names = [f"log_sigma_{o}" for o in range(1, draws.log_sigma.shape[2] + 1)]
+    stats = [scalar_stats(draws.log_sigma[:, :, o]) for o in range(len(names))]
+    stats.append(scalar_stats(draws.log_posterior))
+    columns = ("mean", "sd", "mcse", "ess", "r_hat")
+    return pd.DataFrame(
+        {column: [getattr(each, column) for each in stats] for column in columns},
+        index=pd.Index([*names, "log_posterior"], name="quantity"),
+    )
+
+
+def _poor_mixing(r_hat: "pd.Series[float]") -> Sequence[str]:
+    """Return a text on the quantities whose R-hat is too large."""
+    bad = r_hat[r_hat > WORST_R_HAT].sort_values(ascending=False)
+    if bad.empty:
+        return []
+    which = f"{bad.iloc[0]:.2f} for {bad.index[0]}"
+    more = f" and above {WORST_R_HAT} for {len(bad) - 1} more" if len(bad) > 1 else f", above {WORST_R_HAT}"
+    return [f"R-hat over all chains is {which}{more}: they have not converged; run longer."]

@@ -1,0 +1,78 @@
+"""Plot of quantities with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, name_axis, name_list, row_axes, vector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_intervals(
+    names: Sequence[str],
+    middle: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    ax: Axes | None = None,
+    label: str = "",
+) -> Axes:
+    """Plot quantities with their intervals, a row each, against a line at 0.
+
+    Parameters
+    ----------
+    names : sequence of str, length K
+        Quantities.
+    middle, lower, upper : array_like of shape (K,)
+        Point and ends of the interval.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure that is high enough for all rows by default.
+    label : str
+        Of the horizontal axis.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes, the first quantity on top.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If `names` are no strings, an array has the wrong length or values that cannot be drawn, the ends of
+        an interval are the wrong way round, or `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_intervals(["a", "b"], [0, 1], [-1, 0.5], [1, 2], ax=Figure().subplots(), label="Value")
+    >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
+    ('Value', ['a', 'b'])
+    """
+    owner = "plot_intervals"
+    names = name_list(names, owner)
+    places = [
+        vector(values, name, owner, len(names))
+        for name, values in (("middle", middle), ("lower", lower), ("upper", upper))
+    ]
+    for values, name in zip(places, ("middle", "lower", "upper"), strict=True):
+        if not drawable(values):
+            raise bad_value(name, owner, f"made of finite numbers up to {HIGHEST:g}", values)
+    if not np.all(places[1] <= places[2]):
+        raise bad_value("upper", owner, "nowhere below 'lower'", upper)
+    ax = row_axes(ax, owner, width=6.8, rows=len(names))
+    y = np.arange(len(names))
+    ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
+    ax.hlines(y, places[1], places[2], color=BLUE, linewidth=1.8, zorder=2)
+    ax.scatter(places[0], y, s=20, color=BLUE, zorder=3)
+    ax.set_xlabel(label)
+    name_axis(ax, names)
+    return ax

@@ -1,0 +1,98 @@
+"""Plot of series that are measured at the same kind of points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import HIGHEST, drawable, legend_above, pyplot, vector
+from pyrjsel.report.traces import CHAIN_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "os^Dv"
+# Of markers, next to each other, so that errors of equal points do not cover each other.
+APART = 0.08
+
+
+def plot_lines(
+    series: Mapping[str, tuple[ArrayLike, ...]],
+    *,
+    ax: Axes | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    log: bool = False,
+) -> Axes:
+    """Plot series against whole numbers, such as an order, with two standard errors to either side.
+
+    Parameters
+    ----------
+    series : mapping of str to (x, y) or (x, y, error)
+        By label; vectors of the same length.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Of the axes.
+    log : bool, default False
+        Whether the vertical axis is logarithmic.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes, with a legend if there is more than one series.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If `series` is no such mapping or has values that cannot be drawn, or `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_lines({"groups": ([1, 2], [3, 7])}, ax=Figure().subplots(), xlabel="Order")
+    >>> ax.get_xlabel()
+    'Order'
+    """
+    owner = "plot_lines"
+    if not isinstance(series, Mapping) or not all(isinstance(label, str) for label in series):
+        raise bad_value("series", owner, "a mapping of labels to vectors", series)
+    plt = pyplot()
+    if ax is None:
+        _, new = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+        ax = new
+    elif not isinstance(ax, plt.Axes):
+        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
+    shown: Any = ax
+    middle = (len(series) - 1) / 2
+    for k, ((label, given), colour, marker) in enumerate(
+        zip(series.items(), cycle(CHAIN_COLOURS), cycle(MARKERS), strict=False)
+    ):
+        length = np.size(given[0])
+        vectors = [vector(values, f"series[{label!r}]", owner, length) for values in given]
+        if len(vectors) not in (2, 3) or not all(map(drawable, vectors)):
+            raise bad_value(f"series[{label!r}]", owner, f"two or three vectors up to {HIGHEST:g}", given)
+        x = vectors[0] + (APART * (k - middle) if len(vectors) == 3 else 0.0)
+        error = 2 * vectors[2] if len(vectors) == 3 else None
+        shown.errorbar(
+            x, vectors[1], error, color=colour, marker=marker, markersize=4, linewidth=1.2, label=label
+        )
+    from matplotlib.ticker import MaxNLocator
+
+    shown.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    if log:
+        shown.set_yscale("log")
+    shown.set_xlabel(xlabel)
+    shown.set_ylabel(ylabel)
+    for side in ("top", "right"):
+        shown.spines[side].set_visible(False)
+    if len(series) > 1:
+        legend_above(shown, ncols=min(len(series), 3))
+    return ax

@@ -1,0 +1,76 @@
+"""The parameters of a run that every sampler shares."""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from pyrjsel._typing import RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
+
+# Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
+MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The parameters of ``fit`` that every sampler shares, checked by :meth:`check`.
+
+    Attributes
+    ----------
+    draws : int
+        Kept draws of a chain.
+    burn_in : int
+        Iterations left out at the start of each chain.
+    thin : int
+        Every `thin`-th iteration is kept.
+    chains : int
+        Number of chains.
+    rng : Generator
+        Source of randomness.
+    n_jobs : int or None
+        Workers at a time.
+    progress : bool or None
+        Whether to show progress.
+    """
+
+    draws: int
+    burn_in: int
+    thin: int
+    chains: int
+    rng: np.random.Generator
+    n_jobs: int | None
+    progress: bool | None
+
+    @classmethod
+    def check(
+        cls,
+        owner: str,
+        *,
+        draws: int,
+        burn_in: int | None,
+        thin: int,
+        chains: int,
+        rng: RNGLike | SeedLike | None,
+        n_jobs: int | None,
+        progress: bool | None,
+    ) -> "FitSettings":
+        """Return the settings, or raise :class:`ParameterError`; a burn-in of None is ``draws // 5``."""
+        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
+        if burn_in is not None:
+            burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
+        if progress is not None:
+            progress = check_bool(progress, "progress", owner)
+        if n_jobs is not None and (
+            not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
+        ):
+            raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
+        return cls(
+            draws=draws,
+            burn_in=draws // 5 if burn_in is None else burn_in,
+            thin=check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
+            chains=check_int(chains, "chains", owner, low=1, high=MOST_CHAINS),
+            rng=check_rng(rng, owner),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
