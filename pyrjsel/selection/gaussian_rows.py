@@ -8,9 +8,10 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._gaussian_jump import GaussianJump
 from pyrjsel.selection.gaussian import ROUNDING, GaussianRegression
-from pyrjsel.selection.posterior import FitSettings, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import CompiledPrior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.spectrum import square_root

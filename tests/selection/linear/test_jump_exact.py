@@ -9,10 +9,10 @@ import pytest
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.priors import InverseGamma
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian_rows import over_rows
 from pyrjsel.selection.population import PopulationOptions, population_posterior
-from pyrjsel.selection.posterior import FitSettings
 from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
