@@ -52,11 +52,13 @@ class Peer:
     install: str
 
     def found(self):
-        """Return its version, or None."""
+        """Return its version, or None and why."""
         if shutil.which(self.command[0]) is None:
-            return None
+            return None, f"there is no {self.command[0]}"
         done = subprocess.run(self.version, env=environment(), capture_output=True, text=True, check=False)
-        return done.stdout.strip() if done.returncode == 0 else None
+        if done.returncode != 0:
+            return None, " ".join(done.stderr.split())[-150:]
+        return done.stdout.strip(), None
 
 
 def peers(python):
@@ -199,6 +201,8 @@ def run_peer(peer, data, runs, settings):
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(peer.command)} failed:\n{done.stdout}")
         table = pd.read_csv(target)
+    if table.isna().any(axis=None):
+        raise SystemExit(f"{' '.join(peer.command)} left estimates out:\n{done.stdout}")
     seconds = table[["processor", "clock"]].to_numpy()
     return Runs(table.drop(columns=["processor", "clock"]), seconds, spent - seconds.sum(axis=0))
 
@@ -270,9 +274,9 @@ def main(python):
     warnings.simplefilter("ignore", rj.ConvergenceWarning)
     available = {}
     for name, peer in peers(python).items():
-        version = peer.found()
+        version, reason = peer.found()
         if version is None:
-            print(f"{name} is not here and is left out; to install it: {peer.install}")
+            print(f"{name} is left out: {reason}\n    to install it: {peer.install}")
         else:
             print(f"{name} {version}")
             available[name] = peer
