@@ -119,7 +119,7 @@ def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatA
 
 
 def combine(
-    chain_means: FloatArray, batch_means: FloatArray, plan: Plan
+    chain_means: FloatArray, batch_means: FloatArray, plan: Plan, least: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the pooled means, their Monte Carlo errors, and where the chains disagree.
 
@@ -131,6 +131,8 @@ def combine(
         Means of the batches of each chain, in their order.
     plan : Plan
         How each chain is cut.
+    least : ndarray of shape (k,)
+        What the variance of a chain mean is at least, for what batches do not show.
 
     Returns
     -------
@@ -149,6 +151,7 @@ def combine(
     share = plan.length / plan.draws
     # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
     within = share * (batch_means - batch_means[:, :1]).var(axis=1, ddof=1).mean(axis=0)
+    within = np.maximum(within, least)
     variance = np.maximum(within, share * slow_variance(batch_means))
     if chains == 1:
         return mean, np.sqrt(variance), np.zeros(mean.shape, dtype=bool)

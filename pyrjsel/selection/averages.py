@@ -25,9 +25,11 @@ from pyrjsel.report._batches import SHORTEST, Plan, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 
 # Rows of the averages of a walk, and of a corrected one.
-WALK_ROWS, CORRECTED_ROWS = 2, 6
+WALK_ROWS, CORRECTED_ROWS = 2, 7
 H, NOT_H = 0, 1
-VISITS, WEIGHTED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
+VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
+# Fewer draws than this with a term, or without it, do not tell by how much the surrogate errs there.
+FEW_VISITS = 10
 
 VISITS_ALONE = "frequencies of visits of the chains"
 
@@ -141,21 +143,40 @@ def _corrected(
     plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
     control = (chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_H]) / weight
     controls = (batches[:, :, WEIGHTED_VISITS] - batches[:, :, WEIGHTED_H]) / weight[:, None]
-    mean, mcse, disagree = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan)
-    # Where a term hardly ever moved, batches have not seen by how much the surrogate errs on its other side:
-    # as much as elsewhere, say. Of independent draws that is the variance of mean of (1 - v) gamma.
-    spread = np.maximum(chains[:, SQUARES] / weight**2 - 1.0, 0.0).mean(axis=0)
-    share = np.clip(mean, 0.0, 1.0)
-    mcse = np.maximum(mcse, np.sqrt(share * (1.0 - share) * spread / (len(chains) * plan.draws)))
-    found = (mean, mcse, disagree)
+    p, share = (np.clip(x.mean(axis=0), 0, 1) for x in (chains[:, VISITS] - control, chains[:, VISITS]))
+    binomial = np.maximum(p * (1.0 - p), share * (1.0 - share)) / plan.draws
+    least = binomial * _misses(chains, p, plan.draws)
+    found = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan, least)
     # A surrogate that errs much makes matters worse; one decision for all terms, since no visit of a rare
     # term would seem to have no error.
-    if np.sum(found[1] ** 2) > np.sum(plain[1] ** 2):
+    of_visits = np.maximum(plain[1] ** 2, binomial / len(chains))
+    if np.sum(found[1] ** 2) > np.sum(of_visits):
         return plain, 1.0 - plain[0], VISITS_ALONE
     outside = (weight - chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_NOT_H]) / weight
     excluded = np.clip((1.0 - chains[:, VISITS] - outside).mean(axis=0), 0.0, 1.0)
     words = f"{VISITS_ALONE}; those of terms have averages over paths of the surrogate as control variates"
     return found, excluded, words
+
+
+def _misses(chains: FloatArray, p: FloatArray, draws: int) -> FloatArray:
+    """Return the mean (J,) of (1 - v)^2, with and without a term, weighted by 1 - p and p.
+
+    v is scaled to a mean of 1. Times p (1 - p), that is the variance of (gamma - p)(1 - v), and of an average
+    if the draws were independent. Of a term that hardly ever moved, batches have seen one of the two sides
+    alone, and the surrogate may be as wrong as it likes on the other: where draws are few, one more is
+    assumed that it misses altogether, which is the error that visits alone would have.
+    """
+    weight = chains[:, WEIGHTS]
+    whole = chains[:, SQUARES] / weight**2 - 1.0
+    inside = chains[:, VISITS] - 2.0 * chains[:, WEIGHTED_VISITS] / weight
+    inside = inside + chains[:, SQUARED_VISITS] / weight**2
+    share = chains[:, VISITS].mean(axis=0)
+    per_visit = []
+    for part, missed in ((share, inside), (1.0 - share, whole - inside)):
+        visits = len(chains) * draws * part
+        more = visits < FEW_VISITS
+        per_visit.append((len(chains) * draws * missed.mean(axis=0) + more) / (visits + more))
+    return np.asarray(np.maximum((1.0 - p) * per_visit[0] + p * per_visit[1], 0.0))
 
 
 def _described(found: tuple[FloatArray, FloatArray, BoolArray], visits: IndicatorStats) -> IndicatorStats:

@@ -23,6 +23,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import (
     CORRECTED_ROWS,
+    SQUARED_VISITS,
     SQUARES,
     VISITS,
     WEIGHTED_H,
@@ -321,6 +322,7 @@ class CorrectedRunner(WalkRunner):
         sums = collector.averages.at(recorded // self.job.thin)[0]
         sums[VISITS] += gamma
         sums[WEIGHTED_VISITS] += weight * gamma
+        sums[SQUARED_VISITS] += weight**2 * gamma
         sums[WEIGHTED_H] += weight * paths[0]
         sums[WEIGHTED_NOT_H] += weight * paths[1]
         sums[WEIGHTS] += weight

@@ -140,32 +140,54 @@ WORLDS = [
 SIMULATIONS, KEPT, APART = 400, 59, 25
 
 
-@pytest.mark.parametrize("scenario", WORLDS, ids=str)
-def test_ranks_of_the_truth_among_draws_are_uniform(scenario):
-    """Simulation-based calibration of a sampler that starts far from the truth, with burn-in.
+def of_one_chain(world, row, y, rng):
+    """Return summaries of draws (KEPT, k) of reversible jumps, from a model on."""
+    loop = world.chain(row, np.zeros(world.columns.shape[1]), y)
+    loop.run(rng, 200)
+    draws = []
+    for _ in range(KEPT):
+        loop.run(rng, APART)
+        draws.append(world.summary(*world.state(loop)))
+    return np.array(draws)
 
-    Ranks of size, of the number of successes that the coefficients predict, and of every coefficient, ties
-    broken at random, in ten classes; chi-square, Holm at level 1e-6.
-    """
-    world = World(scenario)
-    rng = np.random.default_rng(61)
+
+def of_a_population(world, row, y, rng):
+    """Return the same of a population, whose temperatures are tuned in burn-in."""
+    rows, beta = world.populate(row, y, rng, 300, KEPT, APART)
+    return np.array([world.summary(*draw) for draw in zip(rows, beta, strict=True)])
+
+
+def uneven_ranks(world, draw, seed, simulations=SIMULATIONS):
+    """Return the quantities whose true values are not uniform among draws that start from the first model."""
+    rng = np.random.default_rng(seed)
     smallest = int(np.flatnonzero(world.probability)[0])
     ranks = []
-    for _ in range(SIMULATIONS):
+    for _ in range(simulations):
         row, beta, y = world.simulate(rng)
-        loop = world.chain(smallest, np.zeros_like(beta), y)
-        loop.run(rng, 200)
-        draws = []
-        for _ in range(KEPT):
-            loop.run(rng, APART)
-            draws.append(world.summary(*world.state(loop)))
-        values, truth = np.array(draws), world.summary(row, beta)
+        values, truth = draw(world, smallest, y, rng), world.summary(row, beta)
         below = (values < truth).sum(axis=0)
         ties = (values == truth).sum(axis=0)
         ranks.append(below + rng.integers(0, ties + 1))
     counts = np.array([np.bincount(column * 10 // (KEPT + 1), minlength=10) for column in np.array(ranks).T])
-    p = stats.chi2.sf(((counts - SIMULATIONS / 10) ** 2).sum(axis=1) / (SIMULATIONS / 10), 9)
-    assert holm(p, [str(k) for k in range(p.size)]) == {}
+    p = stats.chi2.sf(((counts - simulations / 10) ** 2).sum(axis=1) / (simulations / 10), 9)
+    return holm(p, [str(k) for k in range(p.size)])
+
+
+@pytest.mark.parametrize("draw", [of_one_chain, of_a_population], ids=["rjmcmc", "population"])
+@pytest.mark.parametrize("scenario", WORLDS, ids=str)
+def test_ranks_of_the_truth_among_draws_are_uniform(scenario, draw):
+    """Simulation-based calibration of samplers that start far from the truth, with burn-in.
+
+    Ranks of size, of the number of successes that the coefficients predict, and of every coefficient, ties
+    broken at random, in ten classes; chi-square, Holm at level 1e-6.
+    """
+    assert uneven_ranks(World(scenario), draw, seed=61) == {}
+
+
+@pytest.mark.parametrize("fault", [("precision", 2.5), ("offset", 0.5)], ids=lambda f: f[0])
+def test_ranks_see_a_wrong_population(fault):
+    """A prior variance off by 2.5, a shifted predictor."""
+    assert uneven_ranks(World(WORLDS[0], fault=fault), of_a_population, seed=61) != {}
 
 
 def untrue_probabilities(world, seed):

@@ -13,6 +13,8 @@ from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
 from selection_world import World
 
+from pyrjsel.selection.corrected import CorrectedRunner
+
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SCENARIOS = [
     Scenario("ward", "g joint", ("betabinomial", 1.0, 1.0), {"costs": COSTS, "budget": 3.0}),
@@ -28,13 +30,13 @@ SCENARIOS = [
 FAST, LONG, ITERATIONS = 800, 12_000, 6
 
 
-def faults(world, count, seed, iterations=ITERATIONS):
+def faults(world, count, seed, iterations=ITERATIONS, walk=World.walk):
     """Return what the transition moves: differences in mean, frequencies of models, radii."""
     rng = np.random.default_rng(seed)
     differences, after, radius = [], [], []
     for _ in range(count):
         row, beta, y = world.simulate(rng)
-        new_row, new_beta = world.walk(row, beta, y, rng, iterations)
+        new_row, new_beta = walk(world, row, beta, y, rng, iterations)
         differences.append(world.statistics(new_row, new_beta, y) - world.statistics(row, beta, y))
         after.append(new_row)
         radius.append(world.white(new_row, new_beta))
@@ -84,3 +86,23 @@ def test_many_iterations_change_nothing_either(scenario):
 def test_a_wrong_transition_is_caught(fault):
     """A prior variance off by a third, odds of one more term by a factor of 1.65, a shifted predictor."""
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
+
+
+# ---------------------------------------------------------------------- walks over models alone
+
+
+WALKS = [SCENARIOS[k] for k in (0, 1, 4, 6, 7)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scenario", WALKS, ids=str)
+def test_corrected_walks_leave_the_joint_law_alone(scenario):
+    """`collapsed`: periods of the chain, then coefficients given the model; level 1e-6 each."""
+    assert faults(World(scenario), 4000, seed=56, iterations=3, walk=World.walk_collapsed) == {}
+
+
+@pytest.mark.statistical
+def test_uncorrected_walks_do_not(monkeypatch):
+    """The surrogate's own law is another one: without the correction the test above fails."""
+    monkeypatch.setattr(CorrectedRunner, "log_ratio", lambda self, known: 0.0)
+    assert faults(World(WALKS[0]), 4000, seed=56, iterations=3, walk=World.walk_collapsed) != {}
