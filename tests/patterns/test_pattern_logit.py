@@ -151,7 +151,7 @@ def test_compression_changes_no_prediction(call, prior, rng):
     ("order", "error", "amlp"), [(3, 0.2252, 0.4817), (10, 0.1564, 0.4070), (20, 0.1574, 0.4081)]
 )
 def test_published_figures_of_the_hidden_markov_chain(order, error, amlp):
-    """Errors of 5,000 cases have standard errors of 0.005 and 0.009; 500 other cases for the fit add to them."""
+    """Over 5,000 cases the standard errors are 0.005 and 0.009; another 500 cases of the fit add to them."""
     data = rj.datasets.hmm_sequences(rng=1).data
     features = ", ".join(f"x{j}" for j in range(21 - order, 21))
     model = rj.pattern_logit(f"x21 ~ sequence({features})", data[:500])
