@@ -76,7 +76,7 @@ def plot_intervals(
         ends = [_places(low, labels[0], owner, len(names)), _places(high, labels[1], owner, len(names))]
         if not np.all(ends[0] <= ends[1]):
             raise bad_value(labels[1], owner, "nowhere below the lower ends", high)
-        ax.hlines(y, *ends, color=BLUE, linewidth=linewidth, zorder=2)
+        ax.hlines(y, ends[0], ends[1], color=BLUE, linewidth=linewidth, zorder=2)
     ax.scatter(points, y, s=20, color=BLUE, zorder=3)
     if symlog:
         ax.set_xscale("symlog", linthresh=1.0)
