@@ -376,7 +376,7 @@ class PatternLogit:
         >>> results = model.fit(draws=300, chains=2, rng=1)
         >>> results.predict(births.head(2)).round(1)
              0    1
-        0  0.7  0.3
+        0  0.6  0.4
         1  0.7  0.3
         """
         owner = f"{self._owner}.fit"
