@@ -136,7 +136,9 @@ class Looks:
         return plot_lines(series, ax=ax, xlabel="Largest order", ylabel=SCORES[measure])
 
     def plot_coefficients(self: Plotted, ax: Any = None, *, top: int = 20) -> Any:
-        """Plot medians of the largest sums of coefficients, with central 95 % intervals.
+        """Plot medians of the largest sums of coefficients, with central intervals of 50 and 95 %.
+
+        The axis is logarithmic beyond -1 and 1 for Cauchy coefficients, whose tails are long.
 
         Parameters
         ----------
@@ -172,8 +174,10 @@ class Looks:
             table["median"],
             table["ci_lower"],
             table["ci_upper"],
+            inner=(table["q25"], table["q75"]),
+            symlog=self.model.prior.family == "cauchy",
             ax=ax,
-            label=f"Sum of coefficients{what}: median, 95 % interval\n(the {len(table)} largest of "
+            label=f"Sum of coefficients{what}: median, 50 and 95 % intervals\n(the {len(table)} largest of "
             f"{len(self.coefficients):,})",
         )
 

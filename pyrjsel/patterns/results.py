@@ -163,19 +163,23 @@ class PatternResults(Looks):
 
         Index ``group`` and ``class`` (of two classes the second: the first has coefficients 0); columns
         ``pattern`` (one of the lowest order), ``patterns``, ``cases``, and ``mean``, ``sd``, ``median``,
-        ``ci_lower`` and ``ci_upper`` of the sum, in log odds. Sums of Cauchy coefficients have heavy tails;
-        medians are what to look at.
+        quartiles ``q25`` and ``q75``, ``ci_lower`` and ``ci_upper`` of the sum, in log odds. Sums of Cauchy
+        coefficients have heavy tails; medians are what to look at.
         """
         groups, draws = self.groups, self._sums
         n_draws, n_classes, n_groups = draws.shape
         flat = draws.reshape(n_draws, -1)
-        lower, median, upper = np.quantile(flat, [INTERVAL[0], 0.5, INTERVAL[1]], axis=0)
+        lower, q25, median, q75, upper = np.quantile(
+            flat, [INTERVAL[0], 0.25, 0.5, 0.75, INTERVAL[1]], axis=0
+        )
         index = pd.MultiIndex.from_product([self._free, range(n_groups)], names=["class", "group"])
         table = pd.DataFrame(
             {
                 "mean": flat.mean(axis=0),
                 "sd": flat.std(axis=0, ddof=1) if n_draws > 1 else np.nan,
                 "median": median,
+                "q25": q25,
+                "q75": q75,
                 "ci_lower": lower,
                 "ci_upper": upper,
             },

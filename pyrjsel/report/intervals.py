@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, name_axis, name_list, row_axes, vector
 
@@ -21,6 +22,8 @@ def plot_intervals(
     lower: ArrayLike,
     upper: ArrayLike,
     *,
+    inner: tuple[ArrayLike, ArrayLike] | None = None,
+    symlog: bool = False,
     ax: Axes | None = None,
     label: str = "",
 ) -> Axes:
@@ -32,6 +35,10 @@ def plot_intervals(
         Quantities.
     middle, lower, upper : array_like of shape (K,)
         Point and ends of the interval.
+    inner : (lower, upper), optional
+        Ends of a narrower interval, drawn thicker.
+    symlog : bool, default False
+        Whether the axis is logarithmic beyond -1 and 1.
     ax : matplotlib Axes, optional
         Where to draw; a new figure that is high enough for all rows by default.
     label : str
@@ -59,20 +66,27 @@ def plot_intervals(
     """
     owner = "plot_intervals"
     names = name_list(names, owner)
-    places = [
-        vector(values, name, owner, len(names))
-        for name, values in (("middle", middle), ("lower", lower), ("upper", upper))
-    ]
-    for values, name in zip(places, ("middle", "lower", "upper"), strict=True):
-        if not drawable(values):
-            raise bad_value(name, owner, f"made of finite numbers up to {HIGHEST:g}", values)
-    if not np.all(places[1] <= places[2]):
-        raise bad_value("upper", owner, "nowhere below 'lower'", upper)
+    points = _places(middle, "middle", owner, len(names))
+    intervals = [(lower, upper, ("lower", "upper"), 1.0 if inner else 1.8)]
+    intervals += [(*inner, ("inner", "inner"), 3.0)] if inner else []
     ax = row_axes(ax, owner, width=6.8, rows=len(names))
     y = np.arange(len(names))
     ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
-    ax.hlines(y, places[1], places[2], color=BLUE, linewidth=1.8, zorder=2)
-    ax.scatter(places[0], y, s=20, color=BLUE, zorder=3)
+    for low, high, labels, linewidth in intervals:
+        ends = [_places(low, labels[0], owner, len(names)), _places(high, labels[1], owner, len(names))]
+        if not np.all(ends[0] <= ends[1]):
+            raise bad_value(labels[1], owner, "nowhere below the lower ends", high)
+        ax.hlines(y, ends[0], ends[1], color=BLUE, linewidth=linewidth, zorder=2)
+    ax.scatter(points, y, s=20, color=BLUE, zorder=3)
+    if symlog:
+        ax.set_xscale("symlog", linthresh=1.0)
     ax.set_xlabel(label)
     name_axis(ax, names)
     return ax
+
+
+def _places(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+    places = vector(values, name, owner, length)
+    if not drawable(places):
+        raise bad_value(name, owner, f"made of finite numbers up to {HIGHEST:g}", values)
+    return places
