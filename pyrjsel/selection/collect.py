@@ -225,7 +225,7 @@ def summarise(
         gamma,
         np.asarray(space.cost(gamma), dtype=float),
         log_posterior,
-        regression.to_raw(_coefficients(chains, kept), overwrite=True),
+        _coefficients(chains, kept, regression),
         coefficients_every,
         _stacked([chain.error_variance for chain in chains], kept),
     )
@@ -259,11 +259,14 @@ def summarise(
     )
 
 
-def _coefficients(chains: list[ChainDraws], kept: int) -> FloatArray:
-    """Take the coefficients of the chains (chains, kept, D + 1) out of them: draws are in memory once."""
-    out = np.empty((len(chains), kept, chains[0].coefficients.shape[1]))
+def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) -> FloatArray:
+    """Take the coefficients out of the chains, in units of the design's columns, (chains, kept, D + 1).
+
+    Draws are in memory once: with thousands of columns they are most of what a fit holds.
+    """
+    out = np.empty((len(chains), kept, regression.n_columns))
     for place, chain in zip(out, chains, strict=True):
-        place[:] = chain.coefficients[:kept]
+        place[:] = regression.to_raw(chain.coefficients[:kept])
         chain.coefficients = chain.coefficients[:0].copy()
     return out
 

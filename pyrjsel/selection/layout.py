@@ -54,9 +54,9 @@ class TermColumns:
         """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
         return np.concatenate([[0.0], self.mean / self.scale])
 
-    def to_raw(self, b: FloatArray, *, overwrite: bool = False) -> FloatArray:
+    def to_raw(self, b: FloatArray) -> FloatArray:
         """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
-        raw = b if overwrite else b.copy()
+        raw = np.array(b, dtype=float)
         raw[..., 1:] /= self.scale
         raw[..., 0] -= raw[..., 1:] @ self.mean
         return raw

@@ -217,7 +217,6 @@ def test_options_of_other_families_are_not_known():
 
 
 def test_draws_of_coefficients_are_in_memory_once():
-    """With thousands of columns they are most of what a fit holds."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(60, 2000))
     model = rj.LinearSelection(
@@ -229,6 +228,6 @@ def test_draws_of_coefficients_are_in_memory_once():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Once in the chains and once where they are gathered, which is not filled before chains let go of theirs;
-    # the rest of the fit takes a tenth. Another copy would be more than 3.
+    # Once in the chains and once where they are gathered (which is filled as chains let go of theirs), a
+    # quarter more for the chain at hand, and a tenth for the rest of the fit. Another copy is more than 3.
     assert peak < 2.6 * found.draws.coefficients.nbytes
