@@ -11,6 +11,7 @@ from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
@@ -27,6 +28,8 @@ WORST_R_HAT = 1.2
 # A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
 LEAST_ACCEPTANCE = 0.01
 FEWEST_PROPOSALS = 200
+# Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
+COEFFICIENT_BYTES = 32 * 2**20
 
 
 @dataclass
@@ -94,6 +97,12 @@ Averager = Callable[[ByteArray, FloatArray], Moments]
 def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
     """Return the frequencies of visits as inclusion probabilities."""
     return Estimate(indicator_stats(index, gamma), None, VISITS_ALONE)
+
+
+def thinning(regression: TermColumns, settings: FitSettings) -> int:
+    """Return how many draws there are to a kept vector of coefficients."""
+    vector = regression.n_columns * 8 * settings.chains
+    return max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
 
 
 class Collector:
@@ -266,7 +275,7 @@ def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) 
     """
     out = np.empty((len(chains), kept, regression.n_columns))
     for place, chain in zip(out, chains, strict=True):
-        place[:] = regression.to_raw(chain.coefficients[:kept])
+        regression.to_raw(chain.coefficients[:kept], place)
         chain.coefficients = chain.coefficients[:0].copy()
     return out
 

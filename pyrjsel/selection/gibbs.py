@@ -15,10 +15,9 @@ from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._gibbs import MOVES, Gibbs
 from pyrjsel.selection.averages import WALK_ROWS, Averages, estimate_of_chains
 from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, draw_afterwards, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, draw_afterwards, summarise, thinning
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.rjmcmc import thinning
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
 from pyrjsel.selection.variance import density_evidence, variance_evidence

@@ -54,9 +54,10 @@ class TermColumns:
         """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
         return np.concatenate([[0.0], self.mean / self.scale])
 
-    def to_raw(self, b: FloatArray) -> FloatArray:
-        """Return coefficients (..., D + 1) of the design's own columns from internal ones."""
-        raw = np.array(b, dtype=float)
+    def to_raw(self, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Return coefficients (..., D + 1) of the design's own columns from internal ones, in `out` if given."""
+        raw = np.empty(b.shape) if out is None else out
+        raw[...] = b
         raw[..., 1:] /= self.scale
         raw[..., 0] -= raw[..., 1:] @ self.mean
         return raw

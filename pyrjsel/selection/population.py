@@ -13,7 +13,7 @@ from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise, thinning
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
@@ -21,7 +21,6 @@ from pyrjsel.selection.rjmcmc import (
     first_state,
     make_loop,
     prepare,
-    thinning,
 )
 from pyrjsel.selection.temperatures import (
     COLD_BOUNDS,

@@ -11,8 +11,7 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import FitSettings, run_chains
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise
-from pyrjsel.selection.layout import TermColumns
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise, thinning
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
@@ -21,8 +20,6 @@ from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
 from pyrjsel.space import ModelSpace
 
 OWNER = "sampler='rjmcmc'"
-# Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
-COEFFICIENT_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
@@ -262,12 +259,6 @@ def prepare(
     marginal = MarginalLikelihood(at, b"", 2, regression.n_columns)
     start = given_start(options.start, space, marginal.exists, owner)
     return _swaps(options, space), start, fixed, settings.rng.bytes(16)
-
-
-def thinning(regression: TermColumns, settings: FitSettings) -> int:
-    """Return how many draws there are to a kept vector of coefficients."""
-    vector = regression.n_columns * 8 * settings.chains
-    return max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
 
 
 def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:

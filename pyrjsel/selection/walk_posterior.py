@@ -11,7 +11,7 @@ from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import ChainsOutcome, FitSettings, run_chains
 from pyrjsel.selection.averages import estimate_of_chains
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
-from pyrjsel.selection.collect import Manner, summarise
+from pyrjsel.selection.collect import Manner, summarise, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
@@ -111,7 +111,9 @@ def _shared(
         "powers": powers,
         "adaptive": adaptive,
         "starts": starts,
-        "coefficients_every": max(1, settings.draws * settings.chains // COEFFICIENT_DRAWS),
+        "coefficients_every": max(
+            thinning(regression, settings), settings.draws * settings.chains // COEFFICIENT_DRAWS
+        ),
     }
 
 

@@ -419,8 +419,12 @@ class ModelSpace:
             One value for one model, an array for several.
         """
         models = as_gamma(gamma, self.n_terms, "ModelSpace.log_prior")
-        inside = models * self.free
-        value = self.log_size[inside.sum(axis=1, dtype=np.int64)] + inside @ self.log_odds
+        value = np.empty(len(models))
+        # A product with floats makes floats of all indicators: of so many models at a time.
+        block = max(1, 2**20 // max(self.n_terms, 1))
+        for at in range(0, len(models), block):
+            inside = models[at : at + block] * self.free
+            value[at : at + block] = self.log_size[inside.sum(axis=1, dtype=np.int64)] + inside @ self.log_odds
         return _like(np.where(self.feasible(models), value, -np.inf), gamma)
 
     def why_infeasible(self, gamma: ArrayLike) -> str | None:
