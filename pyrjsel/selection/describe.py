@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel.report import covered_caption
+from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.checks import listed
 from pyrjsel.space import count_models
 
@@ -96,6 +97,11 @@ def _notes(results: SelectionResults) -> list[str]:
     notes = [f"Posterior probabilities are {posterior.estimator}."]
     if posterior.draws is None and np.any(posterior.mcse > 0):
         notes.append("MCSE is the error of the importance-sampling integrals.")
+    if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
+        notes.append(
+            "MCSE of averages is that of the models visited and those next to them: it does not see modes "
+            "that no chain has visited."
+        )
     if data.n_dropped:
         counts = data.missing.sort_values(ascending=False, kind="stable")
         where = listed([f"{name} {count}" for name, count in counts.items()])

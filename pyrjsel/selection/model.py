@@ -367,7 +367,9 @@ class Selection(Studies):
             enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``. ``"gibbs"``, for linear
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
             ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. Linear
-            models have neither ``"rjmcmc"`` nor ``"population"``.
+            models have neither ``"rjmcmc"`` nor ``"population"``. Errors of ``"collapsed"`` and ``"gibbs"``
+            are small where chains move easily, and do not see modes that no chain has visited: where there
+            may be some, compare with a run at several `temperatures`, or with more chains.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of

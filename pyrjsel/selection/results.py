@@ -121,7 +121,8 @@ class SelectionResults(Looks, Predictive):
         all three, and the Bayes factor, for a term that never moved in any chain. The sampler
         ``collapsed`` averages probabilities of terms given all others, and knows `posterior`, `mcse` and
         Bayes factor of terms that never moved, too; its `ess` is that of independent draws of the same
-        error, and can exceed the number of draws.
+        error, and can exceed the number of draws. Errors speak of the models that chains visited and those
+        next to them: of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)
