@@ -1,5 +1,8 @@
 """The sampler `collapsed`: walks over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
 
+Averages of conditional probabilities have errors that batches of the chain tell: of modes that no chain has
+visited they know nothing, as visits do not, but they look surer.
+
 This file has what walks of all families share, and the chains of families whose marginal likelihoods are
 exact; ``corrected.py`` has those of the others.
 """

@@ -11,6 +11,7 @@ import pandas as pd
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.report import covered_caption, dropped_note
+from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.space import count_models
 
@@ -120,6 +121,11 @@ def _notes(results: SelectionResults) -> list[str]:
     notes = [f"Posterior probabilities are {posterior.estimator}."]
     if posterior.draws is None and np.any(posterior.mcse > 0):
         notes.append("MCSE is the error of the importance-sampling integrals.")
+    if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
+        notes.append(
+            "MCSE of averages is that of the models visited and those next to them: it does not see modes "
+            "that no chain has visited."
+        )
     if data.n_dropped:
         notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
     if prior.method != "exact":

@@ -55,7 +55,7 @@ class TermColumns:
         return np.concatenate([[0.0], self.mean / self.scale])
 
     def to_raw(self, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return coefficients (..., D + 1) of the design's own columns from internal ones, in `out` if given."""
+        """Return coefficients (..., D + 1) of the design's own columns from internal ones, in `out`."""
         raw = np.empty(b.shape) if out is None else out
         raw[...] = b
         raw[..., 1:] /= self.scale

@@ -365,7 +365,9 @@ class Selection(Studies):
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
             ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
             models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
-            priors but ``SpikeSlab``.
+            priors but ``SpikeSlab``. Errors of ``"collapsed"`` and ``"gibbs"`` are small where chains move
+            easily, and do not see modes that no chain has visited: where there may be some, compare with a
+            run at several `temperatures`, or with more chains.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of

@@ -123,7 +123,8 @@ class SelectionResults(Looks, Predictive):
         ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
         know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
         ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
-        number of draws.
+        number of draws. Errors speak of the models that chains visited and those next to them:
+        of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
         """
         posterior, model = self.posterior, self.model
         free = model.space.free.astype(bool)

@@ -424,7 +424,8 @@ class ModelSpace:
         block = max(1, 2**20 // max(self.n_terms, 1))
         for at in range(0, len(models), block):
             inside = models[at : at + block] * self.free
-            value[at : at + block] = self.log_size[inside.sum(axis=1, dtype=np.int64)] + inside @ self.log_odds
+            size = inside.sum(axis=1, dtype=np.int64)
+            value[at : at + block] = self.log_size[size] + inside @ self.log_odds
         return _like(np.where(self.feasible(models), value, -np.inf), gamma)
 
     def why_infeasible(self, gamma: ArrayLike) -> str | None:
