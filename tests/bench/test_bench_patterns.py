@@ -1,42 +1,31 @@
-"""Compression of patterns: what a user waits for before a fit can begin."""
+"""The cost of splitting a sum, and of predicting the test cases of the hidden Markov chain at order 20."""
 
 import time
 
 import numpy as np
 import pytest
 
-from pyrjsel import PatternLogit
+import pyrjsel as rj
 
-SIZES = {  # cases, features, levels, order
-    "interactions of 20 features, order 4": (500, 20, 3, 4),
-    "interactions of 20 features, every order": (100, 20, 2, 20),
-}
-
-
-def times_of(call):
-    times = []
-    for _ in range(3):
-        start = time.thread_time()
-        made = call()
-        times.append(time.thread_time() - start)
-    return made, times
+SPLITS = 100_000
+# Time of the processor, which other work on the machine does not lengthen.
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
 
 
-@pytest.mark.parametrize("what", SIZES)
-def test_bench_interactions(what, table):
-    n, p, levels, order = SIZES[what]
-    rng = np.random.default_rng(1)
-    codes, y = rng.integers(0, levels, size=(n, p)), rng.integers(0, 2, size=n)
-    model, times = times_of(lambda: PatternLogit(y, codes, order=order))
-    note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
-    table.series("compression of patterns", f"{what}, {n} cases", times, "s", target=10.0, note=note)
+@pytest.mark.parametrize("method", ["inversion", "rejection"])
+def test_split_of_a_cauchy_sum(benchmark, method):
+    sums = 3 * np.random.default_rng(1).standard_cauchy(SPLITS)
+    part, _ = benchmark(rj.split_cauchy, sums, 1.0, 0.3, rng=2, method=method)
+    assert part.size == SPLITS
+    # The target is a microsecond a split.
+    assert benchmark.stats["min"] < SPLITS * 1e-6
 
 
-@pytest.mark.parametrize("copies", [1, 100])
-def test_bench_sequence(copies, table):
-    rng = np.random.default_rng(1)
-    symbols = np.tile(rng.integers(0, 3, size=200_020 // copies), copies)
-    model, times = times_of(lambda: PatternLogit.from_sequence(symbols, order=20))
-    note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
-    what = f"{model.nobs:,} symbols of a sequence, order 20" + (", repeated" if copies > 1 else "")
-    table.series("compression of patterns", what, times, "s", target=5.0, note=note)
+def test_prediction_of_5000_cases_with_250_draws(benchmark):
+    hmm = rj.datasets.hmm_sequences(rng=1).data
+    formula = "x21 ~ sequence(" + ", ".join(f"x{t}" for t in range(1, 21)) + ")"
+    model = rj.pattern_logit(formula, hmm.iloc[:500])
+    results = model.fit(draws=250, thin=1, chains=1, rng=1, progress=False)
+    found = benchmark.pedantic(results.predict, (hmm.iloc[500:],), rounds=5)
+    assert found.shape == (5000, 2)
+    assert benchmark.stats["min"] < 2
