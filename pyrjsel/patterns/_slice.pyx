@@ -389,6 +389,16 @@ cdef class PatternChain:
         for c in range(self.n_free):
             self.sweep(update, c, rng)
 
+    cdef double variance(self, double s, double spread, bitgen_t* rng) noexcept nogil:
+        """The variance of a sum, given which it is normal.
+
+        A Cauchy sum is normal with an inverse gamma variance of shape 1/2 and scale a^2/2; given the sum the
+        shape is 1 and the scale (a^2 + s^2)/2.
+        """
+        if self.cauchy:
+            return 0.5 * (spread * spread + s * s) / random_standard_exponential(rng)
+        return spread
+
     cdef void paths(self, int c, bitgen_t* rng) noexcept nogil:
         """All sums of class c given the predictors at the leaves of the tree.
 
@@ -405,11 +415,7 @@ cdef class PatternChain:
         memset(known, 0, 2 * self.n_groups * sizeof(double))
         for g in range(self.n_groups):
             path[g] = s[g] + (path[self.parent[g]] if g else 0.0)
-            variance[g] = self.spread[g]
-            if self.cauchy:
-                # s^2 / variance is chi-square given the variance, whose prior is inverse gamma(1/2).
-                v = self.spread[g] * self.spread[g] + s[g] * s[g]
-                variance[g] = 0.5 * v / random_standard_exponential(rng)
+            variance[g] = self.variance(s[g], self.spread[g], rng)
         for g in range(self.n_groups - 1, 0, -1):
             above = self.parent[g]
             if known[g] == 0.0:                                 # a leaf
@@ -512,11 +518,11 @@ cdef class PatternChain:
                     self.scales(update, rng)
                     continue
                 self.set_spreads()
-                if update != PATHS:
+                if update == PATHS:
+                    for c in range(self.n_free):
+                        self.paths(c, rng)
+                else:
                     self.sums(update, rng)
-                    continue
-                for c in range(self.n_free):
-                    self.paths(c, rng)
 
     def run(self, rng, Py_ssize_t n, *, Py_ssize_t done=0, Py_ssize_t thin=1, double[:, :, ::1] s=None,
             double[:, ::1] log_sigma=None, double[::1] log_posterior=None):

@@ -9,9 +9,8 @@ from pyrjsel.patterns._suffix import suffix_groups
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features
 from pyrjsel.patterns.groups import ANY, Groups
 
-# Larger models than this are beyond sampling: a sweep updates every group and passes over its cases.
-MOST_GROUPS = 5_000_000
-MOST_ENTRIES = 500_000_000  # of all extents, 4 bytes each
+# Of the arrays of the groups. Larger models are beyond sampling: a sweep passes over all of them.
+MOST_BYTES = 2_000_000_000
 
 
 def find_groups(features: Features, compress: bool = True) -> Groups:
@@ -32,7 +31,7 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
     Raises
     ------
     DataError
-        If there are more than 5,000,000 groups, or their extents have more than 500,000,000 cases.
+        If the groups take more than 2 GB.
     """
     return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
 
@@ -40,9 +39,11 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
 def _sequence(features: Features, compress: bool) -> Groups:
     indptr, cases, parent, lo, hi = suffix_groups(features.codes, features.order)
     if not compress:
-        indptr, cases, parent, lo = _unmerged(indptr, cases, parent, lo, hi)
+        lengths = (hi - lo + 1).astype(np.int64)
+        _check_size(features, int(lengths.sum()), int(lengths @ np.diff(indptr)))
+        indptr, cases, parent, lo = _unmerged(indptr, cases, parent, lo, lengths)
         hi = lo.copy()
-    _check_size(len(lo), len(cases))
+    _check_size(features, len(lo), len(cases))
     orders = np.arange(features.order + 1)
     rows = features.codes[cases[indptr[:-1]]]
     # The pattern of order o fixes the last o features.
@@ -53,16 +54,14 @@ def _sequence(features: Features, compress: bool) -> Groups:
 
 
 def _unmerged(
-    indptr: IntArray, cases: CaseArray, parent: CaseArray, lo: CaseArray, hi: CaseArray
+    indptr: IntArray, cases: CaseArray, parent: CaseArray, lo: CaseArray, lengths: IntArray
 ) -> tuple[IntArray, CaseArray, CaseArray, CaseArray]:
-    """Return `indptr`, `cases`, `parent` and order with a group for each pattern."""
-    lengths = (hi - lo + 1).astype(np.int64)
+    """Return `indptr`, `cases`, `parent` and order with a group for each pattern; edges have `lengths`."""
     first = np.cumsum(lengths) - lengths  # the group of the lowest order of each edge
     edge = np.repeat(np.arange(len(lo)), lengths)
     within = np.arange(len(edge)) - first[edge]
     sizes = np.diff(indptr)[edge]
     start = np.cumsum(sizes) - sizes
-    _check_size(len(edge), int(sizes.sum()))
     where = np.repeat(indptr[edge] - start, sizes) + np.arange(sizes.sum())
     above = np.where(parent[edge] < 0, -1, first[parent[edge]] + lengths[parent[edge]] - 1)
     before = np.where(within > 0, np.arange(len(edge)) - 1, above)
@@ -73,8 +72,8 @@ def _unmerged(
 def _interactions(features: Features, compress: bool) -> Groups:
     extents = Extents(features.codes, features.order, compress)
     while not extents.run():
-        _check_size(extents.n_extents, extents.n_cases)
-    _check_size(extents.n_extents, extents.n_cases)
+        _check_size(features, extents.n_extents, extents.n_cases)
+    _check_size(features, extents.n_extents, extents.n_cases)
     indptr, cases, counts, shortest, closure = extents.result()
     return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
 
@@ -108,9 +107,13 @@ def _groups(
     )
 
 
-def _check_size(n_groups: int, n_entries: int) -> None:
-    if n_groups > MOST_GROUPS or n_entries > MOST_ENTRIES:
+def _check_size(features: Features, n_groups: int, n_entries: int) -> None:
+    """Raise if so many groups, with so many cases in all, take too much memory."""
+    # Counts twice while they are found; a pattern, a closed set and a few numbers for each group.
+    each = 16 * (features.order + 1) + 8 * features.n_features + 40
+    if n_groups * each + 4 * n_entries > MOST_BYTES:
         raise DataError(
-            f"The patterns of these data need more than {MOST_GROUPS:,} groups or {MOST_ENTRIES:,} cases in "
-            "all groups together, beyond what can be sampled. Lower the order, or leave features out."
+            f"The patterns of order {features.order} of these {features.n_cases} cases need more than "
+            f"{MOST_BYTES / 1e9:g} GB ({n_groups:,} groups or more), beyond what can be sampled. Lower the "
+            "order, or leave features out."
         )

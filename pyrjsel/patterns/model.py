@@ -48,9 +48,11 @@ class PatternLogit:
         Largest order O of a pattern; None is the number of features.
     prior : {"cauchy", "gaussian"}
         Of a coefficient of order o: Cauchy(0, sigma_o) or N(0, sigma_o^2).
-    sigma_prior : LogNormal or InverseGamma, or a sequence of O of them, optional
-        Prior on sigma_1 to sigma_O; of an InverseGamma on sigma^2. None is that of the paper: log sigma_o is
-        normal with standard deviation 0.5 around means from -2 to -6 (Cauchy), or 2 around 0 to -4.
+    sigma_prior : LogNormal, InverseGamma, sequence, mapping or callable, optional
+        Prior on sigma_o (not on its square): one for all orders, one for each of the orders 1 to O in a
+        sequence or by order in a mapping, or a function of the order. None is that of the paper: log sigma_o
+        is normal with standard deviation 0.5 around means that fall evenly from -2 to -6 (Cauchy), or with
+        standard deviation 2 around means from 0 to -4 (Gaussian).
     sigma_0 : float, optional
         Scale of the pattern that fixes nothing; None is exp(0.5) (Cauchy) or exp(5).
     compress : bool, default True
@@ -75,8 +77,8 @@ class PatternLogit:
     Raises
     ------
     DataError
-        If there is one class only, a feature is constant, values are no labels, or the patterns need more
-        than 5,000,000 groups.
+        If there is one class only, a feature is constant, values are no labels, or the groups of patterns
+        take more than 2 GB.
     ParameterError
         If a parameter is out of range, such as an order beyond the number of features.
 

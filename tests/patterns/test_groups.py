@@ -1,5 +1,6 @@
 """Groups of patterns: the compiled compression against a list of all patterns, and against what must hold."""
 
+import re
 from math import comb
 
 import numpy as np
@@ -139,15 +140,21 @@ def test_numbers_of_groups_of_the_hidden_markov_chain():
 
 
 def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
-    features = make_features(rng.integers(0, 2, size=(60, 14)), "interactions", 14)
-    monkeypatch.setattr(compression, "MOST_GROUPS", 1000)
-    with pytest.raises(DataError, match="more than 1,000 groups"):
+    features = make_features(rng.integers(0, 2, size=(150, 18)), "interactions", 18)
+    every = find_groups(features).n_groups
+    monkeypatch.setattr(compression, "MOST_BYTES", 1_000_000)
+    with pytest.raises(DataError, match=r"order 18 of these 150 cases need more than 0\.001 GB") as caught:
         find_groups(features)
+    so_far = int(re.search(r"\(([\d,]+) groups or more", str(caught.value))[1].replace(",", ""))
+    assert so_far < every / 2
     history = make_features(rng.integers(0, 2, size=(600, 12)), "sequence", 12)
-    monkeypatch.setattr(compression, "MOST_ENTRIES", 600)
-    for compress in (True, False):
-        with pytest.raises(DataError, match="600 cases in all groups"):
-            find_groups(history, compress)
+    monkeypatch.setattr(compression, "MOST_BYTES", 600_000)
+    assert find_groups(history).n_groups > 500
+    with pytest.raises(DataError, match=r"need more than 0\.0006 GB \([2-9],"):
+        find_groups(history, compress=False)
+    monkeypatch.setattr(compression, "MOST_BYTES", 100_000)
+    with pytest.raises(DataError, match=r"need more than 0\.0001 GB"):
+        find_groups(history)
 
 
 def test_arrays_of_groups_are_read_only(rng):

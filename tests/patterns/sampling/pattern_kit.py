@@ -48,10 +48,9 @@ def twin_of(problem, plan, s, log_sigma, **options):
     return PatternTwin(problem, s.copy(), log_sigma.copy(), plan, **options)
 
 
-def draw_prior(problem, rng):
+def draw_prior(twin, rng):
     """Sums and log sigma from the prior."""
-    prior = problem.prior
+    prior = twin.problem.prior
     log_sigma = np.concatenate([[prior.log_sigma_0], prior.sample(rng)])
     standard = rng.standard_cauchy if prior.family == "cauchy" else rng.standard_normal
-    scale = twin_of(problem, (), np.zeros((problem.n_free, problem.n_groups)), log_sigma).scale(log_sigma)
-    return scale * standard((problem.n_free, problem.n_groups)), log_sigma
+    return twin.scale(log_sigma) * standard(twin.s.shape), log_sigma

@@ -17,7 +17,8 @@ CASES = [
 
 def assert_same(problem, plan, seed, iterations=2, **options):
     rng = np.random.default_rng(seed)
-    s, log_sigma = kit.draw_prior(problem, rng)
+    start = np.zeros((problem.n_free, problem.n_groups))
+    s, log_sigma = kit.draw_prior(kit.twin_of(problem, (), start, start[0]), rng)
     s = np.clip(s, -20, 20)
     chain = kit.chain_of(problem, plan, s, log_sigma, **options)
     twin = kit.twin_of(problem, plan, s, log_sigma, **options)
