@@ -1,31 +1,55 @@
-"""The cost of splitting a sum, and of predicting the test cases of the hidden Markov chain at order 20."""
+"""Pattern models: iterations of the samplers, and effective draws a second beside each other."""
 
 import time
 
 import numpy as np
-import pytest
 
-import pyrjsel as rj
+from pyrjsel import datasets
+from pyrjsel.patterns import Features, find_groups
+from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.priors import PatternPrior
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.sampling import BURN_IN, PatternJob, choose, diagnose
 
-SPLITS = 100_000
-# Time of the processor, which other work on the machine does not lengthen.
-pytestmark = pytest.mark.benchmark(timer=time.process_time)
-
-
-@pytest.mark.parametrize("method", ["inversion", "rejection"])
-def test_split_of_a_cauchy_sum(benchmark, method):
-    sums = 3 * np.random.default_rng(1).standard_cauchy(SPLITS)
-    part, _ = benchmark(rj.split_cauchy, sums, 1.0, 0.3, rng=2, method=method)
-    assert part.size == SPLITS
-    # The target is a microsecond a split.
-    assert benchmark.stats["min"] < SPLITS * 1e-6
+ARTICLE = 4000  # iterations
+CASES = 500
 
 
-def test_prediction_of_5000_cases_with_250_draws(benchmark):
-    hmm = rj.datasets.hmm_sequences(rng=1).data
-    formula = "x21 ~ sequence(" + ", ".join(f"x{t}" for t in range(1, 21)) + ")"
-    model = rj.pattern_logit(formula, hmm.iloc[:500])
-    results = model.fit(draws=250, thin=1, chains=1, rng=1, progress=False)
-    found = benchmark.pedantic(results.predict, (hmm.iloc[500:],), rounds=5)
-    assert found.shape == (5000, 2)
-    assert benchmark.stats["min"] < 2
+def hidden_chain(order, family):
+    """The sequences of the article, their last symbol the response."""
+    data = datasets.hmm_sequences(rng=1).data.iloc[:CASES]
+    codes, classes = (
+        np.unique(part, return_inverse=True)[1] for part in (data.iloc[:, :-1], data.iloc[:, -1])
+    )
+    codes = codes.reshape(CASES, -1)[:, -order:].astype(np.int32)
+    names, levels = tuple(map(str, data.columns[-order - 1 : -1])), ((0, 1),) * order
+    groups = find_groups(Features(codes, names, levels, "sequence", order))
+    return PatternProblem.of(groups, classes, 2, PatternPrior.of(order, family))
+
+
+def timed(problem, sampler, iterations):
+    """Processor seconds an iteration, and the draws after burn-in, none thinned out."""
+    job = PatternJob(problem, choose(sampler, {}, "bench")[1], iterations, BURN_IN[sampler], 1)
+    runner = job.start(np.random.SeedSequence(1), 0)
+    runner.advance(job.burn_in)
+    begin = time.thread_time()
+    runner.advance(iterations)
+    seconds = time.thread_time() - begin
+    found = runner.finish(True)
+    return seconds, PatternDraws(found.s[None], found.log_sigma[None], found.log_posterior[None])
+
+
+def test_bench_samplers(table):
+    for family in ("cauchy", "gaussian"):
+        for order in (10, 20):
+            problem = hidden_chain(order, family)
+            group = f"patterns: HMM, order {order}, {family}, {problem.n_groups} groups"
+            for sampler, iterations in (("slice", 2500), ("interweaving", 5000)):
+                seconds, draws = timed(problem, sampler, iterations)
+                target = 15.0 if (sampler, family, order) == ("slice", "cauchy", 20) else None
+                whole = seconds / iterations * ARTICLE
+                table.add(group, f"{sampler}: {ARTICLE:,} iterations", whole, "s", target=target)
+                ess = diagnose(draws)["ess"] / seconds
+                table.add(group, f"{sampler}: effective log sigma, least", ess.iloc[:-1].min(), "1/s")
+                table.add(group, f"{sampler}: effective log sigma, median", ess.iloc[:-1].median(), "1/s")
+                table.add(group, f"{sampler}: effective log posterior", ess.iloc[-1], "1/s")
