@@ -16,10 +16,10 @@ centred    each log sigma_o by a stepped-out slice given the sums
 scaled     each log sigma_o by a stepped-out slice given the sums over their scales: sums move with it
            (ancillary to ``centred``; Yu and Meng 2011)
 
-A sum in ``steps`` and ``turns`` costs its extent, a log sigma_o in ``centred`` the groups that hold the order,
-in ``scaled`` their extents and all rows, and ``paths`` costs all groups. Predictors and scales are derived
-from the state at the start of each update, so that rounding does not build up, and a state that was written
-down goes on to the same draws.
+A sum in ``steps`` and ``turns`` costs its extent, a log sigma_o in ``centred`` the groups that hold the
+order, in ``scaled`` their extents and all rows, and ``paths`` costs all groups. Predictors and scales are
+derived from the state at the start of each update, so that rounding does not build up, and a state that was
+written down goes on to the same draws.
 """
 
 cimport cython
@@ -100,7 +100,8 @@ cdef class PatternChain:
         Most steps of a slice.
     """
 
-    cdef object arrays
+    cdef object arrays, found
+    cdef const int[:, ::1] plan
     cdef int n_rows, n_groups, n_orders, n_free, most, steps
     cdef bint cauchy, weighted
     cdef double width
@@ -151,8 +152,10 @@ cdef class PatternChain:
         cdef double[::1] by_group = np.zeros(5 * self.n_groups)
         cdef double[::1] by_row = np.zeros((2 * self.n_free + 3) * self.n_rows)
         cdef double[::1] by_member = np.zeros((self.n_free + 1) * self.most)
-        self.arrays = (indptr, rows, order_ptr, order_group, order_count, parent, hyper, np.asarray(plan), free,
-                       weight, totals, np.asarray(sums), np.asarray(scales), by_group, by_row, by_member)
+        self.plan = plan
+        self.found = np.asarray(sums), np.asarray(scales)
+        self.arrays = (indptr, rows, order_ptr, order_group, order_count, parent, hyper, free, weight, totals,
+                       by_group, by_row, by_member)
         self.indptr, self.rows = &indptr[0], &rows[0]
         self.order_ptr, self.order_group, self.order_count = &order_ptr[0], &order_group[0], &order_count[0]
         self.parent = NULL
@@ -171,7 +174,8 @@ cdef class PatternChain:
 
     def check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan):
         """Raise unless the arrays fit together."""
-        rows, indptr, order_ptr, order_group, plan = map(np.asarray, (rows, indptr, order_ptr, order_group, plan))
+        rows, indptr, plan = np.asarray(rows), np.asarray(indptr), np.asarray(plan)
+        order_ptr, order_group = np.asarray(order_ptr), np.asarray(order_group)
         G, O = self.n_groups, self.n_orders
         good = (
             self.n_rows > 0 and G > 0 and O > 0
@@ -180,7 +184,8 @@ cdef class PatternChain:
             and order_ptr[0] == 0 and np.diff(order_ptr).min() >= 0
             and order_ptr[O + 1] == len(order_group) == len(order_count)
             and order_group.min() >= 0 and order_group.max() < G
-            and np.shape(hyper) == (O, 5) and np.shape(log_sigma) == (O + 1,) and np.shape(s) == (self.n_free, G)
+            and np.shape(s) == (self.n_free, G) and np.shape(log_sigma) == (O + 1,)
+            and np.shape(hyper) == (O, 5)
             and plan.shape[1] == 2 and plan.min() >= 0 and plan[:, 0].max() < len(UPDATES)
         )
         if parent is None:
@@ -509,11 +514,11 @@ cdef class PatternChain:
 
     # ------------------------------------------------------------------ iterations
 
-    cdef void iterate(self, const int[:, ::1] plan, bitgen_t* rng) noexcept nogil:
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
         cdef int k, update, c, _
-        for k in range(plan.shape[0]):
-            update = plan[k, 0]
-            for _ in range(plan[k, 1]):
+        for k in range(self.plan.shape[0]):
+            update = self.plan[k, 0]
+            for _ in range(self.plan[k, 1]):
                 if update == CENTRED or update == SCALED:
                     self.scales(update, rng)
                     continue
@@ -547,14 +552,13 @@ cdef class PatternChain:
             Draws that were recorded.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
-        cdef const int[:, ::1] plan = self.arrays[7]
         cdef Py_ssize_t i, kept = 0
         if s is not None and (s.shape[1] != self.n_free or s.shape[2] != self.n_groups
                               or log_sigma.shape[1] != self.n_orders):
             raise ValueError("the arrays do not fit the model")
         with rng.bit_generator.lock, nogil:
             for i in range(n):
-                self.iterate(plan, bits)
+                self.iterate(bits)
                 if s is None or (done + i + 1) % thin:
                     continue
                 memcpy(&s[kept, 0, 0], self.s, <size_t> self.n_free * self.n_groups * sizeof(double))
@@ -565,7 +569,7 @@ cdef class PatternChain:
 
     def state(self):
         """Return copies of s (C, G) and log sigma (O + 1,)."""
-        return self.arrays[11].copy(), self.arrays[12].copy()
+        return self.found[0].copy(), self.found[1].copy()
 
     def log_density(self):
         """Return the log density of the classes of the cases, the sums and log sigma."""

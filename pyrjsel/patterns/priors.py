@@ -166,8 +166,8 @@ def _by_order(sigma_prior: object, order: int, owner: str) -> list[object]:
         raise bad_value("sigma_prior", owner, must, sigma_prior)
     if len(sigma_prior) != order:
         raise ParameterError(
-            f"The 'sigma_prior' parameter of {owner} must have {order} entries, one for each order from 1 on. "
-            f"Got {len(sigma_prior)} instead."
+            f"The 'sigma_prior' parameter of {owner} must have {order} entries, one for each order from 1 on."
+            f" Got {len(sigma_prior)} instead."
         )
     return list(sigma_prior)
 

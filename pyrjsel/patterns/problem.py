@@ -86,7 +86,8 @@ def distinct_cases(groups: Groups) -> tuple[IntArray, IntArray]:
     by_group = sparse.csr_array((np.ones(entries, dtype=np.int8), groups.cases, groups.indptr), shape=shape)
     by_case = by_group.tocsc()
     rows: dict[bytes, int] = {}
-    row_of, first = np.empty(n, dtype=np.int64), []
+    row_of = np.empty(n, dtype=np.int64)
+    first: list[int] = []
     for case in range(n):
         members = by_case.indices[by_case.indptr[case] : by_case.indptr[case + 1]]
         row = rows.setdefault(members.tobytes(), len(first))

@@ -54,7 +54,7 @@ class PatternTwin:
             part = slice(problem.order_ptr[o], problem.order_ptr[o + 1])
             self.counts[problem.order_group[part], o] = problem.order_count[part]
         self.cauchy = problem.prior.family == "cauchy"
-        self.widths = problem.prior.table(self.sigma_width)[:, 4]
+        self.widths: list[float] = problem.prior.table(self.sigma_width)[:, 4].tolist()
 
     # ------------------------------------------------------------------ densities
 
@@ -118,13 +118,13 @@ class PatternTwin:
             def density(x: float, c: int = c, g: int = g) -> float:
                 return self._joint(self.with_sum(c, g, x), self.log_sigma)
 
-            self.s[c, g] = self.slice(density, self.s[c, g], self.width, rng)
+            self.s[c, g] = self.slice(density, float(self.s[c, g]), self.width, rng)
 
     def update_turns(self, rng: np.random.Generator) -> None:
         """Update each sum by a slice of the likelihood on a circle."""
         scale = self.scale(self.log_sigma)
         for c, g in np.ndindex(*self.s.shape):
-            x = self.s[c, g]
+            x = float(self.s[c, g])
             level = self.log_likelihood(self.s) - rng.standard_exponential()
             other = 0.0 if self.cauchy else scale[g] * rng.standard_normal()
             length = np.pi if self.cauchy else 2.0 * np.pi
@@ -132,9 +132,9 @@ class PatternTwin:
             low, high = angle - length, angle
             while True:
                 if self.cauchy:
-                    new = scale[g] * np.tan(np.arctan(x / scale[g]) + angle)
+                    new = float(scale[g] * np.tan(np.arctan(x / scale[g]) + angle))
                 else:
-                    new = x * np.cos(angle) + other * np.sin(angle)
+                    new = float(x * np.cos(angle) + other * np.sin(angle))
                 if self.log_likelihood(self.with_sum(c, g, new)) >= level:
                     break
                 low, high = (angle, high) if angle < 0 else (low, angle)

@@ -22,7 +22,7 @@ SAMPLERS = ("auto", "interweaving", "slice")
 # Interweaving forgets its start within some hundred iterations.
 DRAWS, THIN = 250, 10
 BURN_IN = {"slice": 1500, "interweaving": 500}
-# Split R-hat of a log scale or of the log posterior over all chains beyond which they have plainly not converged.
+# Split R-hat of a log scale or of the log posterior over all chains beyond which they have not converged.
 WORST_R_HAT = 1.2
 
 # Updates of an iteration and how often each is made.
@@ -67,8 +67,9 @@ class InterweavingOptions:
     """Options of ``fit(sampler="interweaving")``.
 
     An iteration updates each sum by a slice on a circle, the sums of a sequence given the predictors at the
-    leaves of their tree, and each log sigma_o given the sums and given the sums over their scales (ancillarity
-    and sufficiency interweaved). Steps of log sigma_o are as wide as its prior deviation.
+    leaves of their tree, and each log sigma_o given the sums and given the sums over their scales, so that
+    ancillary and sufficient parametrisations are interweaved (Yu and Meng 2011). Steps of log sigma_o are as
+    wide as its prior deviation.
 
     Attributes
     ----------
@@ -322,7 +323,8 @@ def run(
     notes = []
     if not outcome.completed:
         notes.append(
-            f"Interrupted: {len(chains)} of {len(found)} chains with {kept:,} of {settings.draws:,} draws each."
+            f"Interrupted: {len(chains)} of {len(found)} chains with {kept:,} of {settings.draws:,} draws "
+            "each."
         )
     diagnostics = diagnose(draws)
     notes.extend(_poor_mixing(diagnostics["r_hat"]))

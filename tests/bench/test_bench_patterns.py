@@ -1,42 +1,55 @@
-"""Compression of patterns: what a user waits for before a fit can begin."""
+"""Pattern models: iterations of the samplers, and effective draws a second beside each other."""
 
 import time
 
 import numpy as np
-import pytest
 
-from pyrjsel import PatternLogit
+from pyrjsel import datasets
+from pyrjsel.patterns import Features, find_groups
+from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.priors import PatternPrior
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.sampling import BURN_IN, PatternJob, choose, diagnose
 
-SIZES = {  # cases, features, levels, order
-    "interactions of 20 features, order 4": (500, 20, 3, 4),
-    "interactions of 20 features, every order": (100, 20, 2, 20),
-}
-
-
-def times_of(call):
-    times = []
-    for _ in range(3):
-        start = time.thread_time()
-        made = call()
-        times.append(time.thread_time() - start)
-    return made, times
+ARTICLE = 4000  # iterations
+CASES = 500
 
 
-@pytest.mark.parametrize("what", SIZES)
-def test_bench_interactions(what, table):
-    n, p, levels, order = SIZES[what]
-    rng = np.random.default_rng(1)
-    codes, y = rng.integers(0, levels, size=(n, p)), rng.integers(0, 2, size=n)
-    model, times = times_of(lambda: PatternLogit(y, codes, order=order))
-    note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
-    table.series("compression of patterns", f"{what}, {n} cases", times, "s", target=10.0, note=note)
+def hidden_chain(order, family):
+    """The sequences of the article, their last symbol the response."""
+    data = datasets.hmm_sequences(rng=1).data.iloc[:CASES]
+    codes, classes = (
+        np.unique(part, return_inverse=True)[1] for part in (data.iloc[:, :-1], data.iloc[:, -1])
+    )
+    codes = codes.reshape(CASES, -1)[:, -order:].astype(np.int32)
+    names, levels = tuple(map(str, data.columns[-order - 1 : -1])), ((0, 1),) * order
+    groups = find_groups(Features(codes, names, levels, "sequence", order))
+    return PatternProblem.of(groups, classes, 2, PatternPrior.of(order, family))
 
 
-@pytest.mark.parametrize("copies", [1, 100])
-def test_bench_sequence(copies, table):
-    rng = np.random.default_rng(1)
-    symbols = np.tile(rng.integers(0, 3, size=200_020 // copies), copies)
-    model, times = times_of(lambda: PatternLogit.from_sequence(symbols, order=20))
-    note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
-    what = f"{model.nobs:,} symbols of a sequence, order 20" + (", repeated" if copies > 1 else "")
-    table.series("compression of patterns", what, times, "s", target=5.0, note=note)
+def timed(problem, sampler, iterations):
+    """Processor seconds an iteration, and the draws after burn-in, none thinned out."""
+    job = PatternJob(problem, choose(sampler, {}, "bench")[1], iterations, BURN_IN[sampler], 1)
+    runner = job.start(np.random.SeedSequence(1), 0)
+    runner.advance(job.burn_in)
+    begin = time.thread_time()
+    runner.advance(iterations)
+    seconds = time.thread_time() - begin
+    found = runner.finish(True)
+    return seconds, PatternDraws(found.s[None], found.log_sigma[None], found.log_posterior[None])
+
+
+def test_bench_samplers(table):
+    for family in ("cauchy", "gaussian"):
+        for order in (10, 20):
+            problem = hidden_chain(order, family)
+            group = f"patterns: HMM, order {order}, {family}, {problem.n_groups} groups"
+            for sampler, iterations in (("slice", 2500), ("interweaving", 5000)):
+                seconds, draws = timed(problem, sampler, iterations)
+                target = 15.0 if (sampler, family, order) == ("slice", "cauchy", 20) else None
+                whole = seconds / iterations * ARTICLE
+                table.add(group, f"{sampler}: {ARTICLE:,} iterations", whole, "s", target=target)
+                ess = diagnose(draws)["ess"] / seconds
+                table.add(group, f"{sampler}: effective log sigma, least", ess.iloc[:-1].min(), "1/s")
+                table.add(group, f"{sampler}: effective log sigma, median", ess.iloc[:-1].median(), "1/s")
+                table.add(group, f"{sampler}: effective log posterior", ess.iloc[-1], "1/s")

@@ -39,7 +39,9 @@ def test_scales(n):
     logs = np.stack([np.log(v + square / np.longdouble(v)), np.log(np.longdouble(v))], axis=1)
     found = scale_totals(rest, count, square, 0.03, 3.0)
     # Exponents are added exactly and multiplied by log 2 once.
-    for value, terms in zip(found, (logs[:, 0], np.concatenate([3 * logs[:, 1], square / np.longdouble(v)])), strict=True):
+    for value, terms in zip(
+        found, (logs[:, 0], np.concatenate([3 * logs[:, 1], square / np.longdouble(v)])), strict=True
+    ):
         assert abs(value - terms.sum()) <= 4 * rounding(n, np.append(terms, 1.0).astype(float))
 
 

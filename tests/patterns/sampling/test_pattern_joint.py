@@ -1,5 +1,7 @@
-"""Joint-distribution tests (Geweke 2004): sums and scales from the prior, cases given them, then updates given
-the cases. The prior must come out again, whatever the number of updates.
+"""Joint-distribution tests (Geweke 2004).
+
+Sums and scales are drawn from the prior, cases given them, then updates made given the cases: the prior must
+come out again, whatever the number of updates.
 
 Replicates are independent. Log scales under their distribution functions, and sums over their scales under
 theirs, are independent and uniform; what depends on the cases is compared with its value before the updates.
@@ -84,7 +86,7 @@ def assert_prior(found, before, after, level):
 
 @pytest.mark.parametrize("family", ["cauchy", "gaussian"])
 def test_every_update_leaves_the_joint_distribution(family):
-    """300 replicates with a false-alarm rate of 1e-6 each; the statistical test below has ten times as many."""
+    """300 replicates with a false-alarm rate of 1e-6 each; the statistical tests below have more."""
     for n_classes, kind, hyper in ((2, "sequence", "log-normal"), (3, "interactions", "inverse gamma")):
         assert_prior(*simulate(kind, family, hyper, n_classes, None, 300, 3, 1), level=1e-6)
 
@@ -96,7 +98,7 @@ def test_every_update_leaves_the_joint_distribution(family):
 @pytest.mark.parametrize("family", ["cauchy", "gaussian"])
 def test_the_prior_comes_out(family, n_classes, hyper, plan):
     """56 tests with a false-alarm rate of 1e-7 each."""
-    found = simulate("sequence", family, hyper, n_classes, PLANS[plan], 3000, 5, 2)
+    found = simulate("sequence", family, hyper, n_classes, PLANS[plan], 1500, 5, 2)
     assert_prior(*found, level=1e-7)
 
 
@@ -105,5 +107,5 @@ def test_the_prior_comes_out(family, n_classes, hyper, plan):
 @pytest.mark.parametrize("family", ["cauchy", "gaussian"])
 def test_the_prior_comes_out_of_interactions(family, plan):
     """4 tests with a false-alarm rate of 1e-7 each."""
-    found = simulate("interactions", family, "log-normal", 3, PLANS[plan], 3000, 5, 3)
+    found = simulate("interactions", family, "log-normal", 3, PLANS[plan], 1500, 5, 3)
     assert_prior(*found, level=1e-7)

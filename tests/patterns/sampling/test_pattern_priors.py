@@ -40,7 +40,10 @@ def test_ways_to_give_priors_by_order():
         ({"sigma_prior": 3}, "'sigma_prior' parameter"),
         ({"sigma_prior": [rj.LogNormal(0, 1)]}, "must have 2 entries, one for each order.* Got 1"),
         ({"sigma_prior": {1: rj.LogNormal(0, 1)}}, "a mapping of each order from 1 to 2"),
-        ({"sigma_prior": [rj.LogNormal(0, 1), 1.0]}, r"sigma_prior\[order 2\].*a LogNormal or an InverseGamma"),
+        (
+            {"sigma_prior": [rj.LogNormal(0, 1), 1.0]},
+            r"sigma_prior\[order 2\].*a LogNormal or an InverseGamma",
+        ),
         ({"sigma_prior": lambda o: None}, r"sigma_prior\[order 1\]"),
         ({"sigma_prior": rj.LogNormal(200, 20)}, "of at most 300"),
         ({"sigma_prior": rj.InverseGamma([1, 2], 1)}, "give a sequence of priors"),

@@ -151,8 +151,8 @@ def test_samplers_and_options():
     assert sampling.choose("slice", {"width": 3}, "fit")[1].width == 3
     with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of fit must be one of 'auto'"):
         sampling.choose("gibbs", {}, "fit")
-    with pytest.raises(rj.UnknownNameError, match=r"option 'widht'.*Did you mean 'width'"):
-        sampling.choose("slice", {"widht": 1}, "fit")
+    with pytest.raises(rj.UnknownNameError, match=r"option 'sigma_with'.*Did you mean 'sigma_width'"):
+        sampling.choose("slice", {"sigma_with": 1}, "fit")
     for name, value in (("width", 0), ("sigma_width", -1), ("steps", 0), ("sigma_updates", 1.5)):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of sampler='slice'"):
             sampling.choose("slice", {name: value}, "fit")
@@ -174,5 +174,9 @@ def test_the_loop_refuses_arrays_that_do_not_fit():
     chain = kit.chain_of(problem, kit.SLICE, s, log_sigma)
     with pytest.raises(ValueError, match="do not fit"):
         chain.run(
-            np.random.default_rng(1), 1, s=np.zeros((1, 2, 2)), log_sigma=np.zeros((1, 3)), log_posterior=np.zeros(1)
+            np.random.default_rng(1),
+            1,
+            s=np.zeros((1, 2, 2)),
+            log_sigma=np.zeros((1, 3)),
+            log_posterior=np.zeros(1),
         )
