@@ -90,7 +90,7 @@ check: install-dev
 
 vignettes: install-docs
 	$(RUN) -m sphinx -W --keep-going -b html vignettes vignettes/_build/html
-	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia
+	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia patterns
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug vignettes/_build \

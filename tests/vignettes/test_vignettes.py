@@ -28,6 +28,16 @@ PROMISED = {
         ],
         2,
     ),
+    # Chains are short here; groups and patterns are the same in the full setting.
+    "patterns.md": (
+        [
+            "743 groups of 3628 patterns",
+            "cauchy 1867 11385",
+            "Groups / patterns: 0.205",
+            "unseen levels of the column 'race'",
+        ],
+        6,
+    ),
     # Chains are short here; what enumeration gives is the same in the full setting.
     "pneumonia.md": (
         [
