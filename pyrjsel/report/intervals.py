@@ -80,6 +80,7 @@ def plot_intervals(
     ax.scatter(points, y, s=20, color=BLUE, zorder=3)
     if symlog:
         ax.set_xscale("symlog", linthresh=1.0)
+        ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel(label)
     name_axis(ax, names)
     return ax
