@@ -8,6 +8,7 @@ from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
+from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.population import PopulationJob, PopulationOptions
@@ -100,6 +101,22 @@ class World:
         runner.advance(iterations)
         gamma = runner.walk.gamma()[0]
         return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0])
+
+    def walk_population(self, row, beta, y, rng, iterations):
+        """Return the same of a population at fixed temperatures.
+
+        Its hot and cold chains first forget where they start, for a hundred iterations without exchanges.
+        """
+        temperatures = np.array([[1.8], [0.4]])
+        chains = [self.chain(row, beta, y) for _ in range(1 + len(temperatures))]
+        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
+            chain.set_temperature(temperature)
+            chain.run(rng, 100)
+        levels = np.zeros(len(temperatures), dtype=np.intc)
+        loop = Population(chains, temperatures, levels, TEMPERATURES["fixed"])
+        loop.run(rng, iterations, np.zeros_like(temperatures))
+        gamma, b = loop.states()
+        return self.row(gamma[0]), self.regression.to_raw(b[0])
 
     def populate(self, row, y, rng, burn_in, kept, apart):
         """Return rows and coefficients (kept, D + 1) of draws of a population that starts from a model."""

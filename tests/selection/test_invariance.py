@@ -88,6 +88,16 @@ def test_a_wrong_transition_is_caught(fault):
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
 
 
+# ---------------------------------------------------------------------- populations
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scenario", [SCENARIOS[k] for k in (0, 1, 3, 6, 7)], ids=str)
+def test_populations_leave_the_joint_law_alone(scenario):
+    """Exchanges with chains that follow powers of the posterior: chain 0 does not notice; level 1e-6 each."""
+    assert faults(World(scenario), 3000, seed=57, walk=World.walk_population) == {}
+
+
 # ---------------------------------------------------------------------- walks over models alone
 
 
