@@ -299,7 +299,7 @@ class PatternResults(Looks):
             Rows with the variables of the formula, the response among them. None is the rows of the fit,
             which flatters.
         endog : array_like, optional
-            True classes of the rows, where `new` does not have them.
+            True classes of the rows, as predictions name them, where `new` does not have them.
         draws, unseen : optional
             As for :meth:`predict`.
 
@@ -318,7 +318,7 @@ class PatternResults(Looks):
         owner, design = "score", self.model.design
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
         if endog is not None:
-            true = design.encode_response({design.response: endog}, owner=owner)
+            true = design.encode_classes(endog, owner=owner)
         elif new is None:
             true = self.model.y
         else:
