@@ -159,6 +159,9 @@ def test_rows_with_missing_values(frame):
         ("y ~ interactions(a, e)", {"e": np.linspace(0, 1, 40)}, rj.DataError, "must be labels"),
         ("y ~ interactions(a, e)", {"e": pd.Timestamp("2020-01-01")}, rj.DataError, "must hold numbers"),
         ("y ~ interactions(a, e)", {}, rj.UnknownNameError, "'e'"),
+        ("y ~ interactions(a, y)", {}, rj.FormulaError, "response 'y' on the right side"),
+        ("C(y) ~ interactions(a, y == 'no')", {}, rj.FormulaError, "in the feature \"y == 'no'\""),
+        ("I(d > 1) ~ interactions(a, I(d > 1))", {}, rj.FormulaError, "on the right side"),
     ],
 )
 def test_formulas_and_data_that_cannot_be(formula, change, error, match, frame):
