@@ -11,6 +11,8 @@ from pyrjsel.patterns.groups import ANY, Groups
 
 # Of the arrays of the groups. Larger models are beyond sampling: a sweep passes over all of them.
 MOST_BYTES = 2_000_000_000
+# Sums over so many patterns have squares that doubles hold.
+MOST_PATTERNS = 1e100
 
 
 def find_groups(features: Features, compress: bool = True) -> Groups:
@@ -31,7 +33,7 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
     Raises
     ------
     DataError
-        If the groups take more than 2 GB.
+        If the groups take more than 2 GB, or one has more than 1e100 patterns of one order.
     """
     return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
 
@@ -75,6 +77,11 @@ def _interactions(features: Features, compress: bool) -> Groups:
         _check_size(features, extents.n_extents, extents.n_cases)
     _check_size(features, extents.n_extents, extents.n_cases)
     indptr, cases, counts, shortest, closure = extents.result()
+    if not (counts < MOST_PATTERNS).all():
+        raise DataError(
+            f"Some of these {features.n_cases} cases share more than {MOST_PATTERNS:g} patterns of one order, "
+            "beyond what can be sampled. Lower the order, or leave features out."
+        )
     return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
 
 
