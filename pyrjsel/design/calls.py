@@ -1,5 +1,6 @@
 """Formulas whose right-hand side is one call of factors: ``y ~ interactions(a, b, order=2)``."""
 
+import ast
 import io
 import tokenize
 from collections.abc import Callable, Sequence
@@ -62,8 +63,8 @@ def parse_call(
     ParameterError
         If `text` is not a string.
     FormulaError
-        If it cannot be read, has no response, another right-hand side, a factor twice, or says what is
-        not allowed.
+        If it cannot be read, has no response, or that on both sides, another right-hand side, a factor
+        twice, or says what is not allowed.
     """
     example = f"'y ~ {names[0]}(a, b)'"
     if not isinstance(text, str):
@@ -93,12 +94,25 @@ def parse_call(
         else:
             every = [column_expression(column) for column in others(response)] if piece == "." else []
             for factor in every or [read_expression(piece, functions, owner)]:
+                if factor.key == response.key or _column(response) in factor.variables:
+                    raise FormulaError(
+                        f"{start} has its response {response.label!r} on the right side, in the feature "
+                        f"{factor.label!r}. Leave that feature out."
+                    )
                 if factor.key in factors:
                     raise FormulaError(f"{start} gives {name}() the feature {factor.label!r} twice.")
                 factors[factor.key] = factor
     if not factors:
         raise FormulaError(f"{start} gives {name}() no features.")
     return Call(response, name, tuple(factors.values()), order)
+
+
+def _column(expression: Expression) -> str | None:
+    """Return the column that an expression is, as it stands or in ``C()``; None if it is computed."""
+    tree = expression.tree
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C" and tree.args:
+        tree = tree.args[0]
+    return tree.id if isinstance(tree, ast.Name) else None
 
 
 def _pieces(node: Node) -> tuple[str, list[str]]:

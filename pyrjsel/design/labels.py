@@ -344,6 +344,29 @@ class LabelDesign:
         value = _apply(Evaluator(columns, len(table), self.functions, owner), self.left)
         return level_codes(value, self.classes, self.left.expression, owner)
 
+    def encode_classes(self, labels: Any, *, owner: str = "LabelDesign.encode_classes") -> IntArray:
+        """Return the positions of classes, which a computed response has as its values, among its levels.
+
+        Parameters
+        ----------
+        labels : array-like, shape (m,)
+            Classes.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        ndarray of int64, shape (m,)
+
+        Raises
+        ------
+        DataError
+            If one is missing or of a class that the fit does not have.
+        """
+        column = self.response in self.left.expression.variables
+        design = self if column else self.of_columns(self.response, self.classes, (), ())
+        return design.encode_response({self.response: labels}, owner=owner)
+
     def _columns(self, expressions: Iterable[Expression], table: Table, owner: str) -> dict[str, Column]:
         """Return the columns that expressions use, none of them with a missing value."""
         needed = needed_columns(None, list(expressions))

@@ -61,6 +61,9 @@ UPDATES = ("steps", "turns", "paths", "centred", "scaled")
 LOG_SIGMA_LIMIT = 300.0
 cdef double LIMIT = LOG_SIGMA_LIMIT
 
+# A spread less that of one order is added up anew where the difference would be below this share of it.
+cdef double KEPT = 1e-6
+
 cdef double LOG_PI = 1.1447298858494002
 cdef double LOG_2PI = 1.8378770664093453
 
@@ -110,6 +113,9 @@ cdef class PatternChain:
     cdef const int64_t* order_ptr
     cdef const int* order_group
     cdef const double* order_count
+    cdef const int64_t* group_ptr       # the same by group
+    cdef const int* group_order
+    cdef const double* group_count
     cdef const int* parent      # (G) or NULL
     cdef const double* hyper    # (O, 5)
     cdef const double* weight   # (n) cases of a row
@@ -145,26 +151,33 @@ cdef class PatternChain:
         cdef double[::1] weight = np.asarray(cases).sum(axis=0)
         cdef double[:, ::1] totals = np.add.reduceat(
             np.asarray(free)[:, rows], indptr[:self.n_groups], axis=1)
+        by_group = np.argsort(order_group, kind="stable")
+        orders = np.repeat(np.arange(self.n_orders + 1, dtype=np.intc), np.diff(order_ptr))
+        ends = np.cumsum(np.bincount(order_group, minlength=self.n_groups), dtype=np.int64)
+        cdef int64_t[::1] group_ptr = np.append(np.zeros(1, dtype=np.int64), ends)
+        cdef int[::1] group_order = orders[by_group]
+        cdef double[::1] group_count = np.asarray(order_count)[by_group]
         self.weighted = bool((np.asarray(weight) != 1.0).any())
         self.most = np.diff(order_ptr).max()
         cdef double[:, ::1] sums = np.array(s)
         cdef double[::1] scales = np.array(log_sigma)
-        cdef double[::1] by_group = np.zeros(5 * self.n_groups)
+        cdef double[::1] by_sum = np.zeros(5 * self.n_groups)
         cdef double[::1] by_row = np.zeros((2 * self.n_free + 3) * self.n_rows)
         cdef double[::1] by_member = np.zeros((self.n_free + 1) * self.most)
         self.plan = plan
         self.found = np.asarray(sums), np.asarray(scales)
         self.arrays = (indptr, rows, order_ptr, order_group, order_count, parent, hyper, free, weight, totals,
-                       by_group, by_row, by_member)
+                       by_sum, by_row, by_member, group_ptr, group_order, group_count)
         self.indptr, self.rows = &indptr[0], &rows[0]
         self.order_ptr, self.order_group, self.order_count = &order_ptr[0], &order_group[0], &order_count[0]
+        self.group_ptr, self.group_order, self.group_count = &group_ptr[0], &group_order[0], &group_count[0]
         self.parent = NULL
         if parent is not None:
             self.parent = &parent[0]
         self.hyper = &hyper[0, 0]
         self.cases, self.weight, self.totals = &free[0, 0], &weight[0], &totals[0, 0]
         self.s, self.log_sigma = &sums[0, 0], &scales[0]
-        self.spread, self.tree = &by_group[0], &by_group[self.n_groups]
+        self.spread, self.tree = &by_sum[0], &by_sum[self.n_groups]
         self.eta = &by_row[0]
         self.proposed = self.eta + self.n_free * self.n_rows
         self.odds = self.proposed + self.n_free * self.n_rows
@@ -408,42 +421,53 @@ cdef class PatternChain:
         """All sums of class c given the predictors at the leaves of the tree.
 
         With t_g the sum of s over the path to g, t_g | t_parent is normal: what the leaves say of each t_g
-        goes up the tree, and draws come down.
+        goes up the tree, and draws come down. Each t_g is counted from where it is, so that sums are as
+        exact as their own size however large those above them are.
         """
         cdef int g, above
-        cdef double v, mean, precision
+        cdef double v, mean, precision, prior, noise, new
         cdef double* s = self.s + c * self.n_groups
         cdef double* variance = self.tree
         cdef double* known = self.tree + self.n_groups          # precision of t_g given the leaves below
-        cdef double* pull = self.tree + 2 * self.n_groups       # times its mean
-        cdef double* path = self.tree + 3 * self.n_groups
+        cdef double* pull = self.tree + 2 * self.n_groups       # times how far its mean is from t_g
+        cdef double* moved = self.tree + 3 * self.n_groups
         memset(known, 0, 2 * self.n_groups * sizeof(double))
         for g in range(self.n_groups):
-            path[g] = s[g] + (path[self.parent[g]] if g else 0.0)
             variance[g] = self.variance(s[g], self.spread[g], rng)
         for g in range(self.n_groups - 1, 0, -1):
             above = self.parent[g]
-            if known[g] == 0.0:                                 # a leaf
-                v, mean = variance[g], path[g]
-            else:
-                v, mean = variance[g] + 1.0 / known[g], pull[g] / known[g]
+            v, mean = variance[g], s[g]
+            if known[g] > 0.0:                                  # no leaf
+                v += 1.0 / known[g]
+                mean += pull[g] / known[g]
             known[above] += 1.0 / v
             pull[above] += mean / v
         for g in range(self.n_groups):
-            mean = path[self.parent[g]] if g else 0.0
+            prior = (moved[self.parent[g]] if g else 0.0) - s[g]
+            moved[g], new = 0.0, -prior
             if known[g] > 0.0:
                 precision = known[g] + 1.0 / variance[g]
-                path[g] = ((pull[g] + mean / variance[g]) / precision
-                           + random_standard_normal(rng) / sqrt(precision))
-            s[g] = path[g] - mean
+                noise = random_standard_normal(rng) / sqrt(precision)
+                # They differ by `prior`, which may be far larger than either of the two.
+                moved[g] = (pull[g] + prior / variance[g]) / precision + noise
+                new = (pull[g] - known[g] * prior) / precision + noise
+            s[g] = new
 
     # ------------------------------------------------------------------ updates of scales
+
+    cdef double without(self, int g, int o) noexcept nogil:
+        """The spread of a group without order o, added up."""
+        cdef double total = 0.0
+        cdef int64_t k
+        for k in range(self.group_ptr[g], self.group_ptr[g + 1]):
+            if self.group_order[k] != o:
+                total += self.group_count[k] * self.unit(self.log_sigma[self.group_order[k]])
+        return total
 
     cdef void take(self, int o) noexcept nogil:
         """The spreads of the groups that hold order o without it, and the squares of their sums.
 
-        The difference is right to a rounding error of the spread, and log sigma_o moves by at most `steps`
-        widths before spreads are added up anew.
+        They are differences where these keep most digits, else sums.
         """
         cdef int64_t first = self.order_ptr[o], k, n = self.order_ptr[o + 1] - first
         cdef double unit = self.unit(self.log_sigma[o]), left
@@ -453,7 +477,7 @@ cdef class PatternChain:
         self.o = o
         for k in range(n):
             left = self.spread[groups[k]] - self.order_count[first + k] * unit
-            self.rest[k] = left if left > 0.0 else 0.0
+            self.rest[k] = left if left > KEPT * self.spread[groups[k]] else self.without(groups[k], o)
         if not self.cauchy:
             memset(self.square, 0, n * sizeof(double))
         for c in range(self.n_free):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._validate import listed
+from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.priors import DEVIATION, FIRST_W, LAST_W
 from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.report import dropped_note
@@ -67,7 +68,7 @@ def tables(results: PatternResults, top: int) -> list[tuple[str, pd.DataFrame, d
     steps = results.compression.diff().fillna(results.compression)
     scales = sigma[["median", "ci_lower", "ci_upper", "mcse", "ess", "r_hat"]].copy()
     for place, name in enumerate(("patterns", "groups")):
-        scales.insert(place, name, steps[name].astype(np.int64))
+        scales.insert(place, name, as_whole(steps[name].to_numpy()))
     scales.loc[0, "mcse"] = np.nan
     scales.index = pd.Index([f"order {o}" for o in scales.index])
     formats = {

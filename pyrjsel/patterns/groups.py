@@ -12,6 +12,11 @@ from pyrjsel.patterns.features import CaseArray, CodeArray, Features, Kind
 ANY = -1  # a feature that a pattern leaves open
 
 
+def as_whole(counts: FloatArray) -> IntArray | FloatArray:
+    """Return counts as integers, or as they are where one is beyond 64 bits."""
+    return counts.astype(np.int64) if counts.max() < 2.0**63 else counts
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """Groups of patterns by extent: the training cases that express them.
@@ -121,15 +126,10 @@ class Groups:
             {
                 "pattern": pattern_labels(self.shortest, features),
                 "orders": [str(a) if a == b else f"{a}-{b}" for a, b in zip(low, high, strict=True)],
-                "patterns": whole(self.counts.sum(axis=1)),
+                "patterns": as_whole(self.counts.sum(axis=1)),
                 "cases": self.sizes,
             }
         )
-
-
-def whole(counts: FloatArray) -> FloatArray | IntArray:
-    """Return counts as integers, or as they are if there are any beyond int64."""
-    return counts.astype(np.int64) if counts.max(initial=0.0) < 2.0**63 else counts
 
 
 def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:

@@ -77,8 +77,8 @@ class PatternLogit:
     Raises
     ------
     DataError
-        If there is one class only, a feature is constant, values are no labels, or the groups of patterns
-        take more than 2 GB.
+        If there is one class only, a feature is constant, values are no labels, the groups of patterns
+        take more than 2 GB, or one has more than 1e100 patterns of one order.
     ParameterError
         If a parameter is out of range, such as an order beyond the number of features.
 

@@ -17,7 +17,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
 from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import CodeArray
-from pyrjsel.patterns.groups import ANY, whole
+from pyrjsel.patterns.groups import ANY, as_whole
 from pyrjsel.patterns.looks import Looks
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
@@ -154,7 +154,7 @@ class PatternResults(Looks):
         groups = np.cumsum(np.bincount(lowest, minlength=counts.shape[1]))
         patterns = np.cumsum(counts.sum(axis=0))
         return pd.DataFrame(
-            {"groups": groups, "patterns": whole(patterns), "ratio": groups / patterns}
+            {"groups": groups, "patterns": as_whole(patterns), "ratio": groups / patterns}
         ).rename_axis("order")
 
     @cached_property
@@ -299,7 +299,7 @@ class PatternResults(Looks):
             Rows with the variables of the formula, the response among them. None is the rows of the fit,
             which flatters.
         endog : array_like, optional
-            True classes of the rows, where `new` does not have them.
+            True classes of the rows, as predictions name them, where `new` does not have them.
         draws, unseen : optional
             As for :meth:`predict`.
 
@@ -318,7 +318,7 @@ class PatternResults(Looks):
         owner, design = "score", self.model.design
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
         if endog is not None:
-            true = design.encode_response({design.response: endog}, owner=owner)
+            true = design.encode_classes(endog, owner=owner)
         elif new is None:
             true = self.model.y
         else:

@@ -159,6 +159,9 @@ def test_rows_with_missing_values(frame):
         ("y ~ interactions(a, e)", {"e": np.linspace(0, 1, 40)}, rj.DataError, "must be labels"),
         ("y ~ interactions(a, e)", {"e": pd.Timestamp("2020-01-01")}, rj.DataError, "must hold numbers"),
         ("y ~ interactions(a, e)", {}, rj.UnknownNameError, "'e'"),
+        ("y ~ interactions(a, y)", {}, rj.FormulaError, "response 'y' on the right side"),
+        ("C(y) ~ interactions(a, y == 'no')", {}, rj.FormulaError, "in the feature \"y == 'no'\""),
+        ("I(d > 1) ~ interactions(a, I(d > 1))", {}, rj.FormulaError, "on the right side"),
     ],
 )
 def test_formulas_and_data_that_cannot_be(formula, change, error, match, frame):
@@ -207,3 +210,16 @@ def test_the_short_name_has_the_parameters_of_the_class():
     assert all(short[name].default == formula[name].default for name in short)
     whole = inspect.signature(rj.PatternLogit).parameters
     assert all(whole[name].default == short[name].default for name in set(whole) & set(short))
+
+
+def test_more_patterns_than_integers_hold():
+    ends = np.repeat([[0], [1]], 2, axis=0)
+    model = rj.PatternLogit([0, 1, 0, 1], ends + np.zeros((1, 80), dtype=int))
+    # All patterns of three groups: of all cases, of the first two and of the last two.
+    assert model.n_groups == 3
+    assert model.groups["patterns"].tolist() == [1.0, 2.0**80 - 1, 2.0**80 - 1]
+    results = model.fit(draws=1, burn_in=5, chains=1, rng=1, progress=False)
+    assert results.compression["patterns"].iloc[-1] == pytest.approx(2.0**81)
+    assert "2,417,851,639" in str(results.summary())
+    with pytest.raises(rj.DataError, match="more than 1e"):
+        rj.PatternLogit([0, 1, 0, 1], ends + np.zeros((1, 400), dtype=int))

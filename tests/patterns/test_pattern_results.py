@@ -127,6 +127,16 @@ def test_scores(births, text):
     assert text[0].score(text[1]).loc["amlp", "value"] < 0.95
 
 
+@pytest.mark.parametrize("response", ["ftv > 0", "C(low)", "C(low, levels=[1, 0])"])
+def test_scores_of_classes_of_a_computed_response(response, births):
+    _, data = births
+    results = fit(rj.pattern_logit(f"{response} ~ interactions(race, smoke)", data))
+    true = data["ftv"] > 0 if response.startswith("ftv") else data["low"]
+    pd.testing.assert_frame_equal(results.score(data), results.score(data[["race", "smoke"]], true))
+    with pytest.raises(rj.DataError, match=r"unseen levels|must hold 0 and 1"):
+        results.score(data[["race", "smoke"]], true.astype(int) + 2)
+
+
 @pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
 @pytest.mark.parametrize("kind", ["interactions", "sequence"])
 def test_expanded_coefficients_have_their_prior_where_there_are_no_data(kind, prior):

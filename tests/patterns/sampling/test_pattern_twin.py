@@ -4,6 +4,10 @@ import numpy as np
 import pattern_kit as kit
 import pytest
 
+from pyrjsel.patterns.priors import PatternPrior
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.priors import LogNormal
+
 UPDATES = ("steps", "turns", "paths", "centred", "scaled")
 CASES = [
     (update, kind, family, n_classes)
@@ -68,3 +72,45 @@ def test_whole_iterations(compress):
         problem = kit.problem_of(groups=groups)
         assert_same(problem, kit.INTERWEAVING[kind], seed=7)
         assert_same(problem, kit.SLICE, seed=8, sigma_width=0.5)
+
+
+@pytest.mark.parametrize("family", ["cauchy", "gaussian"])
+@pytest.mark.parametrize("kind", ["sequence", "interactions"])
+def test_scales_of_very_different_sizes(kind, family):
+    """What the others add to the spread of a group is not lost below that of one order."""
+    groups = kit.groups_of(kind, n=5, p=3, order=3)
+    prior = PatternPrior.of(3, family, LogNormal(0.0, 25.0), sigma_0=1.2)
+    problem = PatternProblem.of(groups, np.arange(5) % 2, 2, prior)
+    with_first = groups.counts[:, 1] > 0
+    alone = with_first & (groups.counts[:, 1] == groups.counts.sum(axis=1))
+    assert np.any(with_first & ~alone)
+    log_sigma = np.array([0.0, 40.0, 0.0, -2.0])
+    for seed in range(8):
+        # The scale of order 1 may fall far, down to where the others are all there is of a spread.
+        s = np.random.default_rng(seed).standard_normal((1, problem.n_groups)) * np.where(alone, 1e-12, 1.0)
+        chain = kit.chain_of(problem, (("centred", 3),), s, log_sigma)
+        twin = kit.twin_of(problem, (("centred", 3),), s, log_sigma)
+        chain.run(np.random.default_rng(seed), 1)
+        twin.iterate(np.random.default_rng(seed))
+        # The slices of both have the same ends; within them spreads of ten digits only decide what is in.
+        np.testing.assert_allclose(chain.state()[1], twin.log_sigma, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["cauchy", "gaussian"])
+def test_paths_keep_small_sums_beside_large_ones(family):
+    """A sum far below the last digit of the predictors has the size that its scale gives it."""
+    groups = kit.groups_of(n=12, p=3, order=3)
+    prior = PatternPrior.of(3, family, LogNormal(0.0, 25.0), sigma_0=1.2)
+    problem = PatternProblem.of(groups, np.arange(12) % 2, 2, prior)
+    small = np.array([0.0, -60.0, 0.0, -60.0])
+    twin = kit.twin_of(problem, (), np.zeros((1, problem.n_groups)), small)
+    rng = np.random.default_rng(1)
+    s = twin.scale(small) * rng.standard_normal((1, problem.n_groups))
+    chain = kit.chain_of(problem, (("paths", 50),), s, small)
+    chain.run(rng, 1)
+    found = chain.state()[0]
+    assert np.all(found[:, twin.scale(small) < 1.0] != s[:, twin.scale(small) < 1.0])
+    # Cauchy sums of a dozen groups are within 1e8 scales, and beyond 1e-8 of them (1e-7 each).
+    size = np.abs(found) / twin.scale(small)
+    assert np.all((size > 1e-8) & (size < 1e8))
+    np.testing.assert_allclose(found @ twin.member.T, s @ twin.member.T, rtol=1e-12, atol=1e-12)
