@@ -1,0 +1,1 @@
+"""Bayesian kernel regression: a particle filter that finds the number and places of its kernels."""
