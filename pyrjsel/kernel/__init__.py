@@ -1,0 +1,1 @@
+"""Sequential Bayesian kernel regression."""
