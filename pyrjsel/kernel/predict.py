@@ -9,7 +9,7 @@ import pandas as pd
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_real
 from pyrjsel.families.gaussian import mixture_quantile
-from pyrjsel.kernel.draws import KernelDraws
+from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.scaling import Scaling
 
 COLUMNS = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
@@ -25,7 +25,7 @@ class KernelPrediction:
         Inputs in the units of the data; rows with missing inputs are NaN.
     index : Index
         Labels of the rows.
-    draws : KernelDraws
+    posterior : KernelPosterior
     scaling : Scaling
     name : str
         Name of the response.
@@ -33,23 +33,23 @@ class KernelPrediction:
 
     x: FloatArray
     index: pd.Index
-    draws: KernelDraws
+    posterior: KernelPosterior
     scaling: Scaling
     name: str
 
     def _blocks(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Yield places of complete rows, and means and deviations (rows, N) as they are fitted."""
         rows = np.flatnonzero(~np.isnan(self.x).any(axis=1))
-        step = self.draws.block()
+        step = self.posterior.block()
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
-            yield part, *self.draws.mean_function(self.scaling.inputs(self.x[part]))
+            yield part, *self.posterior.mean_function(self.scaling.inputs(self.x[part]))
 
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
         out = np.full(len(self.index), np.nan)
         for part, mean, _ in self._blocks():
-            out[part] = mean @ self.draws.weight
+            out[part] = mean @ self.posterior.weight
         out = self.scaling.y_mean + self.scaling.y_sd * out
         return pd.Series(out, index=self.index, name=self.name)
 
@@ -75,7 +75,7 @@ class KernelPrediction:
             If `alpha` is not in (0, 1).
         """
         alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
-        weight, sigma2 = self.draws.weight, self.draws.sigma2
+        weight, sigma2 = self.posterior.weight, self.posterior.sigma2
         out = np.full((len(self.index), len(COLUMNS)), np.nan)
         for part, mean, sd in self._blocks():
             middle = mean @ weight

@@ -1,4 +1,4 @@
-"""Weighted draws of the posterior, whatever sampler they come from."""
+"""The posterior as weighted draws, whatever sampler they come from."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,7 +35,7 @@ class Coefficients:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelDraws:
+class KernelPosterior:
     """Weighted draws of kernels and variances; coefficients are integrated out.
 
     Attributes
