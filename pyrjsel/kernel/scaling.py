@@ -31,7 +31,13 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, x: FloatArray, y: FloatArray, names: tuple[str, ...], response: str, standardize: bool, owner: str
+        cls,
+        x: FloatArray,
+        y: FloatArray,
+        names: tuple[str, ...],
+        response: str,
+        standardize: bool,
+        owner: str,
     ) -> "Scaling":
         """Return the constants of rows `x` (n, d) and `y` (n,).
 
@@ -66,3 +72,7 @@ class Scaling:
     def raw_inputs(self, x: FloatArray) -> FloatArray:
         """Return inputs in the units of the data."""
         return x * self.x_sd + self.x_mean
+
+    def raw_response(self, y: FloatArray) -> FloatArray:
+        """Return the response in the units of the data."""
+        return y * self.y_sd + self.y_mean
