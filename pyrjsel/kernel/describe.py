@@ -28,7 +28,7 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
         ("Response", model.design.response),
         ("Observations", rows),
         ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
-        ("Kernel", f"{run.kernel.name}, width {results.width:g}{convention}"),
+        ("Kernel", f"{model.kernels[0].name}, width {results.width:g}{convention}"),
         ("Prior of their number", f"Poisson({settings.mean_kernels:g}), at most {settings.max_kernels}"),
         ("Mean number", f"{results.mean_kernels:.2f}"),
         ("Noise sd", f"{sigma['mean']:.4g} ({sigma['ci_lower']:.4g} to {sigma['ci_upper']:.4g})"),
@@ -50,7 +50,7 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
         info += [
             ("Sampler", "mcmc"),
             ("Chains x draws", f"{chains} x {draws:,}"),
-            ("Burn-in, thinning", f"{run.burn_in:,}, {run.thin}"),
+            ("Burn-in, thinning", f"{run.fit.burn_in:,}, {run.fit.thin}"),
         ]
     info.append(("Seconds of work", f"{run.seconds:.1f}"))
     notes = list(run.notes)

@@ -16,9 +16,10 @@ from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
 from pyrjsel.kernel.options import ChainOptions, choose
 from pyrjsel.kernel.priors import Prior, check_prior, scaled
 from pyrjsel.kernel.results import KernelResults
-from pyrjsel.kernel.sampling import fit_filter
+from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.runtime import FitSettings
 
 Width = float | str | Sequence[float]
 
@@ -332,7 +333,7 @@ class KernelRegression:
             ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the effective number of particles is
             below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the first is the result and the
             others are for the error of the log evidence. Of MCMC: ``draws`` (2,000) per chain, ``burn_in``
-            (a fifth of it), ``thin`` (1) and ``chains`` (4).
+            (a fifth of it), ``thin`` (1), ``chains`` (4), and ``rejuvenate`` (8), moves of an iteration.
 
         Returns
         -------
@@ -361,7 +362,18 @@ class KernelRegression:
                     f"The 'sampler' parameter of {owner} must be 'smc' where widths are compared: MCMC has "
                     "no evidence. Got 'mcmc' instead."
                 )
-            raise NotImplementedError
+            fit = FitSettings.check(
+                owner,
+                draws=chosen.draws,
+                burn_in=chosen.burn_in,
+                thin=chosen.thin,
+                chains=chosen.chains,
+                rng=generator,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+            chains = fit_chains(settings, self.x, self.y, self.data.index, fit, stacklevel=2)
+            return KernelResults(self, chains)
         run = fit_filter(
             settings,
             self.kernels,

@@ -11,8 +11,11 @@ ORDERS = ("random", "given")
 # Draws that each chain keeps by default.
 DRAWS = 2000
 
-# Those of the filter that are settings of its loop, which checks them.
-LOOP = ("particles", "move_fraction", "ess_threshold", "resampling", "importance", "rejuvenate")
+# Those that are settings of the loop, which checks them, by sampler.
+LOOP = {
+    "smc": ("particles", "move_fraction", "ess_threshold", "resampling", "importance", "rejuvenate"),
+    "mcmc": ("rejuvenate",),
+}
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,9 @@ def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[Opt
     UnknownNameError
         If the sampler has no such option.
     """
-    check_choice(sampler, "sampler", owner, SAMPLERS)
+    sampler = str(check_choice(sampler, "sampler", owner, SAMPLERS))
     kind: type[Options] = FilterOptions if sampler == "smc" else ChainOptions
-    loop = LOOP if sampler == "smc" else ()
+    loop = LOOP[sampler]
     own = [field.name for field in fields(kind)]
     for name in options:
         if name not in own and name not in loop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import scalar_stats
+from pyrjsel.runtime import FitSettings
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
 # count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
@@ -40,8 +41,6 @@ class FilterRun:
     ----------
     settings : KernelSettings
         With the kernel that was chosen.
-    kernel : Kernel
-        The same.
     place : int
         Place of the width among those of the model.
     states : list of FilterState
@@ -58,7 +57,6 @@ class FilterRun:
     """
 
     settings: KernelSettings
-    kernel: Kernel
     place: int
     states: list[FilterState]
     index: pd.Index
@@ -77,7 +75,7 @@ class FilterRun:
         state = self.state
         weight = np.exp(state.log_weights - logsumexp(state.log_weights))
         return KernelPosterior(
-            state.x, state.y, state.k, state.centres, state.sigma2, state.delta2, weight, self.kernel
+            state.x, state.y, state.k, state.centres, state.sigma2, state.delta2, weight, self.settings.kernel
         )
 
     def log_evidence(self) -> tuple[float, float]:
@@ -165,30 +163,26 @@ class ChainRun:
     Attributes
     ----------
     settings : KernelSettings
-    kernel : Kernel
     draws : KernelDraws
     x, y : ndarray
         The rows, as they are fitted.
     index : Index
         Their labels.
-    thin, burn_in : int
+    fit : FitSettings
     seconds : float
-        Of work.
+        Of work, of all chains.
     completed : bool
         False if Ctrl-C left draws out.
     """
 
     settings: KernelSettings
-    kernel: Kernel
     draws: KernelDraws
     x: FloatArray
     y: FloatArray
     index: pd.Index
-    thin: int
-    burn_in: int
+    fit: FitSettings
     seconds: float
     completed: bool
-    place: int = field(default=0, init=False)
 
     def posterior(self) -> KernelPosterior:
         """Return the draws of all chains."""
@@ -202,7 +196,7 @@ class ChainRun:
             draws.sigma2.ravel(),
             draws.delta2.ravel(),
             np.full(len(k), 1.0 / len(k)),
-            self.kernel,
+            self.settings.kernel,
         )
 
     def diagnostics(self) -> pd.DataFrame:

@@ -9,12 +9,14 @@ import pandas as pd
 from scipy.special import logsumexp
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.chain import run_mcmc
 from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.runs import FilterRun, mean_evidence
+from pyrjsel.kernel.runs import ChainRun, FilterRun, mean_evidence
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.runtime import FitSettings
 
 
 def fit_filter(
@@ -83,7 +85,6 @@ def fit_filter(
     together = all(len(state.y) == len(chosen[0].y) for state in chosen)
     run = FilterRun(
         settings=each[place],
-        kernel=kernels[place],
         place=place,
         states=chosen if together else chosen[:1],
         index=index[order][: len(chosen[0].y)],
@@ -92,5 +93,38 @@ def fit_filter(
         seconds=time.perf_counter() - begin,
         completed=rows == len(y),
     )
+    run.warn(stacklevel + 1)
+    return run
+
+
+def fit_chains(
+    settings: KernelSettings,
+    x: FloatArray,
+    y: FloatArray,
+    index: pd.Index,
+    fit: FitSettings,
+    stacklevel: int,
+) -> ChainRun:
+    """Sample the posterior of all rows by MCMC.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x, y : ndarray (n, d), ndarray (n,)
+        Rows, as they are fitted.
+    index : Index
+        Their labels.
+    fit : FitSettings
+        Draws, burn-in, thinning, chains, seed, workers and progress.
+    stacklevel : int
+        Of warnings; 2 is the caller of this function.
+
+    Returns
+    -------
+    ChainRun
+        After Ctrl-C of the draws so far.
+    """
+    draws, completed, seconds = run_mcmc(settings, x, y, fit)
+    run = ChainRun(settings, draws, x, y, index, fit, sum(seconds), completed)
     run.warn(stacklevel + 1)
     return run
