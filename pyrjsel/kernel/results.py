@@ -139,8 +139,9 @@ class KernelResults(Looks):
 
     @property
     def log_evidence(self) -> float:
-        """Logarithm of the marginal likelihood of all rows, in units of the response; from several runs
-        that of their mean.
+        """Logarithm of the marginal likelihood of all rows, in units of the response.
+
+        From several runs that of their mean.
 
         Raises
         ------
@@ -342,8 +343,8 @@ class KernelResults(Looks):
         gone = np.isnan(rows.X).any(axis=1) | np.isnan(y)
         if gone.any():
             raise DataError(
-                f"The rows of {owner} must be complete. {gone.sum()} of {len(y)} have missing values, the first "
-                f"of them {rows.index[gone].tolist()[0]!r}; none was taken."
+                f"The rows of {owner} must be complete. {gone.sum()} of {len(y)} have missing values, the "
+                f"first of them {rows.index[gone].tolist()[0]!r}; none was taken."
             )
         try:
             run.go_on(scaling.inputs(rows.X), scaling.response(y), rows.index, progress, stacklevel=2)

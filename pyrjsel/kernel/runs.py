@@ -14,8 +14,8 @@ from scipy.special import logsumexp
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.evidence import pool_evidence
 from pyrjsel.kernel.filter import FilterJob
-from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
@@ -80,7 +80,7 @@ class FilterRun:
 
     def log_evidence(self) -> tuple[float, float]:
         """Return the logarithm of the mean evidence of the runs, and its Monte Carlo error."""
-        return mean_evidence([state.log_evidence for state in self.states])
+        return pool_evidence(np.array([state.log_evidence for state in self.states]))
 
     def diagnostics(self) -> pd.DataFrame:
         """Return rejuvenation moves by kind."""
@@ -110,8 +110,8 @@ class FilterRun:
         if row is not None:
             found.append(
                 f"The particles have collapsed: at row {row + 1:,} of the pass their effective number was "
-                f"{self.state.ess[row]:.1f} of {self.settings.particles:,}, and rejuvenation has not made them "
-                "anew since. Use more particles or more rejuvenation, and compare several runs."
+                f"{self.state.ess[row]:.1f} of {self.settings.particles:,}, and rejuvenation has not made "
+                "them anew since. Use more particles or more rejuvenation, and compare several runs."
             )
         if self.settings.importance == "paper":
             found.append("The weights are those of the paper, which are biased: for comparison only.")
@@ -145,15 +145,6 @@ class FilterRun:
         self.completed = self.completed and len(self.index) == len(labels)
         self.seconds += time.perf_counter() - begin
         self.warn(stacklevel + 1)
-
-
-def mean_evidence(values: list[float]) -> tuple[float, float]:
-    """Return the logarithm of the mean of evidences with these logarithms, and its error; NaN for one."""
-    runs = len(values)
-    middle = float(logsumexp(values) - np.log(runs))
-    if runs == 1:
-        return middle, float("nan")
-    return middle, float(np.exp(np.array(values) - middle).std(ddof=1) / np.sqrt(runs))
 
 
 @dataclass

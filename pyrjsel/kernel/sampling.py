@@ -10,11 +10,12 @@ from scipy.special import logsumexp
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.chain import run_mcmc
+from pyrjsel.kernel.evidence import pool_evidence
 from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.runs import ChainRun, FilterRun, mean_evidence
+from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.runtime import FitSettings
 
@@ -67,7 +68,9 @@ def fit_filter(
     states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress)
     rows = min(len(state.y) for state in states)
     found = [
-        mean_evidence([state.log_evidence_path[rows - 1] for state in states[place : place + options.runs]])
+        pool_evidence(
+            np.array([state.log_evidence_path[rows - 1] for state in states[place : place + options.runs]])
+        )
         for place in range(0, len(states), options.runs)
     ]
     evidence = np.array([value for value, _ in found])

@@ -51,9 +51,9 @@ class Scaling:
         mean, sd = x.mean(axis=0), x.std(axis=0)
         flat = sd <= CONSTANT * np.abs(x).max(axis=0)
         if flat.any():
+            constant = [repr(names[column]) for column in np.flatnonzero(flat)]
             raise DataError(
-                f"The inputs {listed([repr(name) for name, is_flat in zip(names, flat, strict=True) if is_flat])} "
-                f"of {owner} are constant in the rows used; leave them out."
+                f"The inputs {listed(constant)} of {owner} are constant in the rows used; leave them out."
             )
         if y.std() <= CONSTANT * np.abs(y).max():
             raise DataError(f"The response {response!r} of {owner} is constant in the rows used.")

@@ -27,7 +27,7 @@ def frame():
 
 
 def small(model, **options):
-    return model.fit(rng=1, **{"particles": 30, "rejuvenate": 1, **options})
+    return model.fit(rng=1, **{"particles": 60, **options})
 
 
 def test_formula_and_arrays_make_the_same_model(frame):
@@ -167,7 +167,7 @@ def test_bad_options_of_a_fit(frame, options, said):
 
 def test_options_of_another_sampler_are_not_known(frame):
     model = rj.kernel_regression("y ~ a", frame)
-    with pytest.raises(rj.UnknownNameError, match="for sampler='smc' the option 'partikles'.*'particles'"):
+    with pytest.raises(rj.UnknownNameError, match=r"for sampler='smc' the option 'partikles'.*'particles'"):
         model.fit(partikles=10)
     with pytest.raises(rj.UnknownNameError, match="for sampler='mcmc' the option 'particles'"):
         model.fit(sampler="mcmc", particles=10)

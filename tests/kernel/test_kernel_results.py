@@ -131,9 +131,7 @@ def test_tables(results):
     np.testing.assert_allclose(centres["x"], sinc_rows().loc[centres.index, "x"], rtol=1e-12)
     order = results.path.index
     first = centres.index[0]
-    held = [
-        first in order[row[:k]] for row, k in zip(posterior.centres, posterior.k, strict=True)
-    ]
+    held = [first in order[row[:k]] for row, k in zip(posterior.centres, posterior.k, strict=True)]
     assert centres["occupancy"].iloc[0] == pytest.approx(posterior.weight[held].sum())
 
     sigma, unit = results.sigma, units(results)[1]
@@ -332,8 +330,8 @@ def test_draws_for_arviz(results):
 
 def test_batch_chains_and_the_filter_agree():
     model = rj.kernel_regression("y ~ x", sinc_rows(), width=0.3)
-    chains = model.fit(sampler="mcmc", draws=1500, chains=2, rng=1)
-    filtered = model.fit(particles=1000, rng=2)
+    chains = model.fit(sampler="mcmc", draws=800, chains=2, rng=1)
+    filtered = model.fit(particles=400, rng=2)
     assert chains.diagnostics["r_hat"].max() < 1.1
     # Errors of both, from repeated runs: 0.1 of a kernel and 0.01 of a mean, five of each.
     assert abs(chains.mean_kernels - filtered.mean_kernels) < 0.5
@@ -349,4 +347,4 @@ def test_batch_chains_and_the_filter_agree():
             call()
     chains.plot_fit()
     plt.close("all")
-    assert chains.run.equal_draws()[0].shape == (2, 1500)
+    assert chains.run.equal_draws()[0].shape == (2, 800)
