@@ -249,10 +249,12 @@ class KernelRegression:
                 f"centres are rows. Got {max_kernels} instead."
             )
         variance = self.scaling.y_sd**2
-        fixed = {}
-        for name, value in (("noise_variance", noise_variance), ("coef_variance", coef_variance)):
-            if value is not None:
-                fixed[name] = check_real(value, name, owner, low=0, open_low=True) / variance
+
+        def fixed(value: float | None, name: str) -> float | None:
+            if value is None:
+                return None
+            return check_real(value, name, owner, low=0, open_low=True) / variance
+
         self.noise_prior = check_prior(noise_prior, "noise_prior", owner)
         self.coef_prior = check_prior(coef_prior, "coef_prior", owner)
         a_y, b_y = scaled(self.noise_prior, variance)
@@ -265,7 +267,8 @@ class KernelRegression:
             b_y=b_y,
             a_beta=a_beta,
             b_beta=b_beta,
-            **fixed,
+            noise_variance=fixed(noise_variance, "noise_variance"),
+            coef_variance=fixed(coef_variance, "coef_variance"),
         )
 
     def _widths(self, width: Width) -> tuple[float, ...]:

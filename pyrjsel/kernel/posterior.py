@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.kernel.kernels import Kernel
+from pyrjsel.kernel.kernels import KernelFunction
 
 # Numbers that a block of rows times draws times coefficients may take.
 BLOCK = 4_000_000
@@ -52,7 +52,8 @@ class KernelPosterior:
         Variances of noise and coefficients.
     weight : ndarray of float64, shape (N,)
         Weights, which sum to one.
-    kernel : Kernel
+    kernel : callable
+        ``kernel(points, centres)`` returns (n, m) values.
     """
 
     x: FloatArray
@@ -62,7 +63,7 @@ class KernelPosterior:
     sigma2: FloatArray
     delta2: FloatArray
     weight: FloatArray
-    kernel: Kernel
+    kernel: KernelFunction
 
     @property
     def held(self) -> NDArray[np.bool_]:
@@ -79,7 +80,7 @@ class KernelPosterior:
         held = self.held
         place = np.searchsorted(self.used, self.centres[held])
         weight = np.broadcast_to(self.weight[:, None], held.shape)[held]
-        return np.bincount(place, weights=weight, minlength=len(self.used))
+        return np.bincount(place, weights=weight, minlength=len(self.used)).astype(np.float64)
 
     def columns(self, x: FloatArray) -> FloatArray:
         """Return the constant column and the kernels of the used centres at points `x`: (n, m + 1)."""

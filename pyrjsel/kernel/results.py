@@ -371,14 +371,14 @@ class KernelResults(Looks):
         """
         k, sigma2, delta2 = self.run.equal_draws()
         unit: FloatArray | float = self.model.scaling.y_sd
-        posterior = {
+        posterior: dict[str, tuple[list[str], Any]] = {
             "kernels": ([], k),
             "sigma": ([], unit * np.sqrt(sigma2)),
             "coef_sd": ([], unit * np.sqrt(delta2)),
         }
         y = self.model.scaling.y_mean + unit * self.posterior.y
-        observed = {self.model.design.response: (["row"], y)}
-        return to_arviz({"posterior": posterior, "observed_data": observed}, {"row": self.run.index})
+        observed: dict[str, tuple[list[str], Any]] = {self.model.design.response: (["row"], y)}
+        return to_arviz({"posterior": posterior, "observed_data": observed}, {"row": self.run.index.tolist()})
 
     def __repr__(self) -> str:
         return (
