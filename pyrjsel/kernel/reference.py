@@ -1,8 +1,8 @@
 """The particles of kernel regression in plain numpy: slow, obvious, the twin of the compiled loop.
 
 Every marginal likelihood is the normal density of all rows with the coefficients integrated out; nothing is
-kept or updated. Random numbers are drawn in the order of the compiled loop, so that both make the same particles
-of the same generator.
+kept or updated. Random numbers are drawn in the order of the compiled loop, so that both make the same
+particles of the same generator.
 """
 
 from itertools import combinations
@@ -101,7 +101,7 @@ def rejuvenate(
     rng: np.random.Generator,
 ) -> Centres:
     """Return a set after births, deaths and shifts that leave its posterior invariant."""
-    t, mean = len(y), settings.mean_kernels
+    t = len(y)
     start = int(rng.random() * len(pool))
     for move in range(settings.rejuvenate):
         k = len(centres)
