@@ -148,10 +148,10 @@ def draw(
     if settings.noise_variance is None:
         residual = y - columns @ beta
         shape = settings.a_y + 0.5 * len(y)
-        sigma2 = (settings.b_y + 0.5 * residual @ residual) / rng.standard_gamma(shape)
+        sigma2 = float(settings.b_y + 0.5 * residual @ residual) / rng.standard_gamma(shape)
     if settings.coef_variance is None:
-        delta2 = (settings.b_beta + 0.5 * beta @ beta) / rng.standard_gamma(settings.a_beta + 0.5 * d)
-    return beta, float(sigma2), float(delta2)
+        delta2 = float(settings.b_beta + 0.5 * beta @ beta) / rng.standard_gamma(settings.a_beta + 0.5 * d)
+    return beta, sigma2, delta2
 
 
 def enumerate_posterior(
