@@ -1,13 +1,14 @@
 """The particles of kernel regression: moves, weights, invariant moves and Gibbs draws, the compiled loop.
 
-A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of the
-coefficients; the coefficients are integrated out and drawn at the end of each row. Columns of kernel values are
-cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``), where slot 0
-is the intercept and ``slot[row]`` the place of the column of the centre at a row.
+A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of
+the coefficients; the coefficients are integrated out and drawn at the end of each row. Columns of kernel values
+are cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``), where
+slot 0 is the intercept and ``slot[row]`` the place of the column of the centre at a row.
 
 With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 
-    log p(y | U, sigma^2, delta^2) = -t/2 log(2 pi sigma^2) + (k+1)/2 log rho - 1/2 log|A| - (y'y - v'v)/(2 sigma^2)
+    log p(y | U, sigma^2, delta^2) = -t/2 log(2 pi sigma^2) + (k+1)/2 log rho - 1/2 log|A|
+                                     - (y'y - v'v) / (2 sigma^2)
 
 A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
 so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there where
@@ -296,7 +297,7 @@ cdef class ParticleLoop:
                 total -= column[i] * out[i]
             out[j] = total / column[j]
 
-    # ------------------------------------------------------------------ moves that leave the posterior invariant
+    # ------------------------------------------------------------------ invariant moves
 
     cdef void rejuvenate(self, bitgen_t* bits, const int* pool, Py_ssize_t n_pool, int moves, int* size,
                          int* centres, double sigma2, double delta2, double* log_marginal,

@@ -1,4 +1,4 @@
-"""The batch sampler of kernel regression: reversible jumps on all rows at once, the filter's own invariant moves."""
+"""The batch sampler of kernel regression: the filter's invariant moves, on all rows at once."""
 
 from dataclasses import fields
 
@@ -135,16 +135,11 @@ def run_mcmc(
     if not found:
         raise KeyboardInterrupt("interrupted before the first draw after burn-in")
     shortest = min(len(chain.k) for chain, _ in found)
-    recorded = {field.name for field in fields(Particles)}
-    draws = KernelDraws(
-        **{
-            field.name: np.stack(
-                [
-                    getattr(chain, field.name)[: shortest if field.name in recorded else None]
-                    for chain, _ in found
-                ]
-            )
-            for field in fields(KernelDraws)
-        }
-    )
+    # How many moves of each kind there were does not depend on the number of draws that are kept.
+    ends = {"moves_tried": len(MOVES), "moves_accepted": len(MOVES)}
+    parts = {}
+    for field in fields(KernelDraws):
+        end = ends.get(field.name, shortest)
+        parts[field.name] = np.stack([getattr(chain, field.name)[:end] for chain, _ in found])
+    draws = KernelDraws(**parts)
     return draws, outcome.completed, [seconds for _, seconds in found]

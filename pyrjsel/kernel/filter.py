@@ -104,7 +104,7 @@ class FilterRunner:
             columns.retain(self.particles.held())
 
     def _pool(self, moves: int) -> NDArray[np.int32]:
-        """Return the rows that rejuvenation proposes, drawn anew so that they know nothing of the particles."""
+        """Return the rows that rejuvenation proposes, drawn anew: they know nothing of the particles."""
         t = self.columns.t
         size = moves * len(self.log_weights) if t <= KEPT else max(moves, POOL) if moves else 0
         return self.rng.integers(t, size=size, dtype=np.int32)

@@ -80,7 +80,8 @@ def start(settings: KernelSettings, n: int, rng: np.random.Generator) -> tuple[P
         np.full((n, most), -1, dtype=np.int32),
         np.zeros((n, most + 1)),
         np.zeros((n, most + 1)),
-        *variances,
+        variances[0],
+        variances[1],
         np.zeros(n),
     )
     return particles, log_weights - np.log(n)

@@ -1,8 +1,8 @@
 """The particles of kernel regression in plain numpy: slow, obvious, the twin of the compiled loop.
 
 Every marginal likelihood is the normal density of all rows with the coefficients integrated out; nothing is
-kept or updated. Random numbers are drawn in the order of the compiled loop, so that both make the same particles
-of the same generator.
+kept or updated. Random numbers are drawn in the order of the compiled loop, so that both make the same
+particles of the same generator.
 """
 
 from itertools import combinations
@@ -101,7 +101,7 @@ def rejuvenate(
     rng: np.random.Generator,
 ) -> Centres:
     """Return a set after births, deaths and shifts that leave its posterior invariant."""
-    t, mean = len(y), settings.mean_kernels
+    t = len(y)
     start = int(rng.random() * len(pool))
     for move in range(settings.rejuvenate):
         k = len(centres)
@@ -148,10 +148,10 @@ def draw(
     if settings.noise_variance is None:
         residual = y - columns @ beta
         shape = settings.a_y + 0.5 * len(y)
-        sigma2 = (settings.b_y + 0.5 * residual @ residual) / rng.standard_gamma(shape)
+        sigma2 = float(settings.b_y + 0.5 * residual @ residual) / rng.standard_gamma(shape)
     if settings.coef_variance is None:
-        delta2 = (settings.b_beta + 0.5 * beta @ beta) / rng.standard_gamma(settings.a_beta + 0.5 * d)
-    return beta, float(sigma2), float(delta2)
+        delta2 = float(settings.b_beta + 0.5 * beta @ beta) / rng.standard_gamma(settings.a_beta + 0.5 * d)
+    return beta, sigma2, delta2
 
 
 def enumerate_posterior(
