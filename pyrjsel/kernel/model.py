@@ -104,7 +104,7 @@ class KernelRegression:
     >>> import numpy as np
     >>> import pyrjsel as rj
     >>> x = np.linspace(-10, 10, 50)
-    >>> y = np.sinc(x / np.pi) + 0.1 * np.random.default_rng(1).standard_normal(50)
+    >>> y = np.sinc(x / np.pi) + 0.1 * np.random.default_rng(0).standard_normal(50)
     >>> model = rj.KernelRegression(y, x, width=1.6, standardize=False)
     >>> results = model.fit(rng=1)
     >>> bool(abs(results.predict([[0.0]]).iloc[0] - 1) < 0.2)

@@ -46,7 +46,7 @@ class KernelResults(Looks):
     >>> import numpy as np
     >>> import pyrjsel as rj
     >>> x = np.linspace(-10, 10, 50)
-    >>> y = np.sinc(x / np.pi) + 0.1 * np.random.default_rng(1).standard_normal(50)
+    >>> y = np.sinc(x / np.pi) + 0.1 * np.random.default_rng(0).standard_normal(50)
     >>> results = rj.KernelRegression(y, x, width=1.6, standardize=False).fit(rng=1)
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
