@@ -4,6 +4,12 @@ from libc.math cimport exp, sqrt
 
 import numpy as np
 
+cdef enum:                      # kinds, in the order of KINDS in kernels.py
+    GAUSSIAN
+    MATERN32
+    MATERN52
+    LAPLACE
+
 
 cdef double kernel_value(
     int kind, double width, const double* x, const double* centre, Py_ssize_t d

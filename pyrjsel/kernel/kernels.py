@@ -15,7 +15,7 @@ from pyrjsel.kernel._kernels import kernel_matrix
 
 KernelFunction = Callable[[FloatArray, FloatArray], Any]
 
-# In the order of the enumeration in _kernels.pxd.
+# In the order of the enumeration in _kernels.pyx.
 KINDS = ("gaussian", "matern32", "matern52", "laplace")
 CONVENTIONS = ("2w2", "w2")
 # Kind of a kernel that the user brings.
