@@ -51,6 +51,8 @@ EXTENSIONS = [
     extension("pyrjsel._core._linalg"),
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
+    extension("pyrjsel.kernel._filter", random=True),
+    extension("pyrjsel.kernel._kernels"),
     extension("pyrjsel.patterns._closed"),
     extension("pyrjsel.patterns._linear", random=True),
     extension("pyrjsel.patterns._matching"),

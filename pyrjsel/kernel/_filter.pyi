@@ -1,0 +1,58 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray, IntArray
+
+BIRTH_SHARE: float
+DEATH_SHARE: float
+
+@final
+class ParticleLoop:
+    def __init__(
+        self,
+        *,
+        mean_kernels: float,
+        most: int,
+        a_y: float,
+        b_y: float,
+        a_beta: float,
+        b_beta: float,
+        draw_noise: bool,
+        draw_coef: bool,
+        move_fraction: float,
+        literal: bool,
+    ) -> None: ...
+    def propose(
+        self,
+        rng: np.random.Generator,
+        t: int,
+        k: NDArray[np.int32],
+        centres: NDArray[np.int32],
+        log_factor: FloatArray,
+    ) -> None: ...
+    def see(self, slot: NDArray[np.int32], gram: FloatArray, moments: FloatArray, yy: float) -> None: ...
+    def log_marginals(
+        self,
+        k: NDArray[np.int32],
+        centres: NDArray[np.int32],
+        sigma2: FloatArray,
+        delta2: FloatArray,
+        out: FloatArray,
+    ) -> None: ...
+    def refresh(
+        self,
+        rng: np.random.Generator,
+        pool: NDArray[np.int32],
+        moves: int,
+        k: NDArray[np.int32],
+        centres: NDArray[np.int32],
+        beta: FloatArray,
+        mean: FloatArray,
+        sigma2: FloatArray,
+        delta2: FloatArray,
+        log_marginal: FloatArray,
+        tried: IntArray,
+        accepted: IntArray,
+    ) -> None: ...

@@ -1,0 +1,441 @@
+"""The particles of kernel regression: moves, weights, invariant moves and Gibbs draws, the compiled loop.
+
+A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of
+the coefficients; the coefficients are integrated out and drawn at the end of each row. Columns of kernel values
+are cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``), where
+slot 0 is the intercept and ``slot[row]`` the place of the column of the centre at a row.
+
+With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
+
+    log p(y | U, sigma^2, delta^2) = -t/2 log(2 pi sigma^2) + (k+1)/2 log rho - 1/2 log|A|
+                                     - (y'y - v'v) / (2 sigma^2)
+
+A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
+so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there where
+columns are equal up to rounding.
+"""
+
+cimport cython
+from libc.math cimport fmax, fmin, lgamma, log, sqrt
+
+import numpy as np
+
+from pyrjsel._core.random cimport (
+    bitgen_of,
+    bitgen_t,
+    random_standard_exponential,
+    random_standard_gamma,
+    random_standard_normal,
+    random_standard_uniform,
+)
+
+cdef enum:                      # moves of the filter, and of rejuvenation
+    ZERO = 0
+    BIRTH = 1
+    DEATH = 2
+
+cdef double LOG_2PI = 1.8378770664093453
+# Shares of rejuvenation moves that are births and deaths; the others are shifts.
+BIRTH_SHARE = DEATH_SHARE = 0.3
+cdef double SHARE = BIRTH_SHARE
+
+
+@cython.final
+cdef class ParticleLoop:
+    """The loops over particles of one model.
+
+    Parameters
+    ----------
+    mean_kernels : float
+    most : int
+        Most kernels of a particle.
+    a_y, b_y, a_beta, b_beta : float
+        Of the inverse gamma priors of sigma^2 and delta^2.
+    draw_noise, draw_coef : bool
+        Whether sigma^2 and delta^2 are drawn.
+    move_fraction : float
+    literal : bool
+        Whether weights are those that the paper prints.
+    """
+
+    cdef object arrays
+    cdef double log_mean, mean, a_y, b_y, a_beta, b_beta, c
+    cdef bint draw_noise, draw_coef, literal
+    cdef int most, ld
+    cdef int* index             # (most + 1) slots of the columns of a particle, the intercept first
+    cdef double* factor         # (most + 1, most + 1) L, column-major
+    cdef double* half           # (most + 1) v
+    cdef double* row            # (most + 1) scratch
+    cdef double* unit           # (most + 1) scratch
+    # The data at a row, set by `see`.
+    cdef object seen
+    cdef int t, ld_gram
+    cdef double yy
+    cdef const int* slot        # (t)
+    cdef const double* gram     # (m, ld_gram)
+    cdef const double* moments  # (m)
+
+    def __init__(self, *, double mean_kernels, int most, double a_y, double b_y, double a_beta, double b_beta,
+                 bint draw_noise, bint draw_coef, double move_fraction, bint literal):
+        cdef int[::1] index = np.zeros(most + 1, dtype=np.int32)
+        cdef double[:, ::1] factor = np.zeros((most + 1, most + 1))
+        cdef double[:, ::1] scratch = np.zeros((3, most + 1))
+        self.arrays = (index, factor, scratch)
+        self.mean, self.log_mean, self.most, self.ld = mean_kernels, log(mean_kernels), most, most + 1
+        self.a_y, self.b_y, self.a_beta, self.b_beta = a_y, b_y, a_beta, b_beta
+        self.draw_noise, self.draw_coef = draw_noise, draw_coef
+        self.c, self.literal = move_fraction, literal
+        self.index, self.factor = &index[0], &factor[0, 0]
+        self.half, self.row, self.unit = &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
+
+    def propose(self, rng, int t, int[::1] k, int[:, ::1] centres, double[::1] log_factor):
+        """Move each particle from t - 1 to t rows, in place.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        t : int
+            Rows including the new one, which is row t - 1.
+        k : int32 array (N,)
+        centres : int32 array (N, most)
+        log_factor : float64 array (N,)
+            Written: the log of the weight but for the ratio of marginal likelihoods.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef Py_ssize_t i
+        with rng.bit_generator.lock, nogil:
+            for i in range(k.shape[0]):
+                log_factor[i] = self.move(bits, t, &k[i], &centres[i, 0])
+
+    def see(self, const int[::1] slot, const double[:, ::1] gram, const double[::1] moments, double yy):
+        """Set the data.
+
+        Parameters
+        ----------
+        slot : int32 array (t,)
+            Slot of the column of the centre at each row, -1 where it is not cached.
+        gram : float64 array (m, m)
+        moments : float64 array (m,)
+        yy : float
+            y'y.
+        """
+        self.seen = (slot, gram, moments)
+        self.t, self.ld_gram, self.yy = slot.shape[0], gram.shape[1], yy
+        self.slot, self.gram, self.moments = &slot[0], &gram[0, 0], &moments[0]
+
+    def log_marginals(self, const int[::1] k, const int[:, ::1] centres, const double[::1] sigma2,
+                      const double[::1] delta2, double[::1] out):
+        """Write ``log p(y | U, sigma^2, delta^2)`` of each particle into `out`."""
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(k.shape[0]):
+                self.take(k[i], &centres[i, 0])
+                out[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
+
+    def refresh(self, rng, const int[::1] pool, int moves, int[::1] k, int[:, ::1] centres,
+                double[:, ::1] beta, double[:, ::1] mean, double[::1] sigma2, double[::1] delta2,
+                double[::1] log_marginal, long long[::1] tried, long long[::1] accepted):
+        """Make invariant moves of each particle, and draw its coefficients and variances; in place.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        pool : int32 array (P,)
+            Independent uniform rows, all cached, P >= `moves`: what births and shifts propose.
+        moves : int
+            Of each particle.
+        k, centres, beta, mean, sigma2, delta2, log_marginal : arrays
+            Of the particles, as in `FilterState`.
+        tried, accepted : int64 array (3,)
+            Added to: births, deaths and shifts.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef Py_ssize_t i
+        if pool.shape[0] < moves or (moves and pool.shape[0] == 0):
+            raise ValueError("pool must have an entry for each move")
+        with rng.bit_generator.lock, nogil:
+            for i in range(k.shape[0]):
+                self.take(k[i], &centres[i, 0])
+                log_marginal[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
+                if moves:
+                    self.rejuvenate(bits, &pool[0], pool.shape[0], moves, &k[i], &centres[i, 0], sigma2[i],
+                                    delta2[i], &log_marginal[i], &tried[0], &accepted[0])
+                self.draw(bits, k[i] + 1, &beta[i, 0], &sigma2[i], &delta2[i])
+                log_marginal[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
+                self.solve_t(k[i] + 1, &mean[i, 0], 0.0, NULL)
+
+    # ------------------------------------------------------------------ the filter's moves
+
+    cdef double birth_chance(self, int k) noexcept nogil:
+        """Chance that a set of k centres gets another one."""
+        return self.c * fmin(1.0, self.mean / (k + 1)) if k < self.most else 0.0
+
+    cdef double death_chance(self, int k) noexcept nogil:
+        """Chance that a set of k centres loses one."""
+        return self.c * fmin(1.0, k / self.mean)
+
+    cdef double log_set_prior(self, int t, int k) noexcept nogil:
+        """log(Lambda^k / k! / C(t, k)) of a set of k of t rows."""
+        return k * self.log_mean + lgamma(t - k + 1.0) - lgamma(t + 1.0)
+
+    cdef double move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
+        """Move a set, and return the log of its weight without the marginal likelihoods."""
+        cdef int k = size[0], kind = ZERO, place, row, new
+        cdef double u = random_standard_uniform(bits), birth = self.birth_chance(k), chance
+        cdef double log_pick = 0.0
+        if u < birth:
+            kind = BIRTH
+            # The row-th of the t - k rows that are not centres.
+            row = <int> (random_standard_uniform(bits) * (t - k))
+            place = 0
+            while place < k and centres[place] <= row:
+                place += 1
+                row += 1
+            insert(centres, k, place, row)
+            size[0] = k + 1
+            log_pick = -log(t - k)
+            chance = birth
+        elif u < birth + self.death_chance(k):
+            kind = DEATH
+            place = <int> (random_standard_uniform(bits) * k)
+            remove(centres, k, place)
+            centres[k - 1] = -1
+            size[0] = k - 1
+            log_pick = -log(k)
+            chance = self.death_chance(k)
+        else:
+            chance = 1.0 - birth - self.death_chance(k)
+        new = size[0]
+        if self.literal:
+            return ((new - k) * self.log_mean + (k * log(t - 1) if k else 0.0) + lgamma(k + 1.0)
+                    - new * log(t) - lgamma(new + 1.0) - log_pick)
+        return (self.log_set_prior(t, new) - self.log_set_prior(t - 1, k) - log_pick - log(chance)
+                + self.log_backward(t, kind, new, centres))
+
+    cdef double log_backward(self, int t, int kind, int k, const int* centres) noexcept nogil:
+        """Log probability that the backward move from a set of k centres is the one back.
+
+        The reversal of moves that leave p(k) invariant, births and deaths exchanged, where the newest row is
+        no centre; where it is, only its birth leads there.
+        """
+        cdef double birth, death
+        if k and centres[k - 1] == t - 1:
+            return 0.0
+        birth = self.death_chance(k)
+        death = self.birth_chance(k) if k + 1 < t else 0.0
+        if kind == BIRTH:
+            return log(birth / k)
+        if kind == DEATH:
+            return log(death / (t - 1 - k))
+        return log(1.0 - birth - death)
+
+    # ------------------------------------------------------------------ marginal likelihood
+
+    cdef void take(self, int k, const int* centres) noexcept nogil:
+        """Find the slots of a particle's columns."""
+        cdef int i
+        self.index[0] = 0
+        for i in range(k):
+            self.index[i + 1] = self.slot[centres[i]]
+
+    cdef double factorise(self, int d, double sigma2, double delta2) noexcept nogil:
+        """Make L and v of the d columns, and return the log marginal likelihood."""
+        cdef int i, j, l
+        cdef double rho = sigma2 / delta2, log_det = 0.0, explained = 0.0, pivot, scale
+        cdef double* column
+        cdef double* other
+        cdef const double* products
+        for j in range(d):
+            products = self.gram + <Py_ssize_t> self.index[j] * self.ld_gram
+            column = self.factor + <Py_ssize_t> j * self.ld
+            for i in range(j, d):
+                column[i] = products[self.index[i]]
+            column[j] += rho
+            self.half[j] = self.moments[self.index[j]]
+        for j in range(d):
+            column = self.factor + <Py_ssize_t> j * self.ld
+            pivot = sqrt(fmax(column[j], rho))
+            column[j] = pivot
+            log_det += log(pivot)
+            scale = 1.0 / pivot
+            for i in range(j + 1, d):
+                column[i] *= scale
+            self.half[j] *= scale
+            explained += self.half[j] * self.half[j]
+            subtract(d - j - 1, self.half[j], column + j + 1, self.half + j + 1)
+            for l in range(j + 1, d):
+                other = self.factor + <Py_ssize_t> l * self.ld
+                subtract(d - l, column[l], column + l, other + l)
+        # v'v <= y'y but for rounding.
+        return (-0.5 * self.t * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
+                - 0.5 * fmax(self.yy - explained, 0.0) / sigma2)
+
+    cdef void solve(self, int d, int first, double* b) noexcept nogil:
+        """b := L^{-1} b, whose entries before `first` are 0."""
+        cdef int j
+        cdef const double* column
+        for j in range(first, d):
+            column = self.factor + <Py_ssize_t> j * self.ld
+            b[j] /= column[j]
+            subtract(d - j - 1, b[j], column + j + 1, b + j + 1)
+
+    cdef void solve_t(self, int d, double* out, double scale, bitgen_t* bits) noexcept nogil:
+        """out := L'^{-1} (v + scale * standard normals); entries of `out` beyond d are 0."""
+        cdef int i, j
+        cdef double total
+        cdef const double* column
+        for j in range(d):
+            out[j] = self.half[j]
+            if bits != NULL:
+                out[j] += scale * random_standard_normal(bits)
+        for j in range(d, self.ld):
+            out[j] = 0.0
+        for j in range(d - 1, -1, -1):
+            column = self.factor + <Py_ssize_t> j * self.ld
+            total = out[j]
+            for i in range(j + 1, d):
+                total -= column[i] * out[i]
+            out[j] = total / column[j]
+
+    # ------------------------------------------------------------------ invariant moves
+
+    cdef void rejuvenate(self, bitgen_t* bits, const int* pool, Py_ssize_t n_pool, int moves, int* size,
+                         int* centres, double sigma2, double delta2, double* log_marginal,
+                         long long* tried, long long* accepted) noexcept nogil:
+        """Births, deaths and shifts of a particle; each proposes its own row of the pool.
+
+        A birth proposes one of all t rows, and fails where that is a centre already: its ratio is
+        L Lambda / (k + 1) t / (t - k), with L that of the marginal likelihoods.
+        """
+        cdef Py_ssize_t start = <Py_ssize_t> (random_standard_uniform(bits) * n_pool)
+        cdef int move, kind, k, out, row, place
+        cdef double u, ratio
+        for move in range(moves):
+            k = size[0]
+            row = pool[(start + move) % n_pool]
+            u = random_standard_uniform(bits)
+            kind = 0 if u < SHARE else 1 if u < 2.0 * SHARE else 2
+            if (k == self.most) if kind == 0 else (k == 0):
+                continue
+            tried[kind] += 1
+            out = -1
+            if kind != 0:
+                out = <int> (random_standard_uniform(bits) * k)
+            place = k
+            if kind != 1:
+                place = position(centres, k, row)
+                if place < k and centres[place] == row:
+                    continue
+            ratio = self.change(k + 1, out + 1, -1 if kind == 1 else self.slot[row], sigma2, delta2)
+            if kind == 0:
+                ratio += self.log_mean - log(k + 1) + log(self.t / <double> (self.t - k))
+            elif kind == 1:
+                ratio -= self.log_mean - log(k) + log(self.t / (self.t - k + 1.0))
+            if ratio <= -random_standard_exponential(bits):
+                continue
+            accepted[kind] += 1
+            if kind != 0:
+                remove(centres, k, out)
+                k -= 1
+                centres[k] = -1
+            if kind != 1:
+                insert(centres, k, position(centres, k, row), row)
+                k += 1
+            size[0] = k
+            self.take(k, centres)
+            log_marginal[0] = self.factorise(k + 1, sigma2, delta2)
+
+    cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
+        """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
+
+        With w = L^{-1} e_out, the inverse of A without `out` follows from w'w, the entry of A^{-1}, and w'v,
+        that of A^{-1} K'y; and the pivot of a new column from its products with the others.
+        """
+        cdef int i
+        cdef double rho = sigma2 / delta2, inverse = 0.0, moved = 0.0, cross = 0.0
+        cdef double log_det = 0.0, explained = 0.0, pivot, rest
+        cdef double* w = self.unit
+        cdef double* a = self.row
+        cdef const double* products
+        if out > 0:
+            for i in range(d):
+                w[i] = 0.0
+            w[out] = 1.0
+            self.solve(d, out, w)
+            for i in range(out, d):
+                inverse += w[i] * w[i]
+                moved += w[i] * self.half[i]
+            log_det += log(inverse) + log(rho)
+            explained -= moved * moved / inverse
+        if slot >= 0:
+            products = self.gram + <Py_ssize_t> slot * self.ld_gram
+            for i in range(d):
+                a[i] = products[self.index[i]]
+            if out > 0:
+                a[out] = 0.0
+            self.solve(d, 0, a)
+            pivot = products[slot] + rho
+            rest = self.moments[slot]
+            for i in range(d):
+                pivot -= a[i] * a[i]
+                rest -= a[i] * self.half[i]
+            if out > 0:
+                for i in range(out, d):
+                    cross += w[i] * a[i]
+                pivot += cross * cross / inverse
+                rest += cross * moved / inverse
+            pivot = fmax(pivot, rho)
+            log_det += log(pivot) - log(rho)
+            explained += rest * rest / pivot
+        return 0.5 * (explained / sigma2 - log_det)
+
+    # ------------------------------------------------------------------ Gibbs draws
+
+    cdef void draw(self, bitgen_t* bits, int d, double* beta, double* sigma2, double* delta2) noexcept nogil:
+        """Draw the coefficients given L and v, and the variances given them."""
+        cdef int i, j
+        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner
+        cdef const double* products
+        self.solve_t(d, beta, sqrt(sigma2[0]), bits)
+        for i in range(d):
+            products = self.gram + <Py_ssize_t> self.index[i] * self.ld_gram
+            inner = 0.0
+            for j in range(d):
+                inner += products[self.index[j]] * beta[j]
+            quadratic += beta[i] * inner
+            fit += beta[i] * self.moments[self.index[i]]
+            size += beta[i] * beta[i]
+        if self.draw_noise:
+            # A sum of squares, but for rounding.
+            quadratic = fmax(self.yy - 2.0 * fit + quadratic, 0.0)
+            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, self.a_y + 0.5 * self.t)
+        if self.draw_coef:
+            delta2[0] = (self.b_beta + 0.5 * size) / random_standard_gamma(bits, self.a_beta + 0.5 * d)
+
+
+cdef inline void subtract(int n, double a, const double* x, double* y) noexcept nogil:
+    """y -= a x."""
+    cdef int i
+    for i in range(n):
+        y[i] -= a * x[i]
+
+
+cdef int position(const int* centres, int k, int row) noexcept nogil:
+    """Where `row` stands, or would, among k increasing centres."""
+    cdef int place = 0
+    while place < k and centres[place] < row:
+        place += 1
+    return place
+
+
+cdef void insert(int* centres, int k, int place, int row) noexcept nogil:
+    cdef int i
+    for i in range(k, place, -1):
+        centres[i] = centres[i - 1]
+    centres[place] = row
+
+
+cdef void remove(int* centres, int k, int place) noexcept nogil:
+    cdef int i
+    for i in range(place, k - 1):
+        centres[i] = centres[i + 1]

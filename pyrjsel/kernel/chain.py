@@ -1,0 +1,145 @@
+"""The batch sampler of kernel regression: the filter's invariant moves, on all rows at once."""
+
+from dataclasses import fields
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.columns import Columns
+from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
+from pyrjsel.runtime import FitSettings, run_chains
+
+# With at most so many rows all columns are made at once; with more, those that a chain proposes are.
+ALL_ROWS = 1024
+
+
+class ChainRunner:
+    """One chain, and what it has recorded."""
+
+    def __init__(self, job: "ChainJob", rng: np.random.Generator) -> None:
+        settings = job.settings
+        self.job, self.rng, self.loop = job, rng, loop_of(settings)
+        self.particle, _ = start(settings, 1, rng)
+        self.columns = Columns(settings.kernel, job.x, job.y)
+        self.columns.see_all()
+        t = self.columns.t
+        if t <= ALL_ROWS:
+            self.columns.ensure(np.arange(t, dtype=np.int32))
+        self.done = self.kept = 0
+        most = int(settings.max_kernels)
+        self.draws = Particles(
+            np.empty(job.draws, dtype=np.int32),
+            np.empty((job.draws, most), dtype=np.int32),
+            np.empty((job.draws, most + 1)),
+            np.empty((job.draws, most + 1)),
+            np.empty(job.draws),
+            np.empty(job.draws),
+            np.empty(job.draws),
+        )
+        self.counts = (np.zeros(len(MOVES), dtype=np.int64), np.zeros(len(MOVES), dtype=np.int64))
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations: invariant moves, then the coefficients and the variances."""
+        for _ in range(n):
+            self._iterate()
+            self.done += 1
+            after = self.done - self.job.burn_in
+            if after > 0 and after % self.job.thin == 0:
+                for field in fields(Particles):
+                    getattr(self.draws, field.name)[self.kept] = getattr(self.particle, field.name)[0]
+                self.kept += 1
+
+    def _iterate(self) -> None:
+        columns, moves = self.columns, self.job.moves
+        pool = self.rng.integers(columns.t, size=moves, dtype=np.int32)
+        if columns.t > ALL_ROWS:
+            columns.ensure(pool)
+        refresh(self.loop, columns, self.particle, moves, pool, self.rng, self.counts)
+        if columns.t > ALL_ROWS:
+            columns.retain(self.particle.held())
+
+    def finish(self, completed: bool) -> KernelDraws:
+        """Return what was recorded, as that of one chain without the axis of chains."""
+        kept = self.draws.take(slice(self.kept))
+        return KernelDraws(
+            **{field.name: getattr(kept, field.name) for field in fields(Particles)},
+            moves_tried=self.counts[0],
+            moves_accepted=self.counts[1],
+        )
+
+
+class ChainJob:
+    """What every chain does; picklable.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+    draws, burn_in, thin : int
+        As in `FitSettings`.
+    """
+
+    def __init__(
+        self, settings: KernelSettings, x: FloatArray, y: FloatArray, draws: int, burn_in: int, thin: int
+    ) -> None:
+        self.settings = settings
+        self.x, self.y = np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(y, dtype=float)
+        self.draws, self.burn_in, self.thin = draws, burn_in, thin
+        # A chain that makes no moves between its draws of variances would never leave its start.
+        self.moves = max(1, int(settings.rejuvenate))
+        self.total = burn_in + draws * thin
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
+        """Return a chain without kernels, its variances from a start of their own."""
+        return ChainRunner(self, np.random.Generator(np.random.PCG64(seed)))
+
+
+def run_mcmc(
+    settings: KernelSettings, x: FloatArray, y: FloatArray, fit: FitSettings
+) -> tuple[KernelDraws, bool, list[float]]:
+    """Return draws of the posterior of all rows by reversible jump MCMC.
+
+    An iteration is ``rejuvenate`` births, deaths and shifts, then draws of coefficients and variances.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+    fit : FitSettings
+        Draws, burn-in, thinning, chains, seed, workers and progress.
+
+    Returns
+    -------
+    KernelDraws
+        After Ctrl-C of the chains that have draws, as many as the shortest of them has.
+    bool
+        False where Ctrl-C ended the run early.
+    list of float
+        Seconds of each chain.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it was interrupted before any chain had a draw.
+    """
+    job = ChainJob(settings, x, y, fit.draws, fit.burn_in, fit.thin)
+    outcome = run_chains(job, fit.chains, fit.rng, n_jobs=fit.n_jobs, progress=fit.progress, label="mcmc")
+    found: list[tuple[KernelDraws, float]] = [
+        (chain, seconds)
+        for chain, seconds in zip(outcome.results, outcome.seconds, strict=True)
+        if len(chain.k)
+    ]
+    if not found:
+        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
+    shortest = min(len(chain.k) for chain, _ in found)
+    # How many moves of each kind there were does not depend on the number of draws that are kept.
+    ends = {"moves_tried": len(MOVES), "moves_accepted": len(MOVES)}
+    parts = {}
+    for field in fields(KernelDraws):
+        end = ends.get(field.name, shortest)
+        parts[field.name] = np.stack([getattr(chain, field.name)[:end] for chain, _ in found])
+    draws = KernelDraws(**parts)
+    return draws, outcome.completed, [seconds for _, seconds in found]

@@ -1,0 +1,151 @@
+"""The columns of kernel values that particles share, with their inner products."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.state import KernelFunction
+
+# Until so many rows have been seen, columns of all of them are kept.
+KEPT = 256
+
+
+class Columns:
+    """Columns of centres in use, over the rows seen so far; the first is the intercept's.
+
+    A column that is not there yet costs O(t m), one that is there nothing; a row costs O(m^2).
+
+    Parameters
+    ----------
+    kernel : callable
+        As in `KernelSettings`.
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        All rows, those to come included.
+
+    Attributes
+    ----------
+    t : int
+        Rows seen.
+    m : int
+        Columns.
+    slot : ndarray (T,), int32
+        Where the column of the centre at each row is, -1 where it is not.
+    """
+
+    def __init__(self, kernel: KernelFunction, x: FloatArray, y: FloatArray) -> None:
+        self.kernel, self.x, self.y = kernel, x, y
+        self.t, self.m, self.yy = 0, 1, 0.0
+        self.slot = np.full(len(y), -1, dtype=np.int32)
+        capacity = 16
+        self.owners = np.full(capacity, -1, dtype=np.int32)
+        self.columns = np.ones((capacity, len(y)))
+        self.gram = np.zeros((capacity, capacity))
+        self.moments = np.zeros(capacity)
+
+    @classmethod
+    def restore(
+        cls,
+        kernel: KernelFunction,
+        x: FloatArray,
+        y: FloatArray,
+        t: int,
+        parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray],
+    ) -> "Columns":
+        """Return those that `parts` had been made of, by :meth:`parts` after `t` rows."""
+        owners, columns, gram, moments = parts
+        made = cls(kernel, x, y)
+        made.t, made.m = t, len(owners)
+        made._reserve(made.m)
+        made.owners[: made.m] = owners
+        made.slot[owners[1:]] = np.arange(1, made.m)
+        made.columns[: made.m, :t] = columns
+        made.gram[: made.m, : made.m] = gram
+        made.moments[: made.m] = moments
+        for value in y[:t]:  # in the order in which rows came, to the last bit
+            made.yy += float(value) ** 2
+        return made
+
+    def parts(self) -> tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]:
+        """Return copies of owners, columns, inner products, and those with y."""
+        m, t = self.m, self.t
+        return (
+            self.owners[:m].copy(),
+            self.columns[:m, :t].copy(),
+            self.gram[:m, :m].copy(),
+            self.moments[:m].copy(),
+        )
+
+    def see_row(self) -> None:
+        """Take the next row in."""
+        t, m = self.t, self.m
+        values = np.ones(m)
+        if m > 1:
+            values[1:] = self.kernel(self.x[t : t + 1], self.x[self.owners[1:m]])[0]
+        self.columns[:m, t] = values
+        self.gram[:m, :m] += np.outer(values, values)
+        self.moments[:m] += values * self.y[t]
+        self.yy += float(self.y[t]) ** 2
+        self.t = t + 1
+
+    def see_all(self) -> None:
+        """Take all rows in at once; there must be no column but the intercept's."""
+        self.t = len(self.y)
+        self.gram[0, 0] = self.t
+        self.moments[0] = self.y.sum()
+        self.yy = float(self.y @ self.y)
+
+    def ensure(self, rows: NDArray[np.int32]) -> None:
+        """Have the columns of the centres at `rows`, which may repeat."""
+        rows = np.unique(rows[self.slot[rows] < 0])
+        if not rows.size:
+            return
+        t, old = self.t, self.m
+        new = old + len(rows)
+        self._reserve(new)
+        self.owners[old:new] = rows
+        self.slot[rows] = np.arange(old, new)
+        self.columns[old:new, :t] = self.kernel(self.x[:t], self.x[rows]).T
+        fresh = self.columns[old:new, :t]
+        products = fresh @ self.columns[:new, :t].T
+        self.gram[old:new, :new] = products
+        self.gram[:old, old:new] = products[:, :old].T
+        self.moments[old:new] = fresh @ self.y[:t]
+        self.m = new
+
+    def retain(self, rows: NDArray[np.int32]) -> None:
+        """Drop the columns of centres that are not at `rows`; the last ones take their places."""
+        used = np.zeros(self.m, dtype=bool)
+        used[0] = True
+        used[self.slot[rows]] = True
+        m = int(used.sum())
+        if m == self.m:
+            return
+        holes = np.flatnonzero(~used[:m])
+        movers = m + np.flatnonzero(used[m:])
+        self.slot[self.owners[: self.m][~used]] = -1
+        order = np.arange(m)
+        order[holes] = movers
+        self.owners[holes] = self.owners[movers]
+        self.slot[self.owners[holes]] = holes
+        self.columns[holes, : self.t] = self.columns[movers, : self.t]
+        self.gram[:m, :m] = self.gram[np.ix_(order, order)]
+        self.moments[holes] = self.moments[movers]
+        self.m = m
+
+    def _reserve(self, m: int) -> None:
+        """Have room for `m` columns."""
+        capacity = len(self.owners)
+        if m <= capacity:
+            return
+        capacity = max(m, capacity + capacity // 2)
+
+        def grown(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+            larger = np.zeros(shape, dtype=array.dtype)
+            larger[tuple(slice(size) for size in array.shape)] = array
+            return larger
+
+        self.owners = grown(self.owners, (capacity,))
+        self.columns = grown(self.columns, (capacity, len(self.y)))
+        self.gram = grown(self.gram, (capacity, capacity))
+        self.moments = grown(self.moments, (capacity,))

@@ -1,0 +1,266 @@
+"""The particle filter of kernel regression: one pass over rows. The loop itself is in ``_filter.pyx``."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.columns import KEPT, Columns
+from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.resampling import resample
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.runtime import run_chains
+
+# Rows that births and shifts of all particles propose after a new row, at least one for each move of a
+# particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
+POOL = 12
+
+
+class FilterRunner:
+    """A filter on its way: the arrays of its state with room for the rows to come.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        All rows, those of `state` included.
+    rng : numpy.random.Generator
+        Source of randomness.
+    state : FilterState, optional
+        Where to go on; by default before the first row.
+    """
+
+    def __init__(
+        self,
+        settings: KernelSettings,
+        x: FloatArray,
+        y: FloatArray,
+        rng: np.random.Generator,
+        state: FilterState | None = None,
+    ) -> None:
+        self.settings, self.rng = settings, rng
+        self.loop = loop_of(settings)
+        sizes = np.arange(settings.max_kernels + 1)
+        # log sum_{j <= k} Lambda^j / j!, what the unnormalised prior of k sums to.
+        self.log_total = np.logaddexp.accumulate(sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1))
+        rows = len(y)
+        self.ess = np.empty(rows)
+        self.resampled = np.zeros(rows, dtype=bool)
+        self.ancestors = np.empty(rows, dtype=np.int64)
+        self.mean_k = np.empty(rows)
+        self.log_evidence = np.empty(rows)
+        self.tried = np.zeros((rows, len(MOVES)), dtype=np.int64)
+        self.accepted = np.zeros((rows, len(MOVES)), dtype=np.int64)
+        if state is None:
+            self.particles, self.log_weights = start(settings, int(settings.particles), rng)
+            self.columns = Columns(settings.kernel, x, y)
+            return
+        t = len(state.y)
+        self.particles = Particles(
+            state.k.copy(),
+            state.centres.copy(),
+            state.beta.copy(),
+            state.mean.copy(),
+            state.sigma2.copy(),
+            state.delta2.copy(),
+            state.log_marginal.copy(),
+        )
+        self.log_weights = state.log_weights.copy()
+        parts = (state.owners, state.columns, state.gram, state.moments)
+        self.columns = Columns.restore(settings.kernel, x, y, t, parts)
+        self.ess[:t], self.resampled[:t], self.ancestors[:t] = state.ess, state.resampled, state.ancestors
+        self.mean_k[:t], self.log_evidence[:t] = state.mean_k, state.log_evidence_path
+        self.tried[:t], self.accepted[:t] = state.moves_tried, state.moves_accepted
+
+    def advance(self, n: int) -> None:
+        """Take `n` more rows in."""
+        for _ in range(n):
+            self._row()
+
+    def _row(self) -> None:
+        settings, columns, rng = self.settings, self.columns, self.rng
+        moves = int(settings.rejuvenate)
+        row = columns.t
+        columns.see_row()
+        increment = np.empty(len(self.log_weights))
+        self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
+        pool = self._pool(moves)
+        columns.ensure(np.concatenate([self.particles.held(), pool]))
+        self._weigh(increment)
+        weights = self._normalise(increment, row)
+        self.mean_k[row] = weights @ self.particles.k
+        self.ess[row] = 1.0 / np.sum(weights**2)
+        self.ancestors[row] = len(weights)
+        if self.ess[row] < settings.ess_threshold * len(weights):
+            chosen = resample(settings.resampling, weights, rng)
+            self.resampled[row], self.ancestors[row] = True, len(np.unique(chosen))
+            self.particles = self.particles.take(chosen)
+            self.log_weights = np.full(len(weights), -np.log(len(weights)))
+        refresh(self.loop, columns, self.particles, moves, pool, rng, (self.tried[row], self.accepted[row]))
+        if columns.t > KEPT:
+            columns.retain(self.particles.held())
+
+    def _pool(self, moves: int) -> NDArray[np.int32]:
+        """Return the rows that rejuvenation proposes, drawn anew: they know nothing of the particles."""
+        t = self.columns.t
+        size = moves * len(self.log_weights) if t <= KEPT else max(moves, POOL) if moves else 0
+        return self.rng.integers(t, size=size, dtype=np.int32)
+
+    def _weigh(self, increment: FloatArray) -> None:
+        """Add the log ratio of the marginal likelihoods after and before the row and the move."""
+        columns = self.columns
+        self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
+        increment -= self.particles.log_marginal
+        for part in self.particles.chunks():
+            self.loop.log_marginals(part.k, part.centres, part.sigma2, part.delta2, part.log_marginal)
+        increment += self.particles.log_marginal
+
+    def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
+        """Multiply the weights, note the log evidence, and return the normalised weights."""
+        most = len(self.log_total) - 1
+        before = self.log_evidence[row - 1] + self.log_total[min(most, row)] if row else 0.0
+        self.log_weights = self.log_weights + increment
+        total = float(logsumexp(self.log_weights))
+        self.log_weights -= total
+        self.log_evidence[row] = before + total - self.log_total[min(most, row + 1)]
+        weights = np.exp(self.log_weights)
+        return weights / weights.sum()
+
+    def state(self) -> FilterState:
+        """Return the state after the last row; a runner made of it goes on to the same particles."""
+        t, particles = self.columns.t, self.particles
+        return FilterState(
+            self.columns.x[:t].copy(),
+            self.columns.y[:t].copy(),
+            particles.k.copy(),
+            particles.centres.copy(),
+            particles.beta.copy(),
+            particles.mean.copy(),
+            particles.sigma2.copy(),
+            particles.delta2.copy(),
+            particles.log_marginal.copy(),
+            self.log_weights.copy(),
+            float(self.log_evidence[t - 1]) if t else 0.0,
+            *self.columns.parts(),
+            self.ess[:t].copy(),
+            self.resampled[:t].copy(),
+            self.ancestors[:t].copy(),
+            self.mean_k[:t].copy(),
+            self.log_evidence[:t].copy(),
+            self.tried[:t].copy(),
+            self.accepted[:t].copy(),
+            self.rng.bit_generator.state,
+        )
+
+    def finish(self, completed: bool) -> FilterState:
+        """Return the state, of the rows done where a run was interrupted."""
+        return self.state()
+
+
+class FilterJob:
+    """What a filter does with its rows, for :func:`run_chains`; picklable.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        Rows in their order, without those of `state`.
+    state : FilterState, optional
+        Where to go on, with its own random numbers.
+    """
+
+    def __init__(
+        self, settings: KernelSettings, x: FloatArray, y: FloatArray, state: FilterState | None = None
+    ) -> None:
+        self.settings, self.given = settings, state
+        self.x = np.ascontiguousarray(x if state is None else np.concatenate([state.x, x]), dtype=float)
+        self.y = np.ascontiguousarray(y if state is None else np.concatenate([state.y, y]), dtype=float)
+        self.total = len(y)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> FilterRunner:
+        """Return a runner before its first new row."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        if self.given is not None:
+            rng.bit_generator.state = dict(self.given.bit_generator)
+        return FilterRunner(self.settings, self.x, self.y, rng, self.given)
+
+
+def run_filter(
+    settings: KernelSettings,
+    x: FloatArray,
+    y: FloatArray,
+    rng: np.random.Generator,
+    *,
+    progress: bool | None = None,
+) -> tuple[FilterState, bool]:
+    """Return the filter after one pass over the rows, and whether it got through.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        Rows in the order in which they are seen.
+    rng : numpy.random.Generator
+        Source of the seed; its seed sequence is spawned from.
+    progress : bool, optional
+        Whether to show a progress bar, as in `run_chains`.
+
+    Returns
+    -------
+    FilterState
+        Of the rows done.
+    bool
+        False where Ctrl-C ended the pass early.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If it was interrupted before the first row.
+    """
+    return _run(FilterJob(settings, x, y), rng, progress)
+
+
+def update_filter(
+    settings: KernelSettings,
+    state: FilterState,
+    x: FloatArray,
+    y: FloatArray,
+    *,
+    progress: bool | None = None,
+) -> tuple[FilterState, bool]:
+    """Return the filter after more rows, as one pass over all rows would have had it.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+        Those of the first rows.
+    state : FilterState
+        After the first rows; it is left as it is.
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        The new rows.
+    progress : bool, optional
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    FilterState
+        Of the rows done.
+    bool
+        False where Ctrl-C ended the pass early.
+    """
+    # The seeds that are spawned here are not used: the state goes on with its own random numbers.
+    return _run(FilterJob(settings, x, y, state), np.random.default_rng(0), progress)
+
+
+def _run(job: FilterJob, rng: np.random.Generator, progress: bool | None) -> tuple[FilterState, bool]:
+    outcome: Any = run_chains(job, 1, rng, n_jobs=1, progress=progress, label="rows")
+    state: FilterState = outcome.results[0]
+    if not len(state.y):
+        raise KeyboardInterrupt("interrupted before the first row")
+    return state, outcome.completed

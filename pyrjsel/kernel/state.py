@@ -1,0 +1,195 @@
+"""Settings and states of the samplers of kernel regression, as plain data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_choice, check_int, check_real
+
+# K(rows, centres): kernel values (n, m) of rows (n, d) at centres (m, d).
+KernelFunction = Callable[[FloatArray, FloatArray], FloatArray]
+
+RESAMPLING = ("systematic", "stratified", "multinomial", "residual")
+IMPORTANCE = ("exact", "paper")
+# Kinds of rejuvenation moves, in the order of the columns of `moves_tried`.
+MOVES = ("birth", "death", "shift")
+
+OWNER = "KernelRegression.fit"
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """The model and the options of its samplers.
+
+    Attributes
+    ----------
+    kernel : callable
+        ``kernel(rows, centres)`` returns the kernel values (n, m) of rows (n, d) at centres (m, d).
+    mean_kernels : float
+        Lambda of the prior of the number of kernels, ``p(k)`` proportional to ``Lambda^k / k!``.
+    max_kernels : int
+        Most kernels of a model.
+    a_y, b_y : float
+        Shape and scale of the inverse gamma prior of the noise variance sigma^2.
+    a_beta, b_beta : float
+        Those of the variance delta^2 of the coefficients.
+    noise_variance, coef_variance : float, optional
+        What sigma^2 and delta^2 are fixed at; None has them drawn.
+    particles : int
+        Number of particles N.
+    move_fraction : float
+        c of the probabilities of the filter's moves, between 0 and 1/2.
+    ess_threshold : float
+        Particles are resampled where the effective sample size is below this share of N; 0 is never.
+    resampling : str
+        ``"systematic"``, ``"stratified"``, ``"multinomial"`` or ``"residual"``.
+    importance : str
+        ``"exact"``, or ``"paper"`` for the biased weights of Vermaak, Godsill and Doucet (2003).
+    rejuvenate : int
+        Moves of each particle at each row that leave its posterior invariant.
+    """
+
+    kernel: KernelFunction
+    mean_kernels: float = 1.0
+    max_kernels: int = 50
+    a_y: float = 0.01
+    b_y: float = 0.01
+    a_beta: float = 0.01
+    b_beta: float = 0.01
+    noise_variance: float | None = None
+    coef_variance: float | None = None
+    particles: int = 250
+    move_fraction: float = 0.25
+    ess_threshold: float = 0.5
+    resampling: str = "systematic"
+    importance: str = "exact"
+    rejuvenate: int = 8
+
+    def __post_init__(self) -> None:
+        if not callable(self.kernel):
+            raise bad_value("kernel", OWNER, "a function of rows and centres", self.kernel)
+        check_real(self.mean_kernels, "mean_kernels", OWNER, low=0, open_low=True)
+        check_int(self.max_kernels, "max_kernels", OWNER, low=1)
+        for name, what in (("y", "sigma^2 -> 0 where kernels interpolate"), ("beta", "delta^2 -> 0")):
+            for part in (f"a_{name}", f"b_{name}"):
+                value = getattr(self, part)
+                if isinstance(value, (int, float)) and not isinstance(value, bool) and value == 0:
+                    raise ParameterError(
+                        f"The {part!r} parameter of {OWNER} must be above 0. Got 0 instead: the posterior is "
+                        f"improper then, since the likelihood stays positive as {what}."
+                    )
+                check_real(value, part, OWNER, low=0, open_low=True)
+        for name in ("noise_variance", "coef_variance"):
+            if getattr(self, name) is not None:
+                check_real(getattr(self, name), name, OWNER, low=0, open_low=True)
+        check_int(self.particles, "particles", OWNER, low=1)
+        check_real(self.move_fraction, "move_fraction", OWNER, low=0, high=0.5, open_low=True, open_high=True)
+        check_real(self.ess_threshold, "ess_threshold", OWNER, low=0, high=1)
+        check_choice(self.resampling, "resampling", OWNER, RESAMPLING)
+        check_choice(self.importance, "importance", OWNER, IMPORTANCE)
+        check_int(self.rejuvenate, "rejuvenate", OWNER, low=0)
+
+
+@dataclass
+class FilterState:
+    """A filter after t rows: everything that its next rows depend on.
+
+    Rows are numbered from 0 in the order in which they were seen, and a centre is the number of its row.
+
+    Attributes
+    ----------
+    x : ndarray (t, d)
+    y : ndarray (t,)
+    k : ndarray (N,), int32
+        Number of kernels of each particle.
+    centres : ndarray (N, max_kernels), int32
+        Rows of the centres, increasing, in the first k entries; the others are -1.
+    beta : ndarray (N, max_kernels + 1)
+        A draw of the coefficients, the intercept first; entries beyond k are 0.
+    mean : ndarray (N, max_kernels + 1)
+        Posterior means of the coefficients given centres, sigma2 and delta2.
+    sigma2, delta2 : ndarray (N,)
+        Variances of noise and coefficients.
+    log_marginal : ndarray (N,)
+        ``log p(y_1..t | centres, sigma2, delta2)``.
+    log_weights : ndarray (N,)
+        Normalised.
+    log_evidence : float
+        ``log p(y_1..t)``.
+    owners : ndarray (m,), int32
+        Rows of the cached columns; the first, -1, is the intercept's.
+    columns : ndarray (m, t)
+        Kernel values of all rows at each owner.
+    gram : ndarray (m, m)
+        Inner products of columns.
+    moments : ndarray (m,)
+        Inner products of columns and y.
+    ess : ndarray (t,)
+        Effective sample size at each row, before resampling.
+    resampled : ndarray (t,), bool
+        Whether particles were resampled at the row.
+    ancestors : ndarray (t,), int64
+        Number of particles at the row before that have descendants after it.
+    mean_k : ndarray (t,)
+        Posterior mean of the number of kernels at each row.
+    log_evidence_path : ndarray (t,)
+        ``log p(y_1..s)`` at each row s.
+    moves_tried, moves_accepted : ndarray (t, 3), int64
+        Rejuvenation moves of each row, by kind (births, deaths, shifts).
+    bit_generator : mapping
+        State of the PCG64.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    k: NDArray[np.int32]
+    centres: NDArray[np.int32]
+    beta: FloatArray
+    mean: FloatArray
+    sigma2: FloatArray
+    delta2: FloatArray
+    log_marginal: FloatArray
+    log_weights: FloatArray
+    log_evidence: float
+    owners: NDArray[np.int32]
+    columns: FloatArray
+    gram: FloatArray
+    moments: FloatArray
+    ess: FloatArray
+    resampled: NDArray[np.bool_]
+    ancestors: IntArray
+    mean_k: FloatArray
+    log_evidence_path: FloatArray
+    moves_tried: IntArray
+    moves_accepted: IntArray
+    bit_generator: Mapping[str, Any]
+
+
+@dataclass
+class KernelDraws:
+    """Draws of the batch sampler; the first axis is that of chains, the second that of draws.
+
+    Attributes
+    ----------
+    k : ndarray (C, D), int32
+    centres : ndarray (C, D, max_kernels), int32
+        As in `FilterState`.
+    beta, mean : ndarray (C, D, max_kernels + 1)
+    sigma2, delta2, log_marginal : ndarray (C, D)
+    moves_tried, moves_accepted : ndarray (C, 3), int64
+    """
+
+    k: NDArray[np.int32]
+    centres: NDArray[np.int32]
+    beta: FloatArray
+    mean: FloatArray
+    sigma2: FloatArray
+    delta2: FloatArray
+    log_marginal: FloatArray
+    moves_tried: IntArray
+    moves_accepted: IntArray

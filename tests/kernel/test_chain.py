@@ -1,0 +1,73 @@
+"""The batch sampler of kernel regression against enumeration, and the filter against it."""
+
+import numpy as np
+import pytest
+
+from pyrjsel.kernel.chain import run_mcmc
+from pyrjsel.kernel.filter import run_filter
+from pyrjsel.kernel.reference import enumerate_posterior
+from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.runtime import FitSettings
+
+
+def gaussian(rows, centres):
+    return np.exp(-0.5 * ((rows[:, None] - centres[None]) ** 2).sum(axis=2))
+
+
+def toy(t, seed=5):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(scale=2.0, size=(t, 1))
+    return x, 1.2 * np.sinc(x[:, 0]) + 0.4 * rng.normal(size=t)
+
+
+def fit(draws, chains, seed=1, thin=1):
+    return FitSettings(draws, 200, thin, chains, np.random.default_rng(seed), 1, False)
+
+
+@pytest.mark.parametrize("all_rows", [1024, 3])
+def test_sets_against_enumeration(all_rows, monkeypatch):
+    monkeypatch.setattr("pyrjsel.kernel.chain.ALL_ROWS", all_rows)
+    settings = KernelSettings(
+        gaussian, mean_kernels=1.5, max_kernels=4, noise_variance=0.3, coef_variance=0.5, rejuvenate=6
+    )
+    x, y = toy(6)
+    exact, _ = enumerate_posterior(settings, x, y)
+    draws, completed, seconds = run_mcmc(settings, x, y, fit(4000, 2))
+    assert completed
+    assert len(seconds) == 2
+    found = {}
+    for k, centres in zip(draws.k.ravel(), draws.centres.reshape(-1, 4), strict=True):
+        key = tuple(int(c) for c in centres[:k])
+        found[key] = found.get(key, 0.0) + 1.0 / draws.k.size
+    assert found.keys() <= exact.keys()
+    # Seeds are fixed; 8,000 independent draws of 57 sets would be about 0.03 away.
+    assert 0.5 * sum(abs(exact[key] - found.get(key, 0.0)) for key in exact) < 0.06
+    sizes = np.bincount([len(key) for key in exact], weights=list(exact.values()))
+    np.testing.assert_allclose(np.bincount(draws.k.ravel(), minlength=5) / draws.k.size, sizes, atol=0.03)
+
+
+def test_filter_against_chain_with_random_variances():
+    settings = KernelSettings(
+        gaussian, mean_kernels=1.5, max_kernels=5, a_y=2, b_y=0.5, a_beta=2, b_beta=1, particles=8000
+    )
+    x, y = toy(12)
+    draws, _, _ = run_mcmc(settings, x, y, fit(3000, 2))
+    state, _ = run_filter(settings, x, y, np.random.default_rng(2), progress=False)
+    weights = np.exp(state.log_weights)
+    sizes = np.bincount(state.k, weights=weights, minlength=6)
+    # Some standard errors of two runs with fixed seeds.
+    np.testing.assert_allclose(np.bincount(draws.k.ravel(), minlength=6) / draws.k.size, sizes, atol=0.04)
+    for name in ("sigma2", "delta2"):
+        one, other = np.log(getattr(draws, name)).ravel(), np.log(getattr(state, name))
+        assert weights @ other == pytest.approx(one.mean(), abs=0.05)
+        assert weights @ other**2 - (weights @ other) ** 2 == pytest.approx(one.var(), rel=0.15)
+
+
+def test_draws_are_thinned_and_the_same_again():
+    settings = KernelSettings(gaussian, rejuvenate=3)
+    x, y = toy(10)
+    every, _, _ = run_mcmc(settings, x, y, fit(40, 1))
+    third, _, _ = run_mcmc(settings, x, y, fit(10, 1, thin=4))
+    np.testing.assert_array_equal(every.sigma2[:, 3::4], third.sigma2)
+    np.testing.assert_array_equal(every.centres[:, 3::4], third.centres)
+    assert every.beta.shape == (1, 40, 51)
