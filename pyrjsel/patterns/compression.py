@@ -79,7 +79,7 @@ def _interactions(features: Features, compress: bool) -> Groups:
     indptr, cases, counts, shortest, closure = extents.result()
     if not (counts < MOST_PATTERNS).all():
         raise DataError(
-            f"Some of these {features.n_cases} cases share more than {MOST_PATTERNS:g} patterns of one order, "
+            f"Some of these {features.n_cases} cases share more than {MOST_PATTERNS:g} patterns of an order, "
             "beyond what can be sampled. Lower the order, or leave features out."
         )
     return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)

@@ -206,7 +206,8 @@ class PatternLogit:
         -------
         PatternLogit
             Ready to fit, with the n overlapping histories as cases. Its features are `x1` to `x<order>`, the
-            last the most recent, and its response `next`; :func:`pyrjsel.histories` cuts new data alike.
+            last the most recent, and its response `next`, whose classes are all symbols of the sequence, also
+            those of the first history alone; :func:`pyrjsel.histories` cuts new data alike.
 
         Raises
         ------
