@@ -52,8 +52,8 @@ class FilterRun:
     row_order : str
     seconds : float
         Of work.
-    completed : bool
-        False if Ctrl-C left rows out.
+    missed : int
+        Rows that Ctrl-C left out.
     """
 
     settings: KernelSettings
@@ -63,7 +63,7 @@ class FilterRun:
     widths: pd.DataFrame
     row_order: str
     seconds: float
-    completed: bool
+    missed: int
 
     @property
     def state(self) -> FilterState:
@@ -104,33 +104,34 @@ class FilterRun:
     def notes(self) -> list[str]:
         """What is wrong with the run, as far as it shows."""
         found = []
-        if not self.completed:
-            found.append(f"The run was interrupted: it has seen {len(self.index):,} rows only.")
-        row = self._collapse()
-        if row is not None:
-            found.append(
-                f"The particles have collapsed: at row {row + 1:,} of the pass their effective number was "
-                f"{self.state.ess[row]:.1f} of {self.settings.particles:,}, and rejuvenation has not made "
-                "them anew since. Use more particles or more rejuvenation, and compare several runs."
-            )
+        if self.missed:
+            found.append(f"Interrupted passes have left out {self.missed:,} rows.")
+        found += self._collapse()
         if self.settings.importance == "paper":
             found.append("The weights are those of the paper, which are biased: for comparison only.")
         return found
 
-    def _collapse(self) -> int | None:
-        """Return the last row at which the particles collapsed, unless they have been made anew since."""
+    def _collapse(self) -> list[str]:
+        """Say at which row the particles last collapsed, unless they have been made anew since."""
         state, particles = self.state, self.settings.particles
         few = np.flatnonzero(state.ess < max(COLLAPSED * particles, 1.5))
         if not few.size or particles == 1:
-            return None
-        renewed = state.moves_accepted[few[-1] :].sum() / particles
-        return int(few[-1]) if renewed < RENEWED else None
+            return []
+        row = int(few[-1])
+        if state.moves_accepted[row:].sum() >= RENEWED * particles:
+            return []
+        note = (
+            f"The particles have collapsed: at row {row + 1:,} of the pass their effective number was "
+            f"{state.ess[row]:.1f} of {particles:,}, and rejuvenation has not made them anew since. Use more "
+            "particles or more rejuvenation, and compare several runs."
+        )
+        return [note]
 
-    def warn(self, stacklevel: int) -> None:
-        """Warn of an interrupted run and of collapsed particles."""
-        for note in self.notes:
-            if self.settings.importance != "paper" or "biased" not in note:
-                warnings.warn(note, ConvergenceWarning, stacklevel=stacklevel + 1)
+    def warn(self, missed: int, stacklevel: int) -> None:
+        """Warn of the rows that an interrupted pass has `missed`, and of collapsed particles."""
+        found = [f"Interrupted: {missed:,} rows were left out."] if missed else []
+        for note in found + self._collapse():
+            warnings.warn(note, ConvergenceWarning, stacklevel=stacklevel + 1)
 
     def go_on(
         self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None, stacklevel: int
@@ -140,11 +141,18 @@ class FilterRun:
         labels = self.index.append(index)
         jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
         # The seeds that are spawned here are not used: each state goes on with its own random numbers.
-        self.states = run_passes(jobs, np.random.default_rng(0), progress=progress)
+        self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress))
         self.index = labels[: len(self.state.y)]
-        self.completed = self.completed and len(self.index) == len(labels)
+        missed = len(labels) - len(self.index)
+        self.missed += missed
         self.seconds += time.perf_counter() - begin
-        self.warn(stacklevel + 1)
+        self.warn(missed, stacklevel + 1)
+
+
+def same_rows(states: list[FilterState]) -> list[FilterState]:
+    """Return the states of runs, or the first alone where Ctrl-C has left them at different rows."""
+    together = all(len(state.y) == len(states[0].y) for state in states)
+    return states if together else states[:1]
 
 
 @dataclass

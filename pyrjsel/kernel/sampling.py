@@ -15,7 +15,7 @@ from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.runs import ChainRun, FilterRun
+from pyrjsel.kernel.runs import ChainRun, FilterRun, same_rows
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.runtime import FitSettings
 
@@ -83,20 +83,19 @@ def fit_filter(
         index=pd.Index(widths, name="width"),
     )
     place = int(np.argmax(evidence))
-    chosen = states[place * options.runs : (place + 1) * options.runs]
-    # Runs that Ctrl-C left at different rows are not runs of the same: the first stands alone.
-    together = all(len(state.y) == len(chosen[0].y) for state in chosen)
+    chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
+    missed = len(y) - len(chosen[0].y)
     run = FilterRun(
         settings=each[place],
         place=place,
-        states=chosen if together else chosen[:1],
+        states=chosen,
         index=index[order][: len(chosen[0].y)],
         widths=table,
         row_order=options.row_order,
         seconds=time.perf_counter() - begin,
-        completed=rows == len(y),
+        missed=missed,
     )
-    run.warn(stacklevel + 1)
+    run.warn(missed, stacklevel + 1)
     return run
 
 

@@ -1,6 +1,9 @@
 """KernelResults: predictions against sums over particles, updates, tables, plots."""
 
+import os
 import pickle
+import signal
+import time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -348,3 +351,28 @@ def test_batch_chains_and_the_filter_agree():
     chains.plot_fit()
     plt.close("all")
     assert chains.run.equal_draws()[0].shape == (2, 800)
+
+
+@quiet
+def test_an_interrupted_pass_has_the_rows_so_far():
+    frame = sinc_rows(60)
+    calls = []
+
+    def slow(x, centres):
+        calls.append(len(x))
+        time.sleep(0.005)  # blocks of 0.1 s have some rows only
+        if len(calls) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return np.exp(-((x - centres.T) ** 2) / 2)
+
+    model = rj.kernel_regression("y ~ x", frame, kernel=slow, width=1.6, standardize=False)
+    with pytest.warns(rj.ConvergenceWarning, match=r"Interrupted: \d+ rows were left out") as caught:
+        results = model.fit(particles=20, row_order="given", rng=1)
+    assert caught[0].filename == __file__
+    seen = results.nobs
+    assert 0 < seen < 60
+    assert np.isfinite(results.predict(frame)).all()
+    # And it can go on.
+    results.update(frame.iloc[seen:])
+    assert results.path.index.tolist() == list(range(60))
+    assert f"Interrupted passes have left out {60 - seen} rows" in str(results.summary())
