@@ -8,6 +8,7 @@ from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
+from pyrjsel.selection import corrected
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
@@ -163,3 +164,16 @@ class World:
         """Return size, expected events and coefficients, for ranks."""
         p = mean(self.problem, self.problem.o + self.columns @ beta)
         return np.concatenate([[self.problem.models[row].count("1"), self.problem.w @ p], beta])
+
+
+def bad_surrogate(monkeypatch, shift):
+    """Expand far from the posterior, and never again, with corrections that point the wrong way."""
+
+    def lessons(job, rng):
+        found = original(job, rng)
+        found["at"] = np.full(found["at"].size, shift)
+        found["correction"] = shift * (-1.0) ** np.arange(job.space.n_terms)
+        return found
+
+    original = corrected.first_lessons
+    monkeypatch.setattr(corrected, "first_lessons", lessons)

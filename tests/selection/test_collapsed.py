@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from selection_checks import Scenario, build, far_away, fit, sampler_faults
+from selection_world import bad_surrogate
 
 import pyrjsel as rj
-from pyrjsel.selection import corrected
 from pyrjsel.selection.corrected import CorrectedRunner
 from pyrjsel.selection.surrogate import Surrogate
 
@@ -62,19 +62,6 @@ def test_the_way_of_walking_does_not_matter(scenario, scheme):
     results = walk(build(scenario), **SCHEMES[scheme])
     assert sampler_faults(results, scenario) == {}
     assert np.nanmax(results.inclusion["mcse"]) < 0.03
-
-
-def bad_surrogate(monkeypatch, shift):
-    """Expand far from the posterior, and never again, with corrections that point the wrong way."""
-
-    def lessons(job, rng):
-        found = original(job, rng)
-        found["at"] = np.full(found["at"].size, shift)
-        found["correction"] = shift * (-1.0) ** np.arange(job.space.n_terms)
-        return found
-
-    original = corrected.first_lessons
-    monkeypatch.setattr(corrected, "first_lessons", lessons)
 
 
 @pytest.mark.parametrize("scenario", [SCENARIOS[1], SCENARIOS[8], SCENARIOS[10]], ids=str)

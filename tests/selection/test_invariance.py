@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
-from selection_world import World
+from selection_world import World, bad_surrogate
 
 from pyrjsel.selection.corrected import CorrectedRunner
 
@@ -112,7 +112,10 @@ def test_corrected_walks_leave_the_joint_law_alone(scenario):
 
 
 @pytest.mark.statistical
-def test_uncorrected_walks_do_not(monkeypatch):
-    """The surrogate's own law is another one: without the correction the test above fails."""
-    monkeypatch.setattr(CorrectedRunner, "log_ratio", lambda self, known: 0.0)
-    assert faults(World(WALKS[0]), 4000, seed=56, iterations=3, walk=World.walk_collapsed) != {}
+@pytest.mark.parametrize("corrected", [True, False])
+def test_walks_on_a_bad_surrogate_need_the_correction(monkeypatch, corrected):
+    bad_surrogate(monkeypatch, 0.3)
+    if not corrected:
+        monkeypatch.setattr(CorrectedRunner, "log_ratio", lambda self, known: 0.0)
+    moved = faults(World(WALKS[0]), 1500, seed=58, iterations=3, walk=World.walk_collapsed)
+    assert (moved == {}) == corrected
