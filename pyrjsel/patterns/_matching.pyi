@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,6 +22,7 @@ def contained(
     new: CodeArray, first: int, indptr: IntArray, features: CaseArray, levels: CaseArray
 ) -> tuple[IntArray, CaseArray]: ...
 
+@final
 class Matcher:
     def __init__(
         self,
