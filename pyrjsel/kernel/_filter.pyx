@@ -1,9 +1,9 @@
 """The particles of kernel regression: moves, weights, invariant moves and Gibbs draws, the compiled loop.
 
 A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of
-the coefficients; the coefficients are integrated out and drawn at the end of each row. Columns of kernel values
-are cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``), where
-slot 0 is the intercept and ``slot[row]`` the place of the column of the centre at a row.
+the coefficients, which are integrated out, and drawn at the end of each row. Columns of kernel values are
+cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``). Slot 0 is
+the intercept, and ``slot[row]`` the place of the column of the centre at a row.
 
 With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 
