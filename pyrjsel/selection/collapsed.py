@@ -199,6 +199,7 @@ class WalkCollector(Collector):
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.averages = Averages(job.draws, job.rows, job.space.n_terms)
         self.relative_variance: list[FloatArray] = []
+        self.effective: list[FloatArray] = []
 
 
 @dataclass
@@ -211,10 +212,13 @@ class WalkDraws(ChainDraws):
         Sums over draws; see ``averages.py``.
     relative_variance : ndarray (draws,)
         That of the marginal likelihood of the model of each draw.
+    effective : ndarray (draws,) or None
+        Effective number of the weighted draws behind moments of its coefficients, where they are of such.
     """
 
     averages: FloatArray = field(kw_only=True)
     relative_variance: FloatArray = field(kw_only=True)
+    effective: FloatArray | None = field(default=None, kw_only=True)
 
 
 class WalkRunner:

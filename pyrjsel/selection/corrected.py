@@ -12,7 +12,7 @@ replicas go back where it is refused. During burn-in pi~ is adapted; from then o
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,11 +36,13 @@ from pyrjsel.selection.collapsed import (
     OWNER,
     CollapsedOptions,
     WalkCollector,
+    WalkDraws,
     WalkJob,
     WalkRunner,
     WalkState,
 )
-from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.effective import MATTERS, with_enough
+from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.surrogate import Surrogate, learn_correction
 from pyrjsel.space import ModelSpace, pack
 
@@ -68,7 +70,7 @@ class CorrectedOptions(CollapsedOptions):
         not known.
     pairs : int
         Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, more
-        follow.
+        follow, and so they do for coefficients of the models that hold the posterior.
     """
 
     integration: str = "importance"
@@ -91,12 +93,10 @@ class CorrectedOptions(CollapsedOptions):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one model: log posterior mass and marginal likelihood, and moments of coefficients."""
+    """What is known of one model: log posterior mass, and the integral without its draws."""
 
     log_mass: float
-    variance: float
-    columns: np.ndarray
-    moments: FloatArray
+    integral: Integral
 
 
 class Integrals:
@@ -133,9 +133,10 @@ class Integrals:
         except DataError:
             if self.marginal.finder.status != 1:
                 raise
-            return Known(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)))
+            nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
+            return Known(-np.inf, nothing)
         log_prior = float(self.space.log_prior(gamma))
-        return Known(found.log_marginal + log_prior, found.variance, found.columns, found.moments)
+        return Known(found.log_marginal + log_prior, found)
 
 
 @dataclass
@@ -306,9 +307,10 @@ class CorrectedRunner(WalkRunner):
         block.words[:] = pack(gamma)
         block.log_posterior[0] = known.log_mass
         collector.add(block, 1, 0)
-        collector.relative_variance.append(np.array([known.variance]))
-        collector.sums[:3, known.columns] += known.moments
-        collector.sums[3, known.columns] += 1.0
+        collector.relative_variance.append(np.array([known.integral.variance]))
+        collector.effective.append(np.array([known.integral.effective]))
+        collector.sums[:3, known.integral.columns] += known.integral.moments
+        collector.sums[3, known.integral.columns] += 1.0
 
     def average(
         self,
@@ -328,6 +330,21 @@ class CorrectedRunner(WalkRunner):
         sums[WEIGHTS] += weight
         sums[SQUARES] += weight**2
 
+    def finish(self, completed: bool) -> WalkDraws:
+        """Return what was recorded; models often visited get the draws that their coefficients need."""
+        found = super().finish(completed)
+        if not self.job.exact:
+            return found
+        gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
+        share = visits / max(1, found.index.size)
+        effective, sums = np.concatenate([*self.collector.effective, np.empty(0)]), found.sums.copy()
+        for row in np.flatnonzero(share >= MATTERS):
+            known = self.integrals.of(gamma[row]).integral
+            better = with_enough(self.marginal, gamma[row], known, share[row])
+            sums[:3, known.columns] += visits[row] * (better.moments - known.moments)
+            effective[found.index == row] = better.effective
+        return replace(found, sums=sums, effective=effective)
+
     # ------------------------------------------------------------------ adaptation
 
     def learn(self, gamma: ByteArray, log_ratio: float) -> None:
@@ -343,7 +360,7 @@ class CorrectedRunner(WalkRunner):
     def study(self, known: Known) -> None:
         """Learn from a model of burn-in where the mean of its coefficients is."""
         centre = np.zeros(self.sum.size)
-        centre[known.columns] = known.moments[0]
+        centre[known.integral.columns] = known.integral.moments[0]
         centre[0] += centre @ self.job.regression.raw_shift
         self.sum += centre
         self.count += 1.0

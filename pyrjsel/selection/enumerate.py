@@ -11,6 +11,7 @@ from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.effective import MATTERS, warn_of_few, with_enough
 from pyrjsel.selection.listing import (
     OWNER,
     PARTS,
@@ -33,8 +34,8 @@ from pyrjsel.space import ModelSpace
 # may be several times too small: the rest then holds several times this share, still far below the
 # integration error of the models that matter.
 REST = 1e-6
-# A relative error of a marginal likelihood above this is reported, for models of at least this probability.
-POOR, MATTERS = 0.05, 1e-3
+# A relative error of a marginal likelihood above this is reported, for models that matter.
+POOR = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class EnumerateOptions:
         is not known.
     pairs : int
         Pairs of importance draws a model; where 64 and more do not suffice for an error of half a percent,
-        up to 8,192 more follow.
+        up to 8,192 more follow, and more yet where coefficients of the models that hold the posterior need
+        them.
     """
 
     integration: str = "importance"
@@ -132,7 +134,8 @@ def enumerate_posterior(
     Warns
     -----
     ConvergenceWarning
-        If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %.
+        If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %; if
+        coefficients are averages of too few effective draws.
     """
     gamma, log_prior = feasible_models(space)
     count = len(gamma)
@@ -175,6 +178,12 @@ def enumerate_posterior(
         rank[order] = np.arange(len(order))
         places = rank[:kept]
         notes += _poor(probability, variance, options.pairs)
+        marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
+        for k in np.flatnonzero(probability[places] >= MATTERS):
+            place = places[k]
+            integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
+        effective = np.array([found.effective for found in integrals])
+        notes += warn_of_few(probability[places], effective, stacklevel=3)
     else:
         places = np.arange(kept)
         notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")

@@ -43,6 +43,8 @@ STAGES = 4
 FEWEST, MOST = 512, 4096
 # Weights are tempered until the effective sample size behind the moments is so many times the columns.
 DRAWS_A_COLUMN = 10
+# Where more effective draws are asked for, so many times as many as should do; and pairs at most.
+AIM, MOST_MORE = 2.0, 2**15
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ class Integral:
         Share of the largest importance weight in their sum; NaN where there are none.
     stages : int
         Proposals that were used; the estimate is that of the last.
+    effective : float
+        Effective number of the weighted draws; NaN where there are none.
+    draws : int
+        Their number.
     """
 
     log_marginal: float
@@ -76,6 +82,8 @@ class Integral:
     weights: FloatArray | None
     largest: float = np.nan
     stages: int = 1
+    effective: float = np.nan
+    draws: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,16 @@ class _Stage:
     def efficiency(self) -> float:
         """Effective sample size over the number of draws."""
         return _efficiency(self.weights)
+
+    @property
+    def effective(self) -> float:
+        """Effective sample size."""
+        return self.efficiency * self.weights.size
+
+    @property
+    def scarce(self) -> bool:
+        """Whether effective draws are too few to match a proposal to them."""
+        return self.effective < DRAWS_A_COLUMN * self.points.shape[1]
 
     @property
     def normal_efficiency(self) -> float:
@@ -189,9 +207,13 @@ class MarginalLikelihood:
 
         Where weights are even but the draws too few, more come from the same proposal. Where the
         posterior is too skewed for it, others follow, each with the weighted moments of the draws of the
-        one before and more pairs. The last stage alone gives the estimate. That a later stage is the last
-        is settled before it is drawn: the estimate is unbiased given the earlier stages, and does not stop
-        where its weights happen to look well.
+        one before and more pairs. Where these, matched to the few effective draws of a wide model, have
+        left its weights less even than they were at the mode, the last comes from the mode after all, unless
+        heavy draws among many have shown what it misses.
+
+        The last stage alone gives the estimate. That a later stage is the last is settled before it is
+        drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights happen
+        to look well.
 
         `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
@@ -199,17 +221,21 @@ class MarginalLikelihood:
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count, stages = pairs or self.pairs, 1
-        stage = self._at_mode(gamma, count, rng)
+        stage = first = self._at_mode(gamma, count, rng)
         even = not stage.heavy and stage.efficiency >= EVEN * stage.normal_efficiency
         share = MARGIN * stage.variance / variance
-        if even and JUDGED <= count < 2 * MOST and share > 1.0:
-            size = int(min(max(share * count, FEWEST), 2 * MOST))
-            stage, stages = self._at_mode(gamma, size + size % 2, rng), 2
+        more = 2 * int(max(FEWEST, count, min(share * count, 2 * MOST)) / 2)
+        if even and count >= JUDGED and share > 1.0 and more > count:
+            stage, stages = self._at_mode(gamma, more, rng), 2
         last = even or count < JUDGED
         while not last:
             stages += 1
-            size = max(stage.pairs, min(max(2 * stage.pairs, FEWEST), MOST))
+            if stages > STAGES and _better_at_mode(first, stage):
+                stage = self._at_mode(gamma, max(count, 2 * MOST), rng)
+                break
+            size = min(max(2 * stage.pairs, FEWEST), MOST)
             last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
+            size = max(size, count) if last else size
             stage = self._matched(stage, size, rng)
         finder = self.finder
         return Integral(
@@ -221,7 +247,22 @@ class MarginalLikelihood:
             stage.weights if draws else None,
             stage.largest,
             stages,
+            stage.effective,
+            stage.weights.size,
         )
+
+    def with_effective(
+        self, gamma: np.ndarray, found: Integral, effective: float, most: int = MOST_MORE
+    ) -> Integral:
+        """Return the integral `found` of model `gamma` (J,), or one from `effective` effective draws.
+
+        Of at most `most` pairs to begin with: the effective draws may be fewer all the same.
+        """
+        pairs = int(min(AIM * effective * found.draws / found.effective, 2 * most)) // 4 * 2
+        if found.effective >= effective or 2 * pairs <= found.draws:
+            return found
+        better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
+        return better if better.effective > found.effective else found
 
     def _at_mode(self, gamma: ByteArray, pairs: int, rng: np.random.Generator) -> "_Stage":
         """Return draws from the proposal at the mode."""
@@ -301,15 +342,26 @@ class MarginalLikelihood:
     def sample(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw internal coefficients of model `gamma` given the data, shape (size, D + 1).
 
-        Systematic resampling of a weighted sample at least eight times as large.
+        Systematic resampling of a weighted sample at least eight times as large, and of as many effective
+        draws as are asked for, where up to 65,536 draws have them.
         """
         pairs = max(self.pairs, 4 * size + size % 2)
         found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
+        found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out
+
+
+def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
+    """Return whether the proposal at the mode, of `first`, beats those that followed up to `matched`.
+
+    Heavy draws among many have shown that it misses a tail.
+    """
+    missing = first.heavy and first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1]
+    return matched.scarce and matched.efficiency < first.efficiency and not missing
 
 
 def _radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:

@@ -1,0 +1,67 @@
+"""Effective numbers of the weighted draws that averages of coefficients over models are made of.
+
+Of n effective draws of a model, the variance of a coefficient comes out too small by about its n-th part. The
+error of an average over models has the variance
+
+    sum over models of p^2 v / n,
+
+p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep the former below 1 / FEW, and
+the latter below that of ENOUGH draws.
+"""
+
+import warnings
+
+import numpy as np
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import FloatArray
+from pyrjsel.selection.marginal import MOST_MORE, Integral, MarginalLikelihood
+
+ENOUGH, FEW = 200.0, 20.0
+# Models of at least this probability get more draws where they need them, and share MOST_MORE pairs by their
+# probabilities.
+MATTERS = 1e-3
+# Share of the posterior that may be in models with too few.
+TOLERATED = 0.05
+
+
+def needed(probability: FloatArray) -> FloatArray:
+    """Return how many effective draws models of given probabilities need."""
+    return np.maximum(FEW, ENOUGH * probability)
+
+
+def with_enough(
+    marginal: MarginalLikelihood, gamma: np.ndarray, found: Integral, probability: float
+) -> Integral:
+    """Return the integral `found` of model `gamma` (J,), or one with the draws that it needs."""
+    want = float(needed(np.array(probability)))
+    return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
+
+
+def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: int) -> list[str]:
+    """Warn where too much of the posterior is in models with fewer effective draws than they need.
+
+    Parameters
+    ----------
+    probability, effective : ndarray (m,)
+        Of models; the latter NaN where no draws were made.
+    stacklevel : int
+        Of the warning, for the caller of this function.
+
+    Returns
+    -------
+    list of str
+        The text of the warning, if there is one.
+    """
+    short = effective < needed(probability)
+    share = float(probability[short].sum())
+    if share <= TOLERATED:
+        return []
+    text = (
+        f"Coefficients are averages of weighted draws, and models with {share:.0%} of the posterior "
+        f"probability have too few: as many as {effective[short].min():.0f} independent ones in one of them. "
+        "Their errors are large, and standard deviations may be too small: raise pairs, or use "
+        "sampler='rjmcmc'."
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    return [text]
