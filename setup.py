@@ -52,6 +52,7 @@ EXTENSIONS = [
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
     extension("pyrjsel.kernel._filter", random=True),
+    extension("pyrjsel.kernel._kernels"),
     extension("pyrjsel.patterns._closed"),
     extension("pyrjsel.patterns._linear", random=True),
     extension("pyrjsel.patterns._matching"),

@@ -15,6 +15,7 @@ from pyrjsel._errors import (
     UnknownNameError,
 )
 from pyrjsel._version import __version__
+from pyrjsel.kernel import KernelRegression, KernelResults, kernel_regression
 from pyrjsel.patterns import (
     PatternLogit,
     PatternResults,
@@ -58,6 +59,8 @@ __all__ = [
     "HyperG",
     "HyperGN",
     "InverseGamma",
+    "KernelRegression",
+    "KernelResults",
     "LinearSelection",
     "LogNormal",
     "LogitSelection",
@@ -83,6 +86,7 @@ __all__ = [
     "compare_samplers",
     "datasets",
     "histories",
+    "kernel_regression",
     "linear",
     "logit",
     "pattern_logit",

@@ -117,20 +117,26 @@ def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> Floa
     return np.asarray(np.sqrt((np.ones(draws) if variance is None else variance) / weights[:, None]))
 
 
-def mixture_quantile(means: FloatArray, scale: FloatArray, p: float) -> FloatArray:
-    """Return quantiles (rows,) of mixtures of m normal laws of equal weight with `means` (rows, m).
+def mixture_quantile(
+    means: FloatArray, scale: FloatArray, p: float, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return quantiles (rows,) of mixtures of m normal laws with `means` (rows, m).
 
-    Newton's method inside a bracket that every step narrows, to 1e-9 of the largest `scale` (m,).
+    `scale` is (m,), or (rows, m) where it differs between rows; `weights` (m,) sum to one, and are equal by
+    default. Newton's method inside a bracket that every step narrows, to 1e-9 of the largest `scale`.
     """
+    if weights is None:
+        weights = np.full(means.shape[1], 1.0 / means.shape[1])
     z = float(ndtri(p))
     each = means + z * scale
     low, high = each.min(axis=1), each.max(axis=1)
-    spread = np.sqrt(means.var(axis=1) + np.mean(scale**2))
-    x = np.clip(means.mean(axis=1) + z * spread, low, high)
+    middle = means @ weights
+    spread = np.sqrt((means - middle[:, None]) ** 2 @ weights + scale**2 @ weights)
+    x = np.clip(middle + z * spread, low, high)
     for _ in range(MOST_STEPS):
         away = (x[:, None] - means) / scale
-        excess = ndtr(away).mean(axis=1) - p
-        slope = (np.exp(-0.5 * away**2) / scale).mean(axis=1) / np.sqrt(2.0 * np.pi)
+        excess = ndtr(away) @ weights - p
+        slope = (np.exp(-0.5 * away**2) / scale) @ weights / np.sqrt(2.0 * np.pi)
         low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
         with np.errstate(divide="ignore", invalid="ignore"):
             new = x - excess / slope

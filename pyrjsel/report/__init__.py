@@ -1,5 +1,6 @@
 """Arrays and names in; Monte Carlo errors, tables, text and plots out. Knows no model."""
 
+from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
 from pyrjsel.report.checks import plot_check
 from pyrjsel.report.errors import (
@@ -13,6 +14,7 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
+from pyrjsel.report.paths import plot_path
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption, dropped_note
 from pyrjsel.report.sensitivity import plot_sensitivity
@@ -39,12 +41,14 @@ __all__ = [
     "indicator_stats",
     "model_stats",
     "model_table",
+    "plot_band",
     "plot_check",
     "plot_coefficients",
     "plot_inclusion",
     "plot_intervals",
     "plot_lines",
     "plot_models",
+    "plot_path",
     "plot_sensitivity",
     "plot_trace",
     "scalar_stats",

@@ -29,6 +29,7 @@ LABELS = {
     "bayes_factor": "Bayes factor",
     "odds_mcse": "odds MCSE",
     "log_marginal": "log marg. lik.",
+    "log_evidence": "log evidence",
     "ci_lower": "CI lower",
     "ci_upper": "CI upper",
     "prob_positive": "P(> 0)",

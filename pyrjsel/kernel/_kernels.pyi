@@ -1,0 +1,3 @@
+from pyrjsel._typing import FloatArray
+
+def kernel_matrix(kind: int, width: float, x: FloatArray, centres: FloatArray) -> FloatArray: ...

@@ -1,0 +1,402 @@
+"""The model that users build: rows, kernel, priors, and ``fit``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._typing import FloatArray, RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng
+from pyrjsel.design import Design, DesignData
+from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
+from pyrjsel.kernel.options import ChainOptions, choose
+from pyrjsel.kernel.priors import Prior, check_prior, scaled
+from pyrjsel.kernel.results import KernelResults
+from pyrjsel.kernel.sampling import fit_chains, fit_filter
+from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.runtime import FitSettings
+
+Width = float | str | Sequence[float]
+
+# Most kernels of a model where nothing is said.
+MOST_KERNELS = 50
+
+
+class KernelRegression:
+    """Regression on kernels whose number and places are unknown.
+
+    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` and normal noise. The centres mu_i are rows of the
+    data; how many there are, which, their coefficients and two variances have a posterior, which a particle
+    filter follows through the rows, one after another. Made from arrays here, from a formula by
+    :meth:`from_formula` or :func:`pyrjsel.kernel_regression`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        The response, numbers.
+    exog : DataFrame or array_like, shape (n, p)
+        One input a column; text and categories become dummy columns.
+    kernel : {"gaussian", "matern32", "matern52", "laplace"} or callable
+        Of the distance r in widths: exp(-r^2 / 2); (1 + a) exp(-a) with a = sqrt(3) r; (1 + a + a^2 / 3)
+        exp(-a) with a = sqrt(5) r; exp(-r). A function gets points (n, d) and centres (m, d), both divided
+        by the width, and returns (n, m).
+    width : float, "median" or sequence of float, default 1.0
+        In units of the standardised inputs. ``"median"`` is the median distance between rows. Of a sequence
+        the width of the largest evidence is chosen in ``fit``.
+    convention : {"2w2", "w2"}
+        Of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
+    mean_kernels : float, default 1.0
+        Lambda of the prior of the number of kernels k, proportional to Lambda^k / k! from 0 to `max_kernels`.
+    max_kernels : int, optional
+        Largest number of kernels, at most the number of rows; None is 50, however many rows there are.
+    standardize : bool, default True
+        Whether inputs and response are measured in standard deviations from their means; the constants are
+        those of these rows for ever.
+    noise_variance, coef_variance : float, optional
+        Variance of the noise, and prior variance of the coefficients, in squared units of the response; None
+        has them estimated.
+    noise_prior, coef_prior : InverseGamma or (float, float), optional
+        Prior of a variance that is estimated, or its a and b, b in squared units of the response. None is a
+        = b = 0.01 for the response as it is fitted.
+    missing : {"drop", "raise"}
+        What to do with rows with missing values; those dropped are counted in the summary.
+
+    Attributes
+    ----------
+    design : Design
+        How inputs and response are made of the data.
+    data : DesignData
+        The rows that are used.
+    scaling : Scaling
+        What they are standardised by.
+    widths : tuple of float
+        The widths that are compared; one where a number was given.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, an input or the response is constant, or values are infinite.
+    ParameterError
+        If a parameter is out of range, a prior improper, or more kernels are asked for than there are rows.
+
+    Warns
+    -----
+    MissingDataWarning
+        If rows were dropped; it counts them by column.
+
+    Notes
+    -----
+    Rows with equal inputs are distinct points: each may be a centre. A number of kernels is then larger than
+    that of distinct centres.
+
+    References
+    ----------
+    J. Vermaak, S. J. Godsill and A. Doucet (2003), Sequential Bayesian kernel regression, Advances in Neural
+    Information Processing Systems 16. Its importance weights are corrected here, and k may be 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyrjsel as rj
+    >>> x = np.linspace(-10, 10, 50)
+    >>> y = np.sinc(x / np.pi) + 0.1 * np.random.default_rng(0).standard_normal(50)
+    >>> model = rj.KernelRegression(y, x, width=1.6, standardize=False)
+    >>> results = model.fit(rng=1)
+    >>> bool(abs(results.predict([[0.0]]).iloc[0] - 1) < 0.2)
+    True
+    """
+
+    _owner = "KernelRegression"
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        kernel: str | KernelFunction = "gaussian",
+        width: Width = 1.0,
+        convention: str = "2w2",
+        mean_kernels: float = 1.0,
+        max_kernels: int | None = None,
+        standardize: bool = True,
+        noise_variance: float | None = None,
+        coef_variance: float | None = None,
+        noise_prior: Prior = None,
+        coef_prior: Prior = None,
+        missing: str = "drop",
+    ) -> None:
+        design, rows = Design.from_arrays(endog, exog, missing=missing, owner=self._owner, stacklevel=3)
+        self._build(
+            design,
+            rows,
+            kernel=kernel,
+            width=width,
+            convention=convention,
+            mean_kernels=mean_kernels,
+            max_kernels=max_kernels,
+            standardize=standardize,
+            noise_variance=noise_variance,
+            coef_variance=coef_variance,
+            noise_prior=noise_prior,
+            coef_prior=coef_prior,
+        )
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        kernel: str | KernelFunction = "gaussian",
+        width: Width = 1.0,
+        convention: str = "2w2",
+        mean_kernels: float = 1.0,
+        max_kernels: int | None = None,
+        standardize: bool = True,
+        noise_variance: float | None = None,
+        coef_variance: float | None = None,
+        noise_prior: Prior = None,
+        coef_prior: Prior = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ x1 + log(x2) + region"``: the right-hand side gives the inputs, factors as dummy
+            columns. ``.`` stands for all other columns.
+        data : DataFrame or mapping of columns
+            The rows.
+        kernel, width, convention, mean_kernels, max_kernels, standardize : optional
+            As for the class.
+        noise_variance, coef_variance, noise_prior, coef_prior, missing : optional
+            As for the class.
+        functions : mapping of str to callable, optional
+            Functions that the formula may call, by name, beside the documented ones.
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        KernelRegression
+            Ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read, or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class, or if a column is not there.
+        """
+        design, rows = Design.from_formula(
+            formula, data, missing=missing, functions=functions, owner=cls._owner, stacklevel=stacklevel + 1
+        )
+        model = cls.__new__(cls)
+        model._build(
+            design,
+            rows,
+            kernel=kernel,
+            width=width,
+            convention=convention,
+            mean_kernels=mean_kernels,
+            max_kernels=max_kernels,
+            standardize=standardize,
+            noise_variance=noise_variance,
+            coef_variance=coef_variance,
+            noise_prior=noise_prior,
+            coef_prior=coef_prior,
+        )
+        return model
+
+    def _build(
+        self,
+        design: Design,
+        rows: DesignData,
+        *,
+        kernel: str | KernelFunction,
+        width: Width,
+        convention: str,
+        mean_kernels: float,
+        max_kernels: int | None,
+        standardize: bool,
+        noise_variance: float | None,
+        coef_variance: float | None,
+        noise_prior: Prior,
+        coef_prior: Prior,
+    ) -> None:
+        owner = self._owner
+        if rows.X.shape[1] == 0:
+            raise DataError(f"{owner} needs one input at least; the formula has none.")
+        self.design, self.data = design, rows
+        self.standardize = check_bool(standardize, "standardize", owner)
+        self.scaling = Scaling.of(
+            rows.X, rows.y, design.column_names, design.response, self.standardize, owner
+        )
+        self.convention = convention
+        self.widths = self._widths(width)
+        self.kernels = tuple(make_kernel(kernel, each, convention, owner) for each in self.widths)
+        if max_kernels is not None and check_int(max_kernels, "max_kernels", owner, low=1) > rows.n:
+            raise ParameterError(
+                f"The 'max_kernels' parameter of {owner} must be at most the number of rows, {rows.n}, since "
+                f"centres are rows. Got {max_kernels} instead."
+            )
+        variance = self.scaling.y_sd**2
+
+        def fixed(value: float | None, name: str) -> float | None:
+            if value is None:
+                return None
+            return check_real(value, name, owner, low=0, open_low=True) / variance
+
+        self.noise_prior = check_prior(noise_prior, "noise_prior", owner)
+        self.coef_prior = check_prior(coef_prior, "coef_prior", owner)
+        a_y, b_y = scaled(self.noise_prior, variance)
+        a_beta, b_beta = scaled(self.coef_prior, variance)
+        self.settings = KernelSettings(
+            self.kernels[0],
+            mean_kernels=check_real(mean_kernels, "mean_kernels", owner, low=0, open_low=True),
+            max_kernels=MOST_KERNELS if max_kernels is None else max_kernels,
+            a_y=a_y,
+            b_y=b_y,
+            a_beta=a_beta,
+            b_beta=b_beta,
+            noise_variance=fixed(noise_variance, "noise_variance"),
+            coef_variance=fixed(coef_variance, "coef_variance"),
+        )
+
+    def _widths(self, width: Width) -> tuple[float, ...]:
+        """Return the widths that `width` stands for."""
+        owner = self._owner
+        if isinstance(width, str):
+            if width != "median":
+                raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
+            return (median_width(self.x, owner),)
+        if isinstance(width, Sequence | np.ndarray):
+            if len(width) == 0 or np.ndim(width) != 1:
+                raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
+            widths = [check_real(each, "width", owner, low=0, open_low=True) for each in width]
+            if len(set(widths)) < len(widths):
+                raise bad_value("width", owner, "a sequence of different numbers", width)
+            return tuple(widths)
+        return (check_real(width, "width", owner, low=0, open_low=True),)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows."""
+        return self.data.n
+
+    @property
+    def x(self) -> FloatArray:
+        """Inputs of the rows as kernels see them, shape (n, d)."""
+        return self.scaling.inputs(self.data.X)
+
+    @property
+    def y(self) -> FloatArray:
+        """The response as it is fitted, shape (n,)."""
+        return self.scaling.response(self.data.y)
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self,
+        *,
+        sampler: str = "smc",
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> KernelResults:
+        """Follow the posterior through the rows by a particle filter, or sample that of all by MCMC.
+
+        Parameters
+        ----------
+        sampler : {"smc", "mcmc"}
+            ``"smc"`` is the filter: one pass over the rows, and :meth:`KernelResults.update` goes on from
+            there. ``"mcmc"`` is reversible-jump MCMC on all rows at once, the reference for the filter.
+        rng : int, SeedSequence or Generator, optional
+            Random numbers; the same give the same results, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers at a time, see joblib, for several widths, runs or chains.
+        progress : bool, optional
+            Whether to show progress; None shows it in a terminal.
+        **options : dict
+            Of the filter: ``particles`` (250); ``move_fraction`` (0.25), the largest share of births, and of
+            deaths, at a row; ``row_order`` (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or
+            ``"paper"`` for the weights of the paper, which are biased); ``rejuvenate`` (8), reversible-jump
+            moves of each particle after each row, 0 for none; ``resampling`` (``"systematic"``,
+            ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the effective number of particles is
+            below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the first is the result and the
+            others are for the error of the log evidence. Of MCMC: ``draws`` (2,000) per chain, ``burn_in``
+            (a fifth of it), ``thin`` (1), ``chains`` (4), and ``rejuvenate`` (8), moves of an iteration.
+
+        Returns
+        -------
+        KernelResults
+            After Ctrl-C those of the rows, or draws, so far.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter or option is out of range, or several widths are to be compared by MCMC.
+        UnknownNameError
+            If the sampler has no such option.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, the particles have collapsed, or chains disagree.
+        """
+        owner = f"{self._owner}.fit"
+        chosen, loop = choose(sampler, options, owner)
+        settings = replace(self.settings, **loop)
+        generator = check_rng(rng, owner)
+        if isinstance(chosen, ChainOptions):
+            if len(self.kernels) > 1:
+                raise ParameterError(
+                    f"The 'sampler' parameter of {owner} must be 'smc' where widths are compared: MCMC has "
+                    "no evidence. Got 'mcmc' instead."
+                )
+            fit = FitSettings.check(
+                owner,
+                draws=chosen.draws,
+                burn_in=chosen.burn_in,
+                thin=chosen.thin,
+                chains=chosen.chains,
+                rng=generator,
+                n_jobs=n_jobs,
+                progress=progress,
+            )
+            chains = fit_chains(settings, self.x, self.y, self.data.index, fit, stacklevel=2)
+            return KernelResults(self, chains)
+        run = fit_filter(
+            settings,
+            self.kernels,
+            self.widths,
+            self.x,
+            self.y,
+            self.data.index,
+            chosen,
+            generator,
+            n_jobs,
+            progress,
+            stacklevel=2,
+        )
+        return KernelResults(self, run)
+
+    def __repr__(self) -> str:
+        formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
+        kernel = self.kernels[0].name
+        widths = ", ".join(f"{width:g}" for width in self.widths)
+        return (
+            f"<{type(self).__name__} {formula}: {self.nobs} rows, {self.data.X.shape[1]} inputs, {kernel} "
+            f"kernel of width {widths}>"
+        )

@@ -1,0 +1,79 @@
+"""Options of ``fit``, by sampler."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pyrjsel._validate import check_choice, check_int, unknown_name
+
+SAMPLERS = ("smc", "mcmc")
+ORDERS = ("random", "given")
+# Draws that each chain keeps by default.
+DRAWS = 2000
+
+# Those that are settings of the loop, which checks them, by sampler.
+LOOP = {
+    "smc": ("particles", "move_fraction", "ess_threshold", "resampling", "importance", "rejuvenate"),
+    "mcmc": ("rejuvenate",),
+}
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """Options of ``fit(sampler="smc")`` beside those of the loop.
+
+    Attributes
+    ----------
+    row_order : {"random", "given"}
+        Order in which rows are taken.
+    runs : int
+        Independent runs; the first is the result, and all give the error of the log evidence.
+    """
+
+    row_order: str = "random"
+    runs: int = 1
+
+    def __post_init__(self) -> None:
+        owner = "KernelRegression.fit"
+        check_choice(self.row_order, "row_order", owner, ORDERS)
+        check_int(self.runs, "runs", owner, low=1)
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """Options of ``fit(sampler="mcmc")``, as everywhere in the package.
+
+    Attributes
+    ----------
+    draws, thin, chains : int
+    burn_in : int or None
+    """
+
+    draws: int = DRAWS
+    burn_in: int | None = None
+    thin: int = 1
+    chains: int = 4
+
+
+Options = FilterOptions | ChainOptions
+
+
+def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[Options, dict[str, Any]]:
+    """Return the options of a sampler, and those of its loop.
+
+    Raises
+    ------
+    ParameterError
+        If the sampler is not known, or an option is out of range.
+    UnknownNameError
+        If the sampler has no such option.
+    """
+    sampler = str(check_choice(sampler, "sampler", owner, SAMPLERS))
+    kind: type[Options] = FilterOptions if sampler == "smc" else ChainOptions
+    loop = LOOP[sampler]
+    own = [field.name for field in fields(kind)]
+    for name in options:
+        if name not in own and name not in loop:
+            raise unknown_name(name, f"for sampler={sampler!r} the option", owner, [*loop, *own])
+    chosen = kind(**{name: value for name, value in options.items() if name in own})
+    return chosen, {name: value for name, value in options.items() if name in loop}

@@ -1,0 +1,48 @@
+"""Several passes of the filter side by side: other widths, or the same again."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyrjsel.kernel.filter import FilterJob, FilterRunner
+from pyrjsel.kernel.state import FilterState
+from pyrjsel.runtime import run_chains
+
+
+class Passes:
+    """Filters of equally many rows, for :func:`run_chains`.
+
+    Parameters
+    ----------
+    jobs : sequence of FilterJob
+        What each pass does.
+    """
+
+    def __init__(self, jobs: Sequence[FilterJob]) -> None:
+        self.jobs = list(jobs)
+        self.total = self.jobs[0].total
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> FilterRunner:
+        """Return the runner of pass number `chain`."""
+        return self.jobs[chain].start(seed, chain)
+
+
+def run_passes(
+    jobs: Sequence[FilterJob],
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> list[FilterState]:
+    """Return the states of filters after their passes, or after what Ctrl-C left of them.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If one was interrupted before its first row.
+    """
+    outcome = run_chains(Passes(jobs), len(jobs), rng, n_jobs=n_jobs, progress=progress, label="rows")
+    states: list[FilterState] = outcome.results
+    if any(len(state.y) == 0 for state in states):
+        raise KeyboardInterrupt("interrupted before the first row")
+    return states

@@ -1,0 +1,137 @@
+"""The posterior as weighted draws, whatever sampler they come from."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.kernel.kernels import KernelFunction
+
+# Numbers that a block of rows times draws times coefficients may take.
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Conditional laws of the coefficients of the draws that have one number of kernels.
+
+    Attributes
+    ----------
+    draws : ndarray of int64, shape (g,)
+        Which draws.
+    columns : ndarray of int64, shape (g, k + 1)
+        Their columns among all columns: 0 is the constant one.
+    mean : ndarray of float64, shape (g, k + 1)
+    root : ndarray of float64, shape (g, k + 1, k + 1)
+        R with R R' the covariance.
+    """
+
+    draws: IntArray
+    columns: IntArray
+    mean: FloatArray
+    root: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPosterior:
+    """Weighted draws of kernels and variances; coefficients are integrated out.
+
+    Attributes
+    ----------
+    x : ndarray of float64, shape (t, d)
+        Inputs of the rows, as kernels see them.
+    y : ndarray of float64, shape (t,)
+        The response of the rows, as it is fitted.
+    k : ndarray of int32, shape (N,)
+        Number of kernels.
+    centres : ndarray of int32, shape (N, k_max)
+        The first k of a row are the rows of `x` at which kernels are centred.
+    sigma2, delta2 : ndarray of float64, shape (N,)
+        Variances of noise and coefficients.
+    weight : ndarray of float64, shape (N,)
+        Weights, which sum to one.
+    kernel : callable
+        ``kernel(points, centres)`` returns (n, m) values.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    k: NDArray[np.int32]
+    centres: NDArray[np.int32]
+    sigma2: FloatArray
+    delta2: FloatArray
+    weight: FloatArray
+    kernel: KernelFunction
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """Which entries of `centres` are kernels, bool (N, k_max)."""
+        return np.arange(self.centres.shape[1]) < self.k[:, None]
+
+    @cached_property
+    def used(self) -> IntArray:
+        """Rows that are a centre in some draw, in order, shape (m,)."""
+        return np.unique(self.centres[self.held]).astype(np.int64)
+
+    def occupancy(self) -> FloatArray:
+        """Return the probability that each of the used rows is a centre, shape (m,)."""
+        held = self.held
+        place = np.searchsorted(self.used, self.centres[held])
+        weight = np.broadcast_to(self.weight[:, None], held.shape)[held]
+        return np.bincount(place, weights=weight, minlength=len(self.used)).astype(np.float64)
+
+    def columns(self, x: FloatArray) -> FloatArray:
+        """Return the constant column and the kernels of the used centres at points `x`: (n, m + 1)."""
+        return np.column_stack([np.ones(len(x)), self.kernel(x, self.x[self.used])])
+
+    @cached_property
+    def laws(self) -> tuple[Coefficients, ...]:
+        """Conditional laws of the coefficients given kernels and variances, by number of kernels.
+
+        The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which what
+        rounding leaves of smaller ones is replaced by: kernels that are all but equal do no harm.
+        """
+        columns = self.columns(self.x)
+        gram, moment = columns.T @ columns, columns.T @ self.y
+        found = []
+        for k in np.unique(self.k):
+            draws = np.flatnonzero(self.k == k)
+            places = np.zeros((draws.size, k + 1), dtype=np.int64)
+            places[:, 1:] = np.searchsorted(self.used, self.centres[draws, :k]) + 1
+            sigma2, floor = self.sigma2[draws], 1.0 / self.delta2[draws]
+            precision = gram[places[:, :, None], places[:, None, :]] / sigma2[:, None, None]
+            precision += floor[:, None, None] * np.eye(k + 1)
+            values, vectors = np.linalg.eigh(precision)
+            root = vectors / np.sqrt(np.maximum(values, floor[:, None]))[:, None, :]
+            target = moment[places] / sigma2[:, None]
+            mean = np.einsum("gij,glj,gl->gi", root, root, target, optimize=True)
+            found.append(Coefficients(draws, places, mean, root))
+        return tuple(found)
+
+    def mean_function(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return conditional mean and standard deviation of the regression function, both (n, N).
+
+        Parameters
+        ----------
+        x : ndarray of float64, shape (n, d)
+            Points, as kernels see them.
+
+        Returns
+        -------
+        tuple of two ndarrays of float64, shape (n, N)
+            Given the kernels and variances of each draw.
+        """
+        columns = self.columns(x)
+        mean, sd = np.empty((2, len(x), len(self.k)))
+        for law in self.laws:
+            chosen = columns[:, law.columns]
+            mean[:, law.draws] = np.einsum("ngi,gi->ng", chosen, law.mean)
+            spread = np.einsum("ngi,gij->ngj", chosen, law.root, optimize=True)
+            sd[:, law.draws] = np.sqrt(np.einsum("ngj,ngj->ng", spread, spread))
+        return mean, sd
+
+    def block(self) -> int:
+        """Return the number of points that :meth:`mean_function` can take at a time."""
+        return max(1, BLOCK // int((self.k + 1).sum()))

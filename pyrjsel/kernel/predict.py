@@ -1,0 +1,89 @@
+"""Predictions with their intervals."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import check_real
+from pyrjsel.families.gaussian import mixture_quantile
+from pyrjsel.kernel.posterior import KernelPosterior
+from pyrjsel.kernel.scaling import Scaling
+
+COLUMNS = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPrediction:
+    """Predictions for rows: mixtures of normal laws, one for each draw.
+
+    Attributes
+    ----------
+    x : ndarray (rows, d)
+        Inputs in the units of the data; rows with missing inputs are NaN.
+    index : Index
+        Labels of the rows.
+    posterior : KernelPosterior
+    scaling : Scaling
+    name : str
+        Name of the response.
+    """
+
+    x: FloatArray
+    index: pd.Index
+    posterior: KernelPosterior
+    scaling: Scaling
+    name: str
+
+    def _blocks(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+        """Yield places of complete rows, and means and deviations (rows, N) as they are fitted."""
+        rows = np.flatnonzero(~np.isnan(self.x).any(axis=1))
+        step = self.posterior.block()
+        for begin in range(0, rows.size, step):
+            part = rows[begin : begin + step]
+            yield part, *self.posterior.mean_function(self.scaling.inputs(self.x[part]))
+
+    def mean(self) -> pd.Series:
+        """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
+        out = np.full(len(self.index), np.nan)
+        for part, mean, _ in self._blocks():
+            out[part] = mean @ self.posterior.weight
+        out = self.scaling.y_mean + self.scaling.y_sd * out
+        return pd.Series(out, index=self.index, name=self.name)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return predictions with intervals.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            By row, in units of the response: ``mean`` and ``mean_se``, posterior mean and standard deviation
+            of the expected response; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
+            ``obs_ci_lower`` and ``obs_ci_upper``, that of a single new response. Rows with missing inputs
+            are NaN.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1).
+        """
+        alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
+        weight, sigma2 = self.posterior.weight, self.posterior.sigma2
+        out = np.full((len(self.index), len(COLUMNS)), np.nan)
+        for part, mean, sd in self._blocks():
+            middle = mean @ weight
+            out[part, 0] = middle
+            out[part, 1] = np.sqrt(((mean - middle[:, None]) ** 2 + sd**2) @ weight)
+            for column, p in enumerate((alpha / 2, 1 - alpha / 2)):
+                out[part, 2 + column] = mixture_quantile(mean, sd, p, weight)
+                out[part, 4 + column] = mixture_quantile(mean, np.sqrt(sd**2 + sigma2), p, weight)
+        out *= self.scaling.y_sd
+        out[:, [0, 2, 3, 4, 5]] += self.scaling.y_mean
+        return pd.DataFrame(out, index=self.index, columns=COLUMNS)

@@ -1,0 +1,89 @@
+"""Plot of what went on from row to row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, VERMILION, drawable, numbers, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_path(
+    values: ArrayLike,
+    *,
+    marks: ArrayLike | None = None,
+    level: float | None = None,
+    ax: Axes | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+) -> Axes:
+    """Plot a quantity after each row.
+
+    Parameters
+    ----------
+    values : array_like of shape (t,)
+        The quantity after rows 1 to t.
+    marks : array_like of bool, shape (t,), optional
+        Rows that are marked on the line.
+    level : float, optional
+        Where a horizontal line is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Of the axes.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If `values` cannot be drawn, `marks` are not as many, or `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_path([3.0, 2.0, 2.5], ax=Figure().subplots(), xlabel="Row")
+    >>> ax.get_xlabel()
+    'Row'
+    """
+    owner = "plot_path"
+    path = numbers(values)
+    if path is None or path.ndim != 1 or path.size == 0 or not drawable(path):
+        raise bad_value("values", owner, f"a vector of finite numbers up to {HIGHEST:g}", values)
+    marked = None if marks is None else np.asarray(marks)
+    if marked is not None and (marked.shape != path.shape or marked.dtype != bool):
+        raise bad_value("marks", owner, f"a vector of {path.size} bools", marks)
+    shown = curve_axes(ax, owner)
+    rows = np.arange(1, path.size + 1)
+    if level is not None:
+        shown.axhline(level, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
+    shown.plot(rows, path, color=BLUE, linewidth=1.2, zorder=2)
+    if marked is not None:
+        shown.scatter(rows[marked], path[marked], s=10, color=VERMILION, zorder=3)
+    shown.set_xlabel(xlabel)
+    shown.set_ylabel(ylabel)
+    shown.set_ylim(bottom=0.0)
+    return shown
+
+
+def curve_axes(ax: Axes | None, owner: str) -> Axes:
+    """Return `ax`, or axes in a new figure without the upper and right lines, or raise ParameterError."""
+    plt = pyplot()
+    if ax is None:
+        _, new = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+        new.spines[["top", "right"]].set_visible(False)
+        return new
+    if not isinstance(ax, plt.Axes):
+        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
+    return ax
