@@ -97,15 +97,14 @@ def test_bench_gaussian_process(table):
     fitted = gaussian_process.GaussianProcessRegressor(kernel).fit(x, y).predict(x)
     seconds = time.process_time() - start
     note = f"error {np.sqrt(np.mean((fitted - clean) ** 2)):.4f}"
-    table.add(
-        "kernel regression, N = 250", "Gaussian process, width fitted, 2,000 rows", seconds, "s", note=note
-    )
+    group = "kernel regression, N = 250"
+    table.add(group, "Gaussian process, width fitted, 2,000 rows", seconds, "s", note=note)
     model = KernelRegression(y, x, width=1.6, standardize=False)
     start = time.process_time()
     fitted = np.asarray(fit_quietly(model, rng=1).predict(x)).ravel()
     seconds = time.process_time() - start
     note = f"error {np.sqrt(np.mean((fitted - clean) ** 2)):.4f}"
-    table.add("kernel regression, N = 250", "the same rows, from the front", seconds, "s", note=note)
+    table.add(group, "the same rows, from the front", seconds, "s", note=note)
 
 
 def test_bench_boston(table):
