@@ -120,7 +120,7 @@ def test_counts_beyond_the_integers_of_a_float_keep_their_precision():
 @pytest.mark.parametrize("p", [1025, 1100])  # their sum alone is infinite, and one of them
 def test_more_patterns_than_a_float_can_count_are_refused(p):
     codes = np.vstack([np.zeros(p), np.ones(p)]).astype(int)
-    with pytest.raises(DataError, match=r"share more than 1e\+100 patterns of one order"):
+    with pytest.raises(DataError, match=r"share more than 1e\+100 patterns of an order"):
         find_groups(make_features(codes, "interactions", p))
     assert find_groups(make_features(codes, "interactions", 3)).n_groups == 3
 
