@@ -74,3 +74,19 @@ def test_every_sampler_knows_the_spread_of_a_distant_intercept():
         assert found["mean"] == pytest.approx(want["mean"], abs=5 * want["sd"] / np.sqrt(600)), sampler
         assert found["prob_positive"] == 1.0
         assert np.std(fit.posterior.draws.coefficients[0, :, 0]) == pytest.approx(want["sd"], rel=0.15)
+
+
+def test_the_unit_of_the_weights():
+    """Twice the weights are twice sigma^2: no matter to g-priors, and twice the variances of scaled ones."""
+    rng = np.random.default_rng(6)
+    x = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"])
+    y, w = 0.3 * x["a"].to_numpy() + rng.normal(size=30), rng.uniform(0.5, 2.0, 30)
+
+    def inclusion(prior, weights):
+        return rj.LinearSelection(y, x, coef_prior=prior, weights=weights).fit().inclusion["posterior"]
+
+    for prior in (rj.GPrior("n"), rj.ZellnerSiow(), rj.Normal(0.5, scaled=False), rj.SpikeSlab(0.1, 50)):
+        np.testing.assert_allclose(inclusion(prior, 2 * w), inclusion(prior, w), rtol=1e-9)
+    doubled = inclusion(rj.Normal(0.5), 2 * w)
+    np.testing.assert_allclose(doubled, inclusion(rj.Normal(0.5 * np.sqrt(2)), w), rtol=1e-9)
+    assert np.max(np.abs(doubled - inclusion(rj.Normal(0.5), w))) > 0.01
