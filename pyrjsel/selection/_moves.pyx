@@ -64,7 +64,8 @@ cdef class Moves:
 
     def __init__(self, Problem problem not None, Space space not None, gamma, b, *,
                  int max_columns, const double[::1] raw_shift, int n_swaps,
-                 double origin=0.0, const double[::1] fixed_mean=None, const double[:, ::1] fixed_factor=None):
+                 double origin=0.0, const double[::1] fixed_mean=None,
+                 const double[:, ::1] fixed_factor=None):
         cdef int n = problem.c.n, k, j
         self.problem = problem
         self.space = space
