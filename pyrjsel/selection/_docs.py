@@ -28,8 +28,8 @@ missing : {"drop", "raise"}
 
 ATTRIBUTES = """\
 design : Design
-data : DesignData
-    The rows that are used.
+data : DesignData, or sums of rows that came in chunks
+    The rows that are used of the data frame or the arrays that were given.
 space : ModelSpace
 regression : Regression"""
 

@@ -52,6 +52,7 @@ cdef class Moves:
     cdef const double* fixed_mean
     cdef const double* fixed_factor
     cdef const double* raw_shift
+    cdef double origin
     cdef double loglik, log_prior, log_model
     cdef double t, root_t        # the target is the posterior to the power t; its root
     cdef double slack, slack_reduced, entering  # shares of precision that dependence would leave 0

@@ -15,6 +15,7 @@ class Moves:
         max_columns: int,
         raw_shift: FloatArray,
         n_swaps: int,
+        origin: float = ...,
         fixed_mean: FloatArray | None = None,
         fixed_factor: FloatArray | None = None,
     ) -> None: ...

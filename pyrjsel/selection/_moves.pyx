@@ -56,13 +56,16 @@ cdef class Moves:
         The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
     n_swaps : int
         Swap proposals an iteration.
+    origin : float, default 0
+        What sums over draws count the intercept on that scale from.
     fixed_mean, fixed_factor : float64 arrays (D + 1,), (D + 1, largest term), optional
         Mean and Cholesky factor of the precision of each term's fixed proposal.
     """
 
     def __init__(self, Problem problem not None, Space space not None, gamma, b, *,
                  int max_columns, const double[::1] raw_shift, int n_swaps,
-                 const double[::1] fixed_mean=None, const double[:, ::1] fixed_factor=None):
+                 double origin=0.0, const double[::1] fixed_mean=None,
+                 const double[:, ::1] fixed_factor=None):
         cdef int n = problem.c.n, k, j
         self.problem = problem
         self.space = space
@@ -112,6 +115,7 @@ cdef class Moves:
         self.weight_new = self.weight + n
         self.scratch = &table[0]
         self.raw_shift = &raw_shift[0]
+        self.origin = origin
         self.fixed = fixed_mean is not None
         if self.fixed:
             if fixed_mean.shape[0] != self.p.n_columns or fixed_factor.shape[0] != self.p.n_columns \

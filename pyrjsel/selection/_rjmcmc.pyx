@@ -56,7 +56,7 @@ cdef class ReversibleJump(Moves):
             Internal coefficients of every `every`-th recorded draw, and what else the state has.
         sums : float64 array (4, D + 1)
             Sums over recorded draws, added to: coefficients with the intercept of the design's own
-            columns, their squares, positive values, and inclusions.
+            columns less `origin`, their squares, positive values (of all of it), and inclusions.
 
         Returns
         -------
@@ -81,7 +81,8 @@ cdef class ReversibleJump(Moves):
 
     cdef double record(self, uint64_t* words, Py_ssize_t n_words, double* coefficients,
                        double* sums) noexcept nogil:
-        """Write the packed model and, unless NULL, the coefficients; add to sums (4, D + 1).
+        """Write the packed model and, unless NULL, the coefficients; add to sums (4, D + 1), those of
+        the intercept (but for its sign) from the origin on.
 
         Returns the unnormalised log posterior density on the internal scale.
         """
@@ -100,9 +101,11 @@ cdef class ReversibleJump(Moves):
             j = self.cols[k]
             if k:
                 value = self.b[j]
+            sums[2 * width + j] += value > 0
+            if k == 0:
+                value -= self.origin
             sums[j] += value
             sums[width + j] += value * value
-            sums[2 * width + j] += value > 0
             sums[3 * width + j] += 1.0
         return self.log_target() - prior_dimension(self.p, self.d) * self.p.log_unit
 

@@ -85,6 +85,11 @@ class GaussianRows(Regression):
         )
 
     @property
+    def origin(self) -> float:
+        """What sums over draws count the intercept of the design's own columns from."""
+        return self.whole.centre
+
+    @property
     def scaled(self) -> bool:
         """Whether prior variances are multiples of sigma^2."""
         return self.whole.prior.kind != "unscaled"

@@ -70,7 +70,11 @@ class LinearSelection(Selection):
     <constraints>
     weights : str or array_like, optional
         The error variance of a row is sigma^2 / w. A column of the data or one value a row; rows of
-        weight 0 are not counted.
+        weight 0 are not counted. The unit of the weights is that of sigma^2: twice as large weights make
+        sigma^2, and with it prior variances that are multiples of it, twice as large. That changes the
+        posterior under ``Normal``, ``SpikeSlab(scaled=True)`` and a `sigma_prior`. It does not without
+        a `sigma_prior` under g-priors and their mixtures, which know the weights, nor under
+        ``scaled=False``. Weights of mean 1 leave sigma^2 the error variance of a typical row.
     offset : str or array_like, optional
         Added to the linear predictor, a column of the data or one value a row.
     <missing>

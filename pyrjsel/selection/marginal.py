@@ -28,11 +28,12 @@ MATCHED_DF = 4.0
 # Matched proposals have the noise of the draws they are matched to, the more the more columns there are: they
 # beat the one at the mode where weights are uneven, and nowhere else.
 EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
-# A first stage suffices where weights are even and MARGIN times the relative variance of the integral is no
-# more than this: from some dozens of pairs the variance is known to a factor of MARGIN. From fewer than
-# JUDGED pairs it goes with the estimate itself, so that to stop by it would bias the integral: so few pairs
-# are taken as they are.
-VARIANCE, MARGIN = 2e-5, 2.0
+# A first stage suffices where weights are even and its relative variance no more than this. More draws are as
+# many as give that over MARGIN: from some dozens of pairs the variance is known to about such a factor. It
+# goes with the estimate itself, so that integrals that stop where it is small would be too small, by half a
+# percent: each half of the draws says whether the other is kept. With HALF_MARGIN for each, both are as often
+# as with MARGIN for the whole. Fewer than JUDGED pairs know too little and are taken as they are.
+VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # In tables of visited models: wide models would take seconds each for more.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
@@ -102,6 +103,53 @@ class _Stage:
         """Return what a compiled integral found."""
         log_ratio, variance, moments, (points, weights) = found
         return cls(log_ratio, variance, moments, points, weights, radius)
+
+    @property
+    def halves(self) -> tuple[slice, slice]:
+        """The pairs of two halves, each stratified in itself in a first stage."""
+        middle = self.pairs // 4 * 2
+        return slice(0, middle), slice(middle, self.pairs)
+
+    def variance_of(self, pairs: slice) -> float:
+        """Return the relative variance of the integral by some of the pairs."""
+        weights = self.weights.reshape(-1, 2)[pairs].sum(axis=1)
+        return float(np.sum((weights[::2] - weights[1::2]) ** 2) / weights.sum() ** 2)
+
+    def part(self, pairs: slice, shift: FloatArray) -> "_Stage":
+        """Return some of the pairs; coefficients take `shift` (d,) from the intercept of raw columns."""
+        rows = slice(2 * pairs.start, 2 * pairs.stop)
+        points, weights = self.points[rows], self.weights[rows]
+        raw = points.copy()
+        raw[:, 0] -= points @ shift
+        share = weights / weights.sum()
+        return _Stage(
+            self.log_ratio + float(np.log(weights.mean() / self.weights.mean())),
+            self.variance_of(pairs),
+            np.stack([share @ raw, share @ raw**2, share @ (raw > 0)]),
+            points,
+            weights,
+            self.radius[pairs],
+        )
+
+    def joined(self, other: "_Stage", share: float) -> "_Stage":
+        """Return the average of two estimates, `share` of it this one."""
+        top = max(self.log_ratio, other.log_ratio)
+        parts = np.array(
+            [share * np.exp(self.log_ratio - top), (1.0 - share) * np.exp(other.log_ratio - top)]
+        )
+        total = float(parts.sum())
+        one, two = parts / total
+        weights = np.concatenate(
+            [one * self.weights / self.weights.sum(), two * other.weights / other.weights.sum()]
+        )
+        return _Stage(
+            top + float(np.log(total)),
+            one**2 * self.variance + two**2 * other.variance,
+            one * self.moments + two * other.moments,
+            np.concatenate([self.points, other.points]),
+            weights / weights.max(),
+            np.concatenate([self.radius, other.radius]),
+        )
 
     @property
     def pairs(self) -> int:
@@ -205,15 +253,16 @@ class MarginalLikelihood:
         scale. Radii are stratified and every direction is used with both signs, which cuts the error
         of the plain estimate several times.
 
-        Where weights are even but the draws too few, more come from the same proposal. Where the
+        Where weights are even but the draws too few, more come from the same proposal, for each half of
+        the draws that does not suffice by the variance of the other. Where the
         posterior is too skewed for it, others follow, each with the weighted moments of the draws of the
         one before and more pairs. Where these, matched to the few effective draws of a wide model, have
         left its weights less even than they were at the mode, the last comes from the mode after all, unless
         heavy draws among many have shown what it misses.
 
-        The last stage alone gives the estimate. That a later stage is the last is settled before it is
-        drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights happen
-        to look well.
+        Else the last stage alone gives the estimate. That a later stage is the last is settled before it
+        is drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights
+        happen to look well.
 
         `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
@@ -221,12 +270,20 @@ class MarginalLikelihood:
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count, stages = pairs or self.pairs, 1
-        stage = first = self._at_mode(gamma, count, rng)
+        stage = first = self._at_mode(gamma, count, rng, halves=JUDGED <= count < 2 * MOST)
         even = not stage.heavy and stage.efficiency >= EVEN * stage.normal_efficiency
         share = MARGIN * stage.variance / variance
         more = 2 * int(max(FEWEST, count, min(share * count, 2 * MOST)) / 2)
-        if even and count >= JUDGED and share > 1.0 and more > count:
-            stage, stages = self._at_mode(gamma, more, rng), 2
+        if even and count >= JUDGED and more > count:
+            halves = first.halves
+            a, b = (HALF_MARGIN * first.variance_of(half) <= 2.0 * variance for half in halves)
+            if not (a and b):
+                stage, stages = self._at_mode(gamma, more, rng), 2
+            if a != b:
+                kept = first.part(
+                    halves[1] if a else halves[0], self.regression.raw_shift[self.finder.columns]
+                )
+                stage = kept.joined(stage, kept.pairs / count)
         last = even or count < JUDGED
         while not last:
             stages += 1
@@ -264,10 +321,13 @@ class MarginalLikelihood:
         better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
         return better if better.effective > found.effective else found
 
-    def _at_mode(self, gamma: ByteArray, pairs: int, rng: np.random.Generator) -> "_Stage":
-        """Return draws from the proposal at the mode."""
+    def _at_mode(
+        self, gamma: ByteArray, pairs: int, rng: np.random.Generator, *, halves: bool = False
+    ) -> "_Stage":
+        """Return draws from the proposal at the mode, stratified as a whole or in two halves."""
         d = 1 + int(gamma @ np.diff(self.regression.term_start))
-        radius = _radii(d, pairs, PROPOSAL_DF, rng)
+        first = pairs // 4 * 2 if halves else 0
+        radius = np.concatenate([_radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
         found = self.finder.integrate(gamma, radius, rng.standard_normal((pairs, d)), PROPOSAL_DF, draws=True)
         self.check_mode()
         return _Stage.of(found, radius)

@@ -87,8 +87,10 @@ class Normal:
         Put the prior on the coefficients of centred columns with (weighted) standard deviation one
         instead of on those of the columns as they are.
     scaled : bool, optional
-        Whether the variance is a multiple of the error variance; only a gaussian model has one, and
-        for other families None and False are the only values.
+        Whether the variance is a multiple of the error variance; only a gaussian model has one, where
+        None is True, and for other families None and False are the only values. The error variance
+        sigma^2 is that of a row of weight 1: under True, doubling all weights of a gaussian model
+        doubles prior variances, as a `scale` times the root of 2 does.
     intercept : None, "flat" or Normal, optional
         Prior of the intercept: of the columns as they are, or of the standardised ones under
         `standardize`. None is ``Normal(10)`` for logistic and Poisson models.

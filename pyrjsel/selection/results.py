@@ -153,8 +153,9 @@ class SelectionResults(Looks, Predictive):
         factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
         saturated model, as in statsmodels). For gaussian models `log_marginal` is exact, log p(y | model)
         with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
-        log-likelihood (``-2 * llf`` of statsmodels' OLS). `posterior` is the frequency of visits after
-        sampling, and never renormalised over the rows of the table.
+        log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
+        are nearly dependent or fit the response to 1e-8 of its variance). `posterior` is the frequency of
+        visits after sampling, and never renormalised over the rows of the table.
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
 

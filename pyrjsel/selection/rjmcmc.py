@@ -144,6 +144,7 @@ def make_loop(
         b,
         max_columns=regression.widest(space.max_size),
         raw_shift=regression.raw_shift,
+        origin=regression.origin,
         n_swaps=n_swaps,
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,

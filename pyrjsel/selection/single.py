@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, eigh
+from scipy.linalg import cho_solve, eigh, lstsq
 from scipy.special import ndtr, stdtr
 
 from pyrjsel._errors import DataError
@@ -11,6 +11,10 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import RANK_TOL
 from pyrjsel.selection.unscaled import VarianceIntegrals, log_marginals
+
+# Residual sums of squares come from the rows where a share of a column or of the response below this is left:
+# sums of squares then have lost more than half of their digits.
+DOUBTFUL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -102,20 +106,39 @@ class SingleModels:
     def deviance(self, gamma: np.ndarray) -> float:
         """Return -2 log-likelihood of model `gamma` (J,) at its maximum.
 
-        That is -2 times the ``llf`` of statsmodels' OLS and WLS; -inf for a perfect fit.
+        That is -2 times the ``llf`` of statsmodels' OLS and WLS; -inf for a perfect fit. Where columns are
+        nearly dependent or the fit nearly perfect, sums have lost the digits of what is left, and least
+        squares on the rows know it, where there are rows.
         """
         regression, columns = self.regression, self._columns(gamma)
         gram, cross = regression.gram_of(columns), regression.cross[columns]
         scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
-        fit = 0.0
+        fit, least = 0.0, 1.0
         if columns.size:
             values, vectors = eigh(gram / np.outer(scale, scale))
             kept = values > RANK_TOL
             fit = float(np.sum(((cross / scale) @ vectors[:, kept]) ** 2 / values[kept]))
+            least = float(values[0])
         residual = max(regression.square - fit, 0.0)
+        doubtful = least < DOUBTFUL or residual < DOUBTFUL * regression.square
+        if doubtful and regression.square > 0 and regression.rooted is not None:
+            residual = self._residual(columns)
         n = regression.n
         with np.errstate(divide="ignore"):
             return float(n * np.log(2.0 * np.pi * residual / n) + n - regression.log_weight)
+
+    def _residual(self, columns: np.ndarray) -> float:
+        """Return the sum of squares that the rows leave to the error beside some columns, from 0."""
+        regression = self.regression
+        assert regression.rooted is not None
+        assert regression.y is not None
+        left = regression.y - (0.0 if regression.offset is None else regression.offset) - regression.centre
+        if regression.weights is not None:
+            left = left * np.sqrt(regression.weights)
+        x = regression.rooted[columns].T
+        # Rounding leaves singular values of about this to columns that are dependent.
+        left = left - x @ lstsq(x, left, cond=max(x.shape) * np.finfo(float).eps)[0]
+        return float(left @ left)
 
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
         """Return no models: maximum likelihood estimates of gaussian models are finite."""

@@ -6,6 +6,7 @@ import statsmodels.api as sm
 from linear_oracle import Rows, answer
 from scipy import stats
 
+from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.single import SingleModels
 
@@ -91,6 +92,26 @@ def test_deviance_is_that_of_statsmodels(linear_kit, weighted):
     twice = linear_kit.case((1, 1, 1), Normal(1.0), dependent=True)
     both = SingleModels(twice.regression)
     assert both.deviance(np.array([1, 1, 1])) == pytest.approx(both.deviance(np.array([1, 1, 0])))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("apart", "noise"), [(1e-6, 0.3), (1.0, 1e-8), (1e-5, 1e-7)])
+def test_deviance_where_sums_lose_digits(weighted, apart, noise):
+    """Columns that are `apart` relative to themselves, errors of `noise` relative to the response."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(25, 3))
+    x[:, 1] = x[:, 0] + apart * x[:, 1]
+    w = rng.uniform(0.5, 2.0, 25) if weighted else np.ones(25)
+    y = 5.0 + x @ [1.0, 0.0, -1.0] + noise * rng.normal(size=25)
+    single = SingleModels(GaussianRegression.build(x, y, [1, 1, 1], Normal(1.0), weights=w))
+    for gamma in np.array([[0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=np.uint8):
+        design = np.column_stack([np.ones(25), x[:, gamma == 1] - w @ x[:, gamma == 1] / w.sum()])
+        q = np.linalg.qr(design * np.sqrt(w)[:, None])[0]
+        left = (y - w @ y / w.sum()) * np.sqrt(w)
+        left -= q @ (q.T @ left)
+        llf = -12.5 * np.log(2 * np.pi * (left @ left) / 25) - 12.5 + 0.5 * np.log(w).sum()
+        # Responses are rounded to 1e-15, which is up to 1e-7 of their errors, of 25 rows.
+        assert single.deviance(gamma) == pytest.approx(-2 * llf, abs=2e-5)
 
 
 def test_models_without_a_prior(linear_kit):

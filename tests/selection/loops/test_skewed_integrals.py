@@ -174,6 +174,48 @@ def test_wide_models_with_even_weights_stay_at_the_mode(pairs):
     assert 0.2 < np.mean(z**2) < 2.4
 
 
+def test_integrals_that_stop_early_are_not_too_small():
+    """From 64 pairs to a relative variance of 1e-3: a rule that looks at all of these has a bias of -0.006.
+
+    2,000 integrals with errors of 0.024 know it to 0.0005; the mean is tested at 5 of those and of the error
+    of the truth, 0.0004, together: false alarms 6e-7.
+    """
+    rng = np.random.default_rng(300)
+    x = rng.normal(size=(300, 14))
+    y = (rng.random(300) < 1 / (1 + np.exp(1.0 - x[:, 0] + 0.5 * x[:, 1]))).astype(float)
+    regression = Regression.build(x, y, [1] * 14, GPrior("n"))
+    full = np.ones(14, dtype=np.uint8)
+    truth = MarginalLikelihood(regression, b"truth", 2**18, 15).integrate(full)
+    assert truth.variance < 0.0005**2
+    found = [
+        MarginalLikelihood(regression, seed.to_bytes(16, "big"), 64, 15, 1e-3).integrate(full)
+        for seed in range(2000)
+    ]
+    assert {one.stages for one in found} == {1, 2}
+    error = np.exp([one.log_marginal - truth.log_marginal for one in found]) - 1
+    assert error.std() < np.sqrt(1e-3)
+    assert np.mean([one.variance for one in found]) == pytest.approx(error.var(), rel=0.3)
+    assert abs(error.mean()) < 5 * np.hypot(error.std() / np.sqrt(2000), np.sqrt(truth.variance))
+
+
+def test_halves_make_the_whole():
+    """Averages of the two halves of a stage are those of the stage."""
+    regression, _, _ = rare_dummies(GPrior("4n"))
+    marginal = MarginalLikelihood(regression, b"0123456789abcdef", 64, regression.n_columns)
+    full = np.ones(6, dtype=np.uint8)
+    for pairs in (64, 66):
+        whole = marginal._at_mode(full, pairs, marginal.stream(full), halves=True)
+        shift = regression.raw_shift[marginal.finder.columns]
+        one, two = (whole.part(half, shift) for half in whole.halves)
+        assert (one.pairs, two.pairs) == (32, pairs - 32)
+        both = one.joined(two, 32 / pairs)
+        assert both.log_ratio == pytest.approx(whole.log_ratio, abs=1e-12)
+        assert both.variance == pytest.approx(whole.variance, rel=1e-9)
+        np.testing.assert_allclose(both.moments, whole.moments, rtol=1e-9)
+        np.testing.assert_allclose(both.weights, whole.weights / whole.weights.max(), rtol=1e-9)
+        np.testing.assert_array_equal(both.points, whole.points)
+
+
 def test_few_pairs_are_taken_as_they_are():
     regression, _, _ = rare_dummies(GPrior("4n"))
     assert integral(regression, 7, 62).stages == 1
