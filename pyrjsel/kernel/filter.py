@@ -16,6 +16,8 @@ from pyrjsel.runtime import run_chains
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
 POOL = 12
+# Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
+SWEEPS = 8
 
 
 class FilterRunner:
@@ -87,19 +89,25 @@ class FilterRunner:
         columns.see_row()
         increment = np.empty(len(self.log_weights))
         self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
-        pool = self._pool(moves)
-        columns.ensure(np.concatenate([self.particles.held(), pool]))
+        columns.ensure(self.particles.held())
         self._weigh(increment)
         weights = self._normalise(increment, row)
         self.mean_k[row] = weights @ self.particles.k
         self.ess[row] = 1.0 / np.sum(weights**2)
         self.ancestors[row] = len(weights)
-        if self.ess[row] < settings.ess_threshold * len(weights):
+        share, sweeps = self.ess[row] / len(weights), 1
+        if share < settings.ess_threshold:
             chosen = resample(settings.resampling, weights, rng)
             self.resampled[row], self.ancestors[row] = True, len(np.unique(chosen))
             self.particles = self.particles.take(chosen)
             self.log_weights = np.full(len(weights), -np.log(len(weights)))
-        refresh(self.loop, columns, self.particles, moves, pool, rng, (self.tried[row], self.accepted[row]))
+            sweeps = min(SWEEPS, int(np.ceil(settings.ess_threshold / share)))
+        for _ in range(sweeps):
+            pool = self._pool(moves)
+            columns.ensure(pool)
+            refresh(
+                self.loop, columns, self.particles, moves, pool, rng, (self.tried[row], self.accepted[row])
+            )
         if columns.t > KEPT:
             columns.retain(self.particles.held())
 

@@ -332,7 +332,8 @@ class KernelRegression:
             Of the filter: ``particles`` (250); ``move_fraction`` (0.25), the largest share of births, and of
             deaths, at a row; ``row_order`` (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or
             ``"paper"`` for the weights of the paper, which are biased); ``rejuvenate`` (8), reversible-jump
-            moves of each particle after each row, 0 for none; ``resampling`` (``"systematic"``,
+            moves of each particle after each row, 0 for none, and up to eight times as many where few
+            particles are left; ``resampling`` (``"systematic"``,
             ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the effective number of particles is
             below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the first is the result and the
             others are for the error of the log evidence. Of MCMC: ``draws`` (2,000) per chain, ``burn_in``

@@ -51,7 +51,8 @@ class KernelSettings:
     importance : str
         ``"exact"``, or ``"paper"`` for the biased weights of Vermaak, Godsill and Doucet (2003).
     rejuvenate : int
-        Moves of each particle at each row that leave its posterior invariant.
+        Moves of each particle in a sweep that leaves its posterior invariant; there is one sweep at each row,
+        and up to 8 where few particles are left after resampling.
     """
 
     kernel: KernelFunction

@@ -49,7 +49,7 @@ def test_bench_sinc(what, mean_kernels, table):
         fitted = np.asarray(result.predict(new[:, None])).ravel()
         errors.append(np.sqrt(np.mean((fitted - sinc(new)) ** 2)))
         kernels.append(float(result.n_kernels @ result.n_kernels.index.to_numpy(float)))
-        noise.append(float(result.sigma))
+        noise.append(result.sigma["mean"])
     note = f"{np.mean(kernels):.2f} kernels, noise {np.mean(noise):.4f}, {SINC_SETS} data sets"
     group, what = "sinc, 50 points, N = 250", f"{what}, Lambda = {mean_kernels:g}"
     target = 0.047 if what == "filter, Lambda = 1" else None

@@ -62,7 +62,8 @@ def test_weights_are_exact(t, changes):
     state, completed = run_filter(settings, x, y, np.random.default_rng(1), progress=False)
     assert completed
     assert distance(occupancy(state), exact) < 0.02
-    assert state.log_evidence == pytest.approx(log_evidence, abs=0.02)
+    # Four standard deviations of a pass of 20,000 particles; below, many passes are within 2 %.
+    assert state.log_evidence == pytest.approx(log_evidence, abs=0.09)
 
 
 def test_weights_of_the_paper_are_biased():
@@ -165,15 +166,16 @@ def test_equal_inputs_are_distinct_points():
     assert state.k.max() > 1
 
 
-def test_evidence_of_repeated_runs():
-    settings = replace(FIXED, particles=200)
-    x, y = toy(5)
-    found = repeat_evidence(settings, x, y, 40, np.random.default_rng(8), n_jobs=1, progress=False)
+@pytest.mark.parametrize("rejuvenate", [0, 8])
+def test_evidence_of_repeated_runs(rejuvenate):
+    settings = replace(FIXED, particles=500, rejuvenate=rejuvenate)
+    x, y = toy(6)
+    found = repeat_evidence(settings, x, y, 300, np.random.default_rng(11), n_jobs=1, progress=False)
     pooled, error = pool_evidence(found)
-    assert found.shape == (40,)
-    assert 0 < error < 0.05
-    # False alarms 6e-5 of other seeds; the seed is fixed.
-    assert abs(pooled - enumerate_posterior(settings, x, y)[1]) < 4 * error
+    assert found.shape == (300,)
+    assert 0 < error < 0.01
+    # The standard error is 0.008: 1.2 % of other seeds would fail, this one is fixed.
+    assert pooled == pytest.approx(enumerate_posterior(settings, x, y)[1], abs=0.02)
 
 
 def test_one_run_has_no_error_of_its_evidence():
