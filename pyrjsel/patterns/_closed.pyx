@@ -104,11 +104,6 @@ cdef class Extents:
         """Cases of all the states so far."""
         return self.start[self.n_states]
 
-    @property
-    def n_done(self):
-        """Number of features that are finished."""
-        return self.feature
-
     def run(self):
         """Work for a fraction of a second; return whether all is found."""
         cdef bint full

@@ -3,10 +3,10 @@
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import IntArray
 from pyrjsel.patterns._closed import Extents
 from pyrjsel.patterns._suffix import suffix_groups
-from pyrjsel.patterns.features import CaseArray, CodeArray, Features
+from pyrjsel.patterns.features import CaseArray, Features
 from pyrjsel.patterns.groups import ANY, Groups
 
 # Of the arrays of the groups. Larger models are beyond sampling: a sweep passes over all of them.
@@ -31,7 +31,7 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
     Raises
     ------
     DataError
-        If the groups take more than 2 GB.
+        If the groups take more than 2 GB, or the patterns are too many for a float.
     """
     return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
 
@@ -50,7 +50,8 @@ def _sequence(features: Features, compress: bool) -> Groups:
     back = np.arange(features.n_features, 0, -1)
     shortest, closure = (np.where(back <= order[:, None], rows, ANY).astype(np.int32) for order in (lo, hi))
     counts = ((lo[:, None] <= orders) & (orders <= hi[:, None])).astype(np.float64)
-    return _groups(features, compress, indptr, cases, counts, shortest, closure, parent, lo, hi)
+    kind, order, n = features.kind, features.order, features.n_cases
+    return Groups(kind, order, n, compress, indptr, cases, counts, shortest, closure, parent, lo, hi)
 
 
 def _unmerged(
@@ -75,35 +76,16 @@ def _interactions(features: Features, compress: bool) -> Groups:
         _check_size(features, extents.n_extents, extents.n_cases)
     _check_size(features, extents.n_extents, extents.n_cases)
     indptr, cases, counts, shortest, closure = extents.result()
-    return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
-
-
-def _groups(
-    features: Features,
-    compress: bool,
-    indptr: IntArray,
-    cases: CaseArray,
-    counts: FloatArray,
-    shortest: CodeArray,
-    closure: CodeArray,
-    parent: CaseArray | None = None,
-    lo: CaseArray | None = None,
-    hi: CaseArray | None = None,
-) -> Groups:
-    """Return the groups with what the features say of them."""
+    with np.errstate(over="ignore"):
+        total = counts.sum()
+    if not np.isfinite(total):
+        raise DataError(
+            f"The patterns of order {features.order} of {features.n_features} features are more than a float "
+            "can count. Lower the order, or leave features out."
+        )
+    kind, order, n = features.kind, features.order, features.n_cases
     return Groups(
-        features.kind,
-        features.order,
-        features.n_cases,
-        compress,
-        indptr,
-        cases,
-        counts,
-        shortest,
-        closure,
-        parent,
-        lo,
-        hi,
+        kind, order, n, compress, indptr, cases, counts, shortest, closure if compress else shortest
     )
 
 

@@ -69,8 +69,8 @@ class Features:
         ]
         if constant:
             raise DataError(
-                f"The features {', '.join(map(repr, constant))} of {owner} have one level in the cases used; "
-                "a feature must have at least two. Leave them out."
+                f"The features {', '.join(map(repr, constant))} have one level in the cases used, and must "
+                "have two at least. Leave them out."
             )
         check_int(self.order, "order", owner, low=1)
         if self.order > self.n_features:

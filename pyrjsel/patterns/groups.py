@@ -121,10 +121,15 @@ class Groups:
             {
                 "pattern": pattern_labels(self.shortest, features),
                 "orders": [str(a) if a == b else f"{a}-{b}" for a, b in zip(low, high, strict=True)],
-                "patterns": self.counts.sum(axis=1).astype(np.int64),
+                "patterns": whole(self.counts.sum(axis=1)),
                 "cases": self.sizes,
             }
         )
+
+
+def whole(counts: FloatArray) -> FloatArray | IntArray:
+    """Return counts as integers, or as they are if there are any beyond int64."""
+    return counts.astype(np.int64) if counts.max(initial=0.0) < 2.0**63 else counts
 
 
 def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:

@@ -17,7 +17,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
 from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import CodeArray
-from pyrjsel.patterns.groups import ANY
+from pyrjsel.patterns.groups import ANY, whole
 from pyrjsel.patterns.looks import Looks
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
@@ -154,7 +154,7 @@ class PatternResults(Looks):
         groups = np.cumsum(np.bincount(lowest, minlength=counts.shape[1]))
         patterns = np.cumsum(counts.sum(axis=0))
         return pd.DataFrame(
-            {"groups": groups, "patterns": patterns.astype(np.int64), "ratio": groups / patterns}
+            {"groups": groups, "patterns": whole(patterns), "ratio": groups / patterns}
         ).rename_axis("order")
 
     @cached_property

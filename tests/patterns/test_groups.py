@@ -112,6 +112,17 @@ def test_counts_beyond_the_integers_of_a_float_keep_their_precision():
     # Sums of 120 stages of positive terms: a relative error of at most 120 roundings.
     expected = [float(comb(120, o)) for o in range(1, 121)]
     assert groups.counts[1, 1:] == pytest.approx(expected, rel=120 * 2**-53)
+    features = make_features(codes, "interactions", 120)
+    assert groups.table(features)["patterns"].tolist() == pytest.approx([1.0, 2.0**120, 2.0**120])
+    assert find_groups(make_features(codes, "interactions", 10)).table(features)["patterns"].dtype == np.int64
+
+
+@pytest.mark.parametrize("p", [1025, 1100])  # their sum alone is infinite, and one of them
+def test_more_patterns_than_a_float_can_count_are_refused(p):
+    codes = np.vstack([np.zeros(p), np.ones(p)]).astype(int)
+    with pytest.raises(DataError, match=f"order {p} of {p} features are more than a float can count"):
+        find_groups(make_features(codes, "interactions", p))
+    assert find_groups(make_features(codes, "interactions", 3)).n_groups == 3
 
 
 def test_extents_with_the_same_hash_are_told_apart(monkeypatch, rng):
@@ -173,7 +184,7 @@ def test_arrays_of_groups_are_read_only(rng):
         ({"codes": np.array([[0, 1, 0], [1, 0, 0]])}, DataError, r"Got shape \(2, 3\)"),
         ({"codes": np.array([[0, 2], [1, 0]])}, DataError, "must be positions of levels"),
         ({"codes": np.array([[0, -1], [1, 0]])}, DataError, "must be positions of levels"),
-        ({"codes": np.array([[0, 1], [1, 1]])}, DataError, "features 'b' of Features have one level"),
+        ({"codes": np.array([[0, 1], [1, 1]])}, DataError, "features 'b' have one level"),
         ({"levels": ((0, 1),)}, DataError, "2 features and 1 sets of levels"),
     ],
 )

@@ -1,14 +1,10 @@
-"""From a formula to predictions: the whole of a pattern model; compression changes no posterior."""
-
-from itertools import product
+"""From a formula to predictions: the whole of a pattern model."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_ind
 
 import pyrjsel as rj
-from pyrjsel.patterns.predict import predict_probabilities
 
 
 def simulated(n, rng):
@@ -102,48 +98,6 @@ def test_fits_that_cannot_be(options, error, match, rng):
 def test_priors_that_cannot_be(options, match, rng):
     with pytest.raises(rj.ParameterError, match=match):
         rj.pattern_logit("y ~ interactions(a, b)", simulated(30, rng), **options)
-
-
-def probabilities_by_chain(results, new):
-    """Return the mean probability of the second class for each chain and row of `new`."""
-    model, draws = results.model, results.draws
-    zero = np.full((*draws.log_posterior.shape, 1), model.prior.log_sigma_0)
-    sigma = np.exp(np.concatenate([zero, draws.log_sigma], axis=2))
-    codes = model.features.encode(new)
-    rng = np.random.default_rng(5)
-    return np.array(
-        [
-            predict_probabilities(
-                s, scale, model.prior.family, model.compression, model.features, codes, rng, repeats=2
-            )[:, 1]
-            for s, scale in zip(draws.s, sigma, strict=True)
-        ]
-    )
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("prior", ["cauchy", "gaussian"])
-@pytest.mark.parametrize(
-    "call", ["interactions(a, b, c, d)", "interactions(a, b, c, d, order=2)", "sequence(a, b, c, d)"]
-)
-def test_compression_changes_no_prediction(call, prior, rng):
-    """Without compression nothing is ever split: predictions of new cases check groups, matches and splits.
-
-    False alarms: 24 new cases are compared by t tests of chain means at the level 1e-7, in 6 settings:
-    1.5e-5 in all.
-    """
-    cases = pd.DataFrame({name: rng.integers(0, 2, 9) for name in "abc"}).assign(d=rng.integers(0, 3, 9))
-    cases["y"] = np.where((cases["a"] == cases["c"]) | (rng.random(9) < 0.2), "in", "out")
-    new = pd.DataFrame(list(product(range(2), range(2), range(2), range(3))), columns=list("abcd"))
-    # Scales that do not fall make parts of groups matter.
-    scale = rj.LogNormal(-0.5, 0.3)
-    found = []
-    for compress in (True, False):
-        model = rj.pattern_logit(f"y ~ {call}", cases, prior=prior, sigma_prior=scale, compress=compress)
-        results = model.fit(draws=1000, burn_in=500, thin=2, chains=24, rng=3)
-        found.append(probabilities_by_chain(results, new))
-    assert (found[0].std(axis=0) < 0.05).all()
-    assert ttest_ind(*found).pvalue.min() > 1e-7
 
 
 @pytest.mark.statistical
