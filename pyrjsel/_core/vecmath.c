@@ -323,13 +323,23 @@ static inline double split_off(double x, uint64_t *exponent)
     return x;
 }
 
-/* Logarithms are those of products of mantissas, exponents beside them. */
+/* The sum of the logarithms of n doubles whose mantissas are in FEW products of `used` factors, with biased
+ * exponents beside them. */
+static double log_of_parts(double *product, int used, const uint64_t *exponent, ptrdiff_t n)
+{
+    uint64_t exponents = 0;
+    for (int j = 0; j < FEW; j++)
+        exponents += exponent[j];
+    return (used ? flush_products(product, FEW, used) : 0.0) +
+           0x1.62e42fefa39efp-1 * (double)((int64_t)exponents - 1023 * (int64_t)n);
+}
+
 CLONES double vm_cauchy_scales(ptrdiff_t n, const double *restrict rest,
                                const double *restrict count, double unit,
                                const double *restrict square)
 {
     double product[FEW], total = 0.0;
-    uint64_t exponent[FEW], exponents = 0;
+    uint64_t exponent[FEW];
     int used = 0;
     for (int j = 0; j < FEW; j++) {
         product[j] = 1.0;
@@ -346,11 +356,7 @@ CLONES double vm_cauchy_scales(ptrdiff_t n, const double *restrict rest,
             used = 0;
         }
     }
-    if (used)
-        total += flush_products(product, FEW, used);
-    for (int j = 0; j < FEW; j++)
-        exponents += exponent[j];
-    return total + 0x1.62e42fefa39efp-1 * (double)((int64_t)exponents - 1023 * (int64_t)n);
+    return total + log_of_parts(product, used, exponent, n);
 }
 
 CLONES double vm_normal_scales(ptrdiff_t n, const double *restrict rest,
@@ -358,7 +364,7 @@ CLONES double vm_normal_scales(ptrdiff_t n, const double *restrict rest,
                                const double *restrict square, double copies)
 {
     double product[FEW], linear[FEW], total = 0.0;
-    uint64_t exponent[FEW], exponents = 0;
+    uint64_t exponent[FEW];
     int used = 0;
     for (int j = 0; j < FEW; j++) {
         product[j] = 1.0;
@@ -377,11 +383,7 @@ CLONES double vm_normal_scales(ptrdiff_t n, const double *restrict rest,
             used = 0;
         }
     }
-    if (used)
-        total += flush_products(product, FEW, used);
-    for (int j = 0; j < FEW; j++)
-        exponents += exponent[j];
-    return sum_few(linear) + copies * (total + 0x1.62e42fefa39efp-1 * (double)((int64_t)exponents - 1023 * (int64_t)n));
+    return sum_few(linear) + copies * (total + log_of_parts(product, used, exponent, n));
 }
 
 /* log(x) of a positive normal double, with the relative accuracy of log1p_unit from 1 on. */

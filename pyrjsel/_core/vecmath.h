@@ -36,8 +36,8 @@ double vm_normal_scales(ptrdiff_t n, const double *rest, const double *count, do
 /* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all). */
 void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out);
 
-/* As vm_logit_shift and vm_logit_working, for counts: the sum is wy * out - w * exp(out), -inf where an exponential is infinite and its
-   w is not 0; the weight is w mu. */
+/* As vm_logit_shift and vm_logit_working, for counts: the sum is wy * out - w * exp(out), -inf where an
+   exponential is infinite and its w is not 0; the weight is w mu. */
 double vm_poisson_shift(ptrdiff_t n, const double *eta, const double *x, double delta,
                         const double *wy, const double *w, double *out);
 double vm_poisson_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,

@@ -172,7 +172,8 @@ cdef class PatternChain:
         self.inside_weight = self.inside + self.n_rows
         self.rest, self.square = &by_member[0], &by_member[self.most]
 
-    def check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan):
+    cdef int check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma,
+                   plan) except -1:
         """Raise unless the arrays fit together."""
         rows, indptr, plan = np.asarray(rows), np.asarray(indptr), np.asarray(plan)
         order_ptr, order_group = np.asarray(order_ptr), np.asarray(order_group)

@@ -22,7 +22,7 @@ def hidden_chain(order, family):
         np.unique(part, return_inverse=True)[1] for part in (data.iloc[:, :-1], data.iloc[:, -1])
     )
     codes = codes.reshape(CASES, -1)[:, -order:].astype(np.int32)
-    names, levels = tuple(map(str, data.columns[-order - 1 : -1])), ((0, 1),) * order
+    names, levels = tuple(data.columns[-order - 1 : -1]), ((1, 2),) * order
     groups = find_groups(Features(codes, names, levels, "sequence", order))
     return PatternProblem.of(groups, classes, 2, PatternPrior.of(order, family))
 
