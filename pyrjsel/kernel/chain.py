@@ -8,7 +8,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import Columns
 from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
-from pyrjsel.runtime import FitSettings, run_chains
+from pyrjsel.runtime import DrawnChains, FitSettings
 
 # With at most so many rows all columns are made at once; with more, those that a chain proposes are.
 ALL_ROWS = 1024
@@ -98,7 +98,7 @@ class ChainJob:
 
 def run_mcmc(
     settings: KernelSettings, x: FloatArray, y: FloatArray, fit: FitSettings
-) -> tuple[KernelDraws, bool, list[float]]:
+) -> tuple[KernelDraws, DrawnChains]:
     """Return draws of the posterior of all rows by reversible jump MCMC.
 
     An iteration is ``rejuvenate`` births, deaths and shifts, then draws of coefficients and variances.
@@ -115,10 +115,8 @@ def run_mcmc(
     -------
     KernelDraws
         After Ctrl-C of the chains that have draws, as many as the shortest of them has.
-    bool
-        False where Ctrl-C ended the run early.
-    list of float
-        Seconds of each chain.
+    DrawnChains
+        The chains they come from.
 
     Raises
     ------
@@ -126,20 +124,11 @@ def run_mcmc(
         If it was interrupted before any chain had a draw.
     """
     job = ChainJob(settings, x, y, fit.draws, fit.burn_in, fit.thin)
-    outcome = run_chains(job, fit.chains, fit.rng, n_jobs=fit.n_jobs, progress=fit.progress, label="mcmc")
-    found: list[tuple[KernelDraws, float]] = [
-        (chain, seconds)
-        for chain, seconds in zip(outcome.results, outcome.seconds, strict=True)
-        if len(chain.k)
-    ]
-    if not found:
-        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
-    shortest = min(len(chain.k) for chain, _ in found)
+    drawn = fit.run(job, "mcmc", lambda chain: len(chain.k))
     # How many moves of each kind there were does not depend on the number of draws that are kept.
     ends = {"moves_tried": len(MOVES), "moves_accepted": len(MOVES)}
     parts = {}
     for field in fields(KernelDraws):
-        end = ends.get(field.name, shortest)
-        parts[field.name] = np.stack([getattr(chain, field.name)[:end] for chain, _ in found])
-    draws = KernelDraws(**parts)
-    return draws, outcome.completed, [seconds for _, seconds in found]
+        end = ends.get(field.name, drawn.draws)
+        parts[field.name] = np.stack([getattr(chain, field.name)[:end] for chain in drawn.results])
+    return KernelDraws(**parts), drawn

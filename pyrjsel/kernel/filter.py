@@ -1,7 +1,5 @@
 """The particle filter of kernel regression: one pass over rows. The loop itself is in ``_filter.pyx``."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
@@ -11,7 +9,6 @@ from pyrjsel.kernel.columns import KEPT, Columns
 from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.resampling import resample
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
-from pyrjsel.runtime import run_chains
 
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
@@ -195,80 +192,3 @@ class FilterJob:
         if self.given is not None:
             rng.bit_generator.state = dict(self.given.bit_generator)
         return FilterRunner(self.settings, self.x, self.y, rng, self.given)
-
-
-def run_filter(
-    settings: KernelSettings,
-    x: FloatArray,
-    y: FloatArray,
-    rng: np.random.Generator,
-    *,
-    progress: bool | None = None,
-) -> tuple[FilterState, bool]:
-    """Return the filter after one pass over the rows, and whether it got through.
-
-    Parameters
-    ----------
-    settings : KernelSettings
-    x : ndarray (T, d)
-    y : ndarray (T,)
-        Rows in the order in which they are seen.
-    rng : numpy.random.Generator
-        Source of the seed; its seed sequence is spawned from.
-    progress : bool, optional
-        Whether to show a progress bar, as in `run_chains`.
-
-    Returns
-    -------
-    FilterState
-        Of the rows done.
-    bool
-        False where Ctrl-C ended the pass early.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If it was interrupted before the first row.
-    """
-    return _run(FilterJob(settings, x, y), rng, progress)
-
-
-def update_filter(
-    settings: KernelSettings,
-    state: FilterState,
-    x: FloatArray,
-    y: FloatArray,
-    *,
-    progress: bool | None = None,
-) -> tuple[FilterState, bool]:
-    """Return the filter after more rows, as one pass over all rows would have had it.
-
-    Parameters
-    ----------
-    settings : KernelSettings
-        Those of the first rows.
-    state : FilterState
-        After the first rows; it is left as it is.
-    x : ndarray (T, d)
-    y : ndarray (T,)
-        The new rows.
-    progress : bool, optional
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    FilterState
-        Of the rows done.
-    bool
-        False where Ctrl-C ended the pass early.
-    """
-    # The seeds that are spawned here are not used: the state goes on with its own random numbers.
-    return _run(FilterJob(settings, x, y, state), np.random.default_rng(0), progress)
-
-
-def _run(job: FilterJob, rng: np.random.Generator, progress: bool | None) -> tuple[FilterState, bool]:
-    outcome: Any = run_chains(job, 1, rng, n_jobs=1, progress=progress, label="rows")
-    state: FilterState = outcome.results[0]
-    if not len(state.y):
-        raise KeyboardInterrupt("interrupted before the first row")
-    return state, outcome.completed

@@ -170,8 +170,8 @@ class ChainRun:
     fit : FitSettings
     seconds : float
         Of work, of all chains.
-    completed : bool
-        False if Ctrl-C left draws out.
+    interrupted : list of str
+        What is to be said if Ctrl-C left draws out; else empty.
     """
 
     settings: KernelSettings
@@ -181,7 +181,7 @@ class ChainRun:
     index: pd.Index
     fit: FitSettings
     seconds: float
-    completed: bool
+    interrupted: list[str]
 
     def posterior(self) -> KernelPosterior:
         """Return the draws of all chains."""
@@ -222,9 +222,7 @@ class ChainRun:
     @property
     def notes(self) -> list[str]:
         """What is wrong with the run."""
-        found = []
-        if not self.completed:
-            found.append(f"The run was interrupted: chains have {self.draws.k.shape[1]:,} draws only.")
+        found = [*self.interrupted]
         worst = self._stats["r_hat"].max()
         if worst > WORST_R_HAT:
             found.append(f"Chains disagree: R-hat is {worst:.2f} at worst. Use more draws.")

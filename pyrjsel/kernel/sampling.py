@@ -126,7 +126,7 @@ def fit_chains(
     ChainRun
         After Ctrl-C of the draws so far.
     """
-    draws, completed, seconds = run_mcmc(settings, x, y, fit)
-    run = ChainRun(settings, draws, x, y, index, fit, sum(seconds), completed)
+    draws, drawn = run_mcmc(settings, x, y, fit)
+    run = ChainRun(settings, draws, x, y, index, fit, sum(drawn.seconds), drawn.notes)
     run.warn(stacklevel + 1)
     return run

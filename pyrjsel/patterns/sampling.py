@@ -15,7 +15,7 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings, run_chains
+from pyrjsel.runtime import FitSettings
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
@@ -301,36 +301,19 @@ def run(
         If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2.
     """
     job = PatternJob(problem, options, settings.draws, settings.burn_in, settings.thin)
-    outcome = run_chains(
-        job,
-        settings.chains,
-        settings.rng,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label=sampler,
-    )
-    found: list[PatternDraws] = outcome.results
-    chains = [chain for chain in found if chain.log_posterior.size]
-    if not chains:
-        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
-    seconds = [s for s, chain in zip(outcome.seconds, found, strict=True) if chain.log_posterior.size]
-    kept = min(chain.log_posterior.size for chain in chains)
+    outcome = settings.run(job, sampler, lambda chain: int(chain.log_posterior.size))
+    chains: list[PatternDraws] = outcome.results
     draws = PatternDraws(
-        np.stack([chain.s[:kept] for chain in chains]),
-        np.stack([chain.log_sigma[:kept] for chain in chains]),
-        np.stack([chain.log_posterior[:kept] for chain in chains]),
+        np.stack([chain.s[: outcome.draws] for chain in chains]),
+        np.stack([chain.log_sigma[: outcome.draws] for chain in chains]),
+        np.stack([chain.log_posterior[: outcome.draws] for chain in chains]),
     )
-    notes = []
-    if not outcome.completed:
-        notes.append(
-            f"Interrupted: {len(chains)} of {len(found)} chains with {kept:,} of {settings.draws:,} draws "
-            "each."
-        )
+    notes = outcome.notes
     diagnostics = diagnose(draws)
     notes.extend(_poor_mixing(diagnostics["r_hat"]))
     for text in notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
-    return PatternPosterior(sampler, draws, diagnostics, seconds, settings, notes)
+    return PatternPosterior(sampler, draws, diagnostics, outcome.seconds, settings, notes)
 
 
 def diagnose(draws: PatternDraws) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -65,6 +66,55 @@ class ChainsOutcome:
     completed: bool
     seconds: list[float]
     iterations: list[int]
+
+    def drawn(self, size: Callable[[Any], int], asked: int) -> "DrawnChains":
+        """Return the chains that have draws: all of a completed run.
+
+        Parameters
+        ----------
+        size : callable
+            Number of draws of a chain's result.
+        asked : int
+            Draws that each was to have.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If no chain has a draw.
+        """
+        have = [chain for chain, result in enumerate(self.results) if size(result)]
+        if not have:
+            raise KeyboardInterrupt("interrupted before the first draw after burn-in")
+        draws = min(size(self.results[chain]) for chain in have)
+        notes = []
+        if not self.completed:
+            some = f"{len(have)} of {len(self.results)} chains with {draws:,} of {asked:,} draws each"
+            notes.append(f"Interrupted: {some}.")
+        return DrawnChains(
+            [self.results[chain] for chain in have], [self.seconds[chain] for chain in have], draws, notes
+        )
+
+
+@dataclass(frozen=True)
+class DrawnChains:
+    """The chains of a run that have draws.
+
+    Attributes
+    ----------
+    results : list
+        Theirs, by chain.
+    seconds : list of float
+        Wall-clock seconds of each.
+    draws : int
+        Draws of the shortest.
+    notes : list of str
+        What is to be said of an interrupted run; empty of a completed one.
+    """
+
+    results: list[Any]
+    seconds: list[float]
+    draws: int
+    notes: list[str]
 
 
 def run_chains(

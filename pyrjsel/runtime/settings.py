@@ -1,12 +1,15 @@
 """The parameters of a run that every sampler shares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
+from pyrjsel.runtime.chains import ChainJob, DrawnChains, run_chains
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
@@ -74,3 +77,18 @@ class FitSettings:
             n_jobs=n_jobs,
             progress=progress,
         )
+
+    def run(self, job: ChainJob, label: str, size: Callable[[Any], int]) -> DrawnChains:
+        """Run the chains of a job, with `label` before the progress bar.
+
+        `size` is the number of draws of a chain's result.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the run was interrupted before any chain had a draw.
+        """
+        outcome = run_chains(
+            job, self.chains, self.rng, n_jobs=self.n_jobs, progress=self.progress, label=label
+        )
+        return outcome.drawn(size, self.draws)

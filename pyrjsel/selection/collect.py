@@ -11,7 +11,7 @@ from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
@@ -177,15 +177,17 @@ def draw_afterwards(
     return coefficients, variance
 
 
+def n_draws(chain: ChainDraws) -> int:
+    """Return the number of draws of a chain."""
+    return int(chain.index.size)
+
+
 def summarise(
-    results: list[ChainDraws],
-    completed: bool,
+    drawn: DrawnChains,
     *,
     regression: TermColumns,
     space: ModelSpace,
     manner: Manner,
-    seconds: Sequence[float],
-    asked: int,
     entropy: bytes,
     coefficients_every: int,
     estimator: Estimator = visit_estimate,
@@ -195,11 +197,6 @@ def summarise(
 
     Moments of coefficients come from the sums of the chains, or from an `averager` where there is one.
 
-    Raises
-    ------
-    KeyboardInterrupt
-        If the run was interrupted before any chain had a draw.
-
     Warns
     -----
     ConvergenceWarning
@@ -208,16 +205,8 @@ def summarise(
         coefficient updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the
         notes of the posterior.
     """
-    notes = []
-    chains = [chain for chain in results if chain.index.size] if not completed else results
-    if not chains:
-        raise KeyboardInterrupt("interrupted before the first draw after burn-in")
-    draws = min(chain.index.size for chain in chains)
-    if not completed:
-        text = f"Interrupted: {len(chains)} of {len(results)} chains with {draws:,} of {asked:,} draws each."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
-        seconds = [s for s, chain in zip(seconds, results, strict=True) if chain.index.size]
+    chains: list[ChainDraws] = drawn.results
+    draws = drawn.draws
     index, gamma = _merge(chains, draws, space)
     probability = np.bincount(index.ravel(), minlength=len(gamma)) / index.size
     stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
@@ -239,10 +228,15 @@ def summarise(
         _stacked([chain.error_variance for chain in chains], kept),
     )
     stuck = terms.stuck & space.free.astype(bool)
-    diagnostics = _diagnostics(chains, found, manner.moves, seconds)
-    for text in [*_disagreement(terms, space), *_poor_mixing(diagnostics), *_stuck_chains(chains, manner)]:
+    diagnostics = _diagnostics(chains, found, manner.moves, drawn.seconds)
+    notes = [
+        *drawn.notes,
+        *_disagreement(terms, space),
+        *_poor_mixing(diagnostics),
+        *_stuck_chains(chains, manner),
+    ]
+    for text in notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
     return Posterior(
         sampler=manner.sampler,
         gamma=gamma,

@@ -11,11 +11,19 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.report._batches import Plan
-from pyrjsel.runtime import FitSettings, run_chains
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._gibbs import MOVES, Gibbs
 from pyrjsel.selection.averages import WALK_ROWS, Averages, estimate_of_chains
 from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, draw_afterwards, summarise, thinning
+from pyrjsel.selection.collect import (
+    ChainDraws,
+    Collector,
+    Manner,
+    draw_afterwards,
+    n_draws,
+    summarise,
+    thinning,
+)
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
@@ -299,22 +307,12 @@ def gibbs_posterior(
         given_start(options.start, space, existence(regression), OWNER),
         every,
     )
-    outcome = run_chains(
-        job,
-        settings.chains,
-        settings.rng,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label="gibbs",
-    )
+    drawn = settings.run(job, "gibbs", n_draws)
     return summarise(
-        outcome.results,
-        outcome.completed,
+        drawn,
         regression=regression,
         space=space,
         manner=Manner("gibbs", MOVES, density=kind == "unscaled", pairs=0),
-        seconds=outcome.seconds,
-        asked=settings.draws,
         entropy=entropy,
         coefficients_every=every,
         estimator=partial(estimate_of_chains, Plan.of(settings.draws)),

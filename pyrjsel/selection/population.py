@@ -9,11 +9,11 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
-from pyrjsel.runtime import FitSettings, run_chains
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise, thinning
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, n_draws, summarise, thinning
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
@@ -350,22 +350,12 @@ def population_posterior(
         options.tune,
         fixed,
     )
-    outcome = run_chains(
-        job,
-        settings.chains,
-        settings.rng,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label="population",
-    )
+    drawn = settings.run(job, "population", n_draws)
     posterior = summarise(
-        outcome.results,
-        outcome.completed,
+        drawn,
         regression=regression,
         space=space,
         manner=Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws))))),
-        seconds=outcome.seconds,
-        asked=settings.draws,
         entropy=entropy,
         coefficients_every=every,
     )

@@ -8,10 +8,10 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_int
-from pyrjsel.runtime import FitSettings, run_chains
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, summarise, thinning
+from pyrjsel.selection.collect import ChainDraws, Collector, Manner, n_draws, summarise, thinning
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
@@ -226,22 +226,12 @@ def rjmcmc_posterior(
         every,
         fixed,
     )
-    outcome = run_chains(
-        job,
-        settings.chains,
-        settings.rng,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label="rjmcmc",
-    )
+    drawn = settings.run(job, "rjmcmc", n_draws)
     return summarise(
-        outcome.results,
-        outcome.completed,
+        drawn,
         regression=regression,
         space=space,
         manner=Manner("rjmcmc", MOVES),
-        seconds=outcome.seconds,
-        asked=settings.draws,
         entropy=entropy,
         coefficients_every=every,
     )

@@ -8,10 +8,10 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.report._batches import Plan
-from pyrjsel.runtime import ChainsOutcome, FitSettings, run_chains
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import estimate_of_chains
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
-from pyrjsel.selection.collect import Manner, summarise, thinning
+from pyrjsel.selection.collect import Manner, n_draws, summarise, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.effective import warn_of_few
 from pyrjsel.selection.exact import Averages, Tree, averaged
@@ -62,11 +62,10 @@ def corrected_posterior(
         density=False,
         pairs=options.pairs,
     )
-    outcome = _walk(job, settings)
-    posterior = summarise(**_summary(job, settings, outcome), manner=manner, entropy=entropy)
-    chains = [chain for chain in outcome.results if chain.index.size]
-    posterior.log_marginal = _log_marginals(posterior, chains, space)
-    _add_integration_errors(posterior, chains, options.exact)
+    drawn = settings.run(job, "collapsed", n_draws)
+    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy)
+    posterior.log_marginal = _log_marginals(posterior, drawn.results, space)
+    _add_integration_errors(posterior, drawn.results, options.exact)
     return posterior
 
 
@@ -87,13 +86,10 @@ def collapsed_posterior(
     starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
-    outcome = _walk(job, settings)
+    drawn = settings.run(job, "collapsed", n_draws)
     averager = partial(averaged_moments, regression, space)
-    posterior = summarise(
-        **_summary(job, settings, outcome), manner=manner, entropy=entropy, averager=averager
-    )
-    chains = [chain for chain in outcome.results if chain.index.size]
-    posterior.log_marginal = _log_marginals(posterior, chains, space) + regression.constant
+    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy, averager=averager)
+    posterior.log_marginal = _log_marginals(posterior, drawn.results, space) + regression.constant
     return posterior
 
 
@@ -152,27 +148,12 @@ def averaged_moments(
     return averaged(regression, sums)
 
 
-def _walk(job: WalkJob, settings: FitSettings) -> ChainsOutcome:
-    """Run the chains."""
-    return run_chains(
-        job,
-        settings.chains,
-        settings.rng,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        label="collapsed",
-    )
-
-
-def _summary(job: WalkJob, settings: FitSettings, outcome: ChainsOutcome) -> dict[str, Any]:
+def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[str, Any]:
     """Return what summaries of walks have in common."""
     return {
-        "results": outcome.results,
-        "completed": outcome.completed,
+        "drawn": drawn,
         "regression": job.regression,
         "space": job.space,
-        "seconds": outcome.seconds,
-        "asked": settings.draws,
         "coefficients_every": job.coefficients_every,
         "estimator": partial(estimate_of_chains, Plan.of(settings.draws)),
     }

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from pyrjsel import KernelRegression
-from pyrjsel.kernel.filter import run_filter
+from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.kernels import make_kernel
+from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.state import KernelSettings
 
 # Data sets of the sinc figures; a mean of 200 has a standard error of about 0.0008.
@@ -81,7 +82,7 @@ def test_bench_speed(what, table):
     times = []
     for _ in range(3 if n < 1000 else 1):
         start = time.process_time()
-        state, _ = run_filter(settings, x, y, np.random.default_rng(1), progress=False)
+        (state,) = run_passes([FilterJob(settings, x, y)], np.random.default_rng(1), progress=False)
         times.append(time.process_time() - start)
     held = sum(array.nbytes for array in (state.columns, state.gram, state.centres, state.beta, state.mean))
     note = f"{state.mean_k[-1]:.1f} kernels, {len(state.owners)} columns, {held / 1e6:.0f} MB held"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pyrjsel.kernel.chain import run_mcmc
-from pyrjsel.kernel.filter import run_filter
+from pyrjsel.kernel.filter import FilterJob
+from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.reference import enumerate_posterior
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.runtime import FitSettings
@@ -32,9 +33,9 @@ def test_sets_against_enumeration(all_rows, monkeypatch):
     )
     x, y = toy(6)
     exact, _ = enumerate_posterior(settings, x, y)
-    draws, completed, seconds = run_mcmc(settings, x, y, fit(4000, 2))
-    assert completed
-    assert len(seconds) == 2
+    draws, drawn = run_mcmc(settings, x, y, fit(4000, 2))
+    assert not drawn.notes
+    assert len(drawn.seconds) == 2
     found = {}
     for k, centres in zip(draws.k.ravel(), draws.centres.reshape(-1, 4), strict=True):
         key = tuple(int(c) for c in centres[:k])
@@ -51,8 +52,8 @@ def test_filter_against_chain_with_random_variances():
         gaussian, mean_kernels=1.5, max_kernels=5, a_y=2, b_y=0.5, a_beta=2, b_beta=1, particles=8000
     )
     x, y = toy(12)
-    draws, _, _ = run_mcmc(settings, x, y, fit(3000, 2))
-    state, _ = run_filter(settings, x, y, np.random.default_rng(2), progress=False)
+    draws, _ = run_mcmc(settings, x, y, fit(3000, 2))
+    (state,) = run_passes([FilterJob(settings, x, y)], np.random.default_rng(2), progress=False)
     weights = np.exp(state.log_weights)
     sizes = np.bincount(state.k, weights=weights, minlength=6)
     # Some standard errors of two runs with fixed seeds.
@@ -60,14 +61,15 @@ def test_filter_against_chain_with_random_variances():
     for name in ("sigma2", "delta2"):
         one, other = np.log(getattr(draws, name)).ravel(), np.log(getattr(state, name))
         assert weights @ other == pytest.approx(one.mean(), abs=0.05)
+        # Variances of heavy-tailed logs, each from some hundreds of effective draws.
         assert weights @ other**2 - (weights @ other) ** 2 == pytest.approx(one.var(), rel=0.15)
 
 
 def test_draws_are_thinned_and_the_same_again():
     settings = KernelSettings(gaussian, rejuvenate=3)
     x, y = toy(10)
-    every, _, _ = run_mcmc(settings, x, y, fit(40, 1))
-    third, _, _ = run_mcmc(settings, x, y, fit(10, 1, thin=4))
+    every, _ = run_mcmc(settings, x, y, fit(40, 1))
+    third, _ = run_mcmc(settings, x, y, fit(10, 1, thin=4))
     np.testing.assert_array_equal(every.sigma2[:, 3::4], third.sigma2)
     np.testing.assert_array_equal(every.centres[:, 3::4], third.centres)
     assert every.beta.shape == (1, 40, 51)

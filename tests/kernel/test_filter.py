@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from pyrjsel.kernel.columns import Columns
-from pyrjsel.kernel.evidence import pool_evidence, repeat_evidence
-from pyrjsel.kernel.filter import run_filter, update_filter
+from pyrjsel.kernel.evidence import pool_evidence
+from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.particles import loop_of, refresh, start
+from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.reference import draw, enumerate_posterior, log_marginal, propose, rejuvenate
 from pyrjsel.kernel.state import KernelSettings
 
@@ -27,6 +28,12 @@ FIXED = KernelSettings(
     gaussian, mean_kernels=1.5, max_kernels=10, noise_variance=0.3, coef_variance=0.5, particles=20_000
 )
 RANDOM = KernelSettings(gaussian, mean_kernels=2.0, max_kernels=6, particles=30)
+
+
+def after(settings, x, y, *, seed=0, state=None):
+    """Return the filter after one pass; with a `state`, that goes on with its own random numbers."""
+    (found,) = run_passes([FilterJob(settings, x, y, state)], np.random.default_rng(seed), progress=False)
+    return found
 
 
 def occupancy(state):
@@ -59,8 +66,7 @@ def test_weights_are_exact(t, changes):
     settings = replace(FIXED, **changes)
     x, y = toy(t)
     exact, log_evidence = enumerate_posterior(settings, x, y)
-    state, completed = run_filter(settings, x, y, np.random.default_rng(1), progress=False)
-    assert completed
+    state = after(settings, x, y, seed=1)
     assert distance(occupancy(state), exact) < 0.02
     # Four standard deviations of a pass of 20,000 particles; below, many passes are within 2 %.
     assert state.log_evidence == pytest.approx(log_evidence, abs=0.09)
@@ -70,7 +76,7 @@ def test_weights_of_the_paper_are_biased():
     settings = replace(FIXED, importance="paper", rejuvenate=0)
     x, y = toy(4)
     exact, log_evidence = enumerate_posterior(settings, x, y)
-    state, _ = run_filter(settings, x, y, np.random.default_rng(1), progress=False)
+    state = after(settings, x, y, seed=1)
     assert distance(occupancy(state), exact) > 0.1
     assert abs(state.log_evidence - log_evidence) > 0.2
 
@@ -78,7 +84,7 @@ def test_weights_of_the_paper_are_biased():
 def test_evidence_is_that_of_each_row():
     x, y = toy(5)
     settings = replace(FIXED, particles=60_000, rejuvenate=2)
-    state, _ = run_filter(settings, x, y, np.random.default_rng(2), progress=False)
+    state = after(settings, x, y, seed=2)
     for t in range(1, 6):
         exact = enumerate_posterior(settings, x[:t], y[:t])[1]
         assert state.log_evidence_path[t - 1] == pytest.approx(exact, abs=0.02)
@@ -128,13 +134,12 @@ def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
     monkeypatch.setattr("pyrjsel.kernel.filter.KEPT", 8)
     settings = replace(RANDOM, rejuvenate=rejuvenate)
     x, y = toy(40)
-    whole, _ = run_filter(settings, x, y, np.random.default_rng(4), progress=False)
-    parts, _ = run_filter(settings, x[:15], y[:15], np.random.default_rng(4), progress=False)
+    whole = after(settings, x, y, seed=4)
+    parts = after(settings, x[:15], y[:15], seed=4)
     first = parts
     for low, high in ((15, 16), (16, 40)):
-        parts, completed = update_filter(settings, parts, x[low:high], y[low:high], progress=False)
-        assert completed
-    assert len(first.y) == 15
+        parts = after(settings, x[low:high], y[low:high], state=parts)
+        assert len(first.y) == 15
     for field in fields(whole):
         one, other = getattr(whole, field.name), getattr(parts, field.name)
         if field.name == "bit_generator":
@@ -147,7 +152,7 @@ def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
 def test_cached_columns_are_those_of_their_centres(monkeypatch):
     monkeypatch.setattr("pyrjsel.kernel.filter.KEPT", 8)
     x, y = toy(40)
-    state, _ = run_filter(RANDOM, x, y, np.random.default_rng(6), progress=False)
+    state = after(RANDOM, x, y, seed=6)
     columns = np.column_stack([np.ones(40), gaussian(x, x[state.owners[1:]])])
     np.testing.assert_allclose(state.columns, columns.T, rtol=1e-14)
     # Sums of 40 products.
@@ -160,7 +165,7 @@ def test_cached_columns_are_those_of_their_centres(monkeypatch):
 def test_equal_inputs_are_distinct_points():
     x = np.zeros((8, 1))
     y = np.random.default_rng(0).normal(size=8)
-    state, _ = run_filter(replace(RANDOM, mean_kernels=4.0), x, y, np.random.default_rng(7), progress=False)
+    state = after(replace(RANDOM, mean_kernels=4.0), x, y, seed=7)
     assert np.isfinite(state.log_evidence)
     assert np.isfinite(state.beta).all()
     assert state.k.max() > 1
@@ -170,9 +175,10 @@ def test_equal_inputs_are_distinct_points():
 def test_evidence_of_repeated_runs(rejuvenate):
     settings = replace(FIXED, particles=500, rejuvenate=rejuvenate)
     x, y = toy(6)
-    found = repeat_evidence(settings, x, y, 300, np.random.default_rng(11), n_jobs=1, progress=False)
+    jobs = [FilterJob(settings, x, y)] * 300
+    states = run_passes(jobs, np.random.default_rng(11), n_jobs=1, progress=False)
+    found = np.array([state.log_evidence for state in states])
     pooled, error = pool_evidence(found)
-    assert found.shape == (300,)
     assert 0 < error < 0.01
     # The standard error is 0.008: 1.2 % of other seeds would fail, this one is fixed.
     assert pooled == pytest.approx(enumerate_posterior(settings, x, y)[1], abs=0.02)

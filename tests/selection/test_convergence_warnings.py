@@ -114,9 +114,9 @@ def test_a_stuck_chain_is_reported(model, monkeypatch):
     """Counts as a chain far out in a flat tail leaves them."""
     summarise = rjmcmc.summarise
 
-    def with_stuck_chain(results, completed, **others):
-        results[2].counts[1, MOVES.index("coefficients")] = 3
-        return summarise(results, completed, **others)
+    def with_stuck_chain(drawn, **others):
+        drawn.results[2].counts[1, MOVES.index("coefficients")] = 3
+        return summarise(drawn, **others)
 
     monkeypatch.setattr(rjmcmc, "summarise", with_stuck_chain)
     results, texts = fit(model, draws=2000, rng=1)
