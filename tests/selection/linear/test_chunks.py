@@ -1,5 +1,6 @@
 """Linear models from rows in chunks: the posterior is that of the rows in memory."""
 
+import gc
 import os
 import random
 import tracemalloc
@@ -141,7 +142,11 @@ def test_one_mean_for_each_chunk(table):
 
 
 def test_memory_does_not_grow_with_rows():
-    """Ten times the rows, one chunk in memory at a time: the peak moves by less than 5 %."""
+    """Ten times the rows, one chunk in memory at a time: the peak hardly moves.
+
+    It is some 1.3 MB here: one number kept of each row would add half of that. Other threads of the process
+    may allocate meanwhile, and what cycles hold is freed at its own time.
+    """
 
     def peak(chunks):
         rows = 2_000
@@ -153,6 +158,7 @@ def test_memory_does_not_grow_with_rows():
                 frame = pd.DataFrame(data, columns=["y", "x1", "x2", "x3", "x4", "x5"])
                 yield frame.assign(g=rng.choice(["p", "q", "r"], rows))
 
+        gc.collect()
         tracemalloc.start()
         try:
             model = rj.linear("y ~ standardize(x1)*g + x2 + x3 + x4 + x5", source)
@@ -164,7 +170,7 @@ def test_memory_does_not_grow_with_rows():
 
     peak(2)  # imports and caches
     few, many = peak(4), peak(40)
-    assert many < 1.05 * few
+    assert many < 1.2 * few
 
 
 def test_what_needs_rows(table):
