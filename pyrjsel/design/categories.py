@@ -63,13 +63,15 @@ def check_asked(label: Level, known: Iterable[Level], expression: Expression, ow
         )
 
 
-def used_levels(value: Categories, label: str, owner: str, what: str = "factor") -> tuple[Level, ...]:
+def used_levels(
+    value: Categories, label: str, owner: str, what: str = "factor", least: int = 2
+) -> tuple[Level, ...]:
     """Return the levels of a factor that occur, in the order of its levels or sorted; `what` it is called.
 
     Raises
     ------
     DataError
-        If fewer than two occur, or if a value is not among the levels written in C().
+        If fewer than `least` occur, or if a value is not among the levels written in C().
     """
     found = pd.unique(value.values).tolist()
     if value.levels is None:
@@ -82,7 +84,7 @@ def used_levels(value: Categories, label: str, owner: str, what: str = "factor")
             )
         present = set(found)
         levels = tuple(item for item in value.levels if item in present)
-    if len(levels) < 2:
+    if len(levels) < least:
         raise DataError(
             f"The {what} {label!r} of {owner} must have at least two levels in the rows used. "
             f"Got {listed_levels(levels)} alone."

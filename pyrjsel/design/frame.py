@@ -259,6 +259,17 @@ def _read_categorical(series: pd.Series, name: str, owner: str) -> Column:
     return Column(name, checked, table[codes], codes < 0, levels, empty=not levels)
 
 
+def complete(columns: Mapping[str, Column], n_rows: int) -> tuple[dict[str, Column], IntArray]:
+    """Return columns of `n_rows` rows on the rows where none of them is missing, and which rows those are."""
+    gone: BoolArray = np.zeros(n_rows, dtype=bool)
+    for column in columns.values():
+        gone |= column.missing
+    rows = np.flatnonzero(~gone).astype(np.int64)
+    if len(rows) == n_rows:
+        return dict(columns), rows
+    return {name: column.take(rows) for name, column in columns.items()}, rows
+
+
 def plain_level(value: object) -> Level:
     """Return a level of a factor as a str, bool, int or float of Python."""
     if isinstance(value, (bool, np.bool_)):

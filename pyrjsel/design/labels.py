@@ -1,39 +1,31 @@
 """Designs whose columns are labels: each feature and the response as positions among their levels."""
 
-import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.design.arrays import array_frame, join_columns
-from pyrjsel.design.build import (
-    Complete,
-    check_finite,
-    check_shadowing,
-    make_variables,
-    needed_columns,
-    read_rows,
-)
+from pyrjsel.design.build import Complete, check_finite, check_shadowing, make_variables, needed_columns
 from pyrjsel.design.calls import parse_call
-from pyrjsel.design.categories import Categories, level_codes, level_positions, used_levels
-from pyrjsel.design.evaluate import Evaluator
-from pyrjsel.design.frame import Column, Kind, Level, Table, as_frame
+from pyrjsel.design.frame import Column, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
+from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
 from pyrjsel.design.predict import conform
-from pyrjsel.design.safety import MAX_INTEGER, Expression, check_functions, column_expression
+from pyrjsel.design.safety import Expression, check_functions, column_expression
 
 Function = Callable[..., object]
+MISSING = ("drop", "raise", "level")
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """The rows that a design of labels was made from, without those that have missing values.
+    """The rows that a design of labels was made from, without those that are dropped for missing values.
 
     Attributes
     ----------
@@ -44,9 +36,9 @@ class LabelRows:
     index : Index
         Labels of the n rows.
     n_rows : int
-        Rows of the data, those with missing values included.
+        Rows of the data, those that were dropped included.
     missing : Series
-        Number of rows in which each column is missing, for the columns where that is not 0.
+        Number of rows in which each column is missing, for the columns whose missing rows were dropped.
     """
 
     y: IntArray
@@ -83,6 +75,9 @@ class LabelDesign:
         The columns of the data that are used.
     functions : mapping of str to callable
         The user's functions that the formula calls.
+    gaps : tuple of p bool, or None
+        Whether each feature has no value in some row of the fit, which is its last level then; None where
+        missing values are not levels.
 
     Examples
     --------
@@ -103,6 +98,7 @@ class LabelDesign:
     factors: tuple[Factor, ...]
     variables: Mapping[str, Variable]
     functions: Mapping[str, Function]
+    gaps: tuple[bool, ...] | None = None
 
     @property
     def response(self) -> str:
@@ -120,9 +116,13 @@ class LabelDesign:
         return tuple(factor.expression.label for factor in self.factors)
 
     @property
-    def levels(self) -> tuple[tuple[Level, ...], ...]:
-        """The levels of each feature."""
-        return tuple(factor.levels or () for factor in self.factors)
+    def levels(self) -> tuple[tuple[Level | None, ...], ...]:
+        """The levels of each feature; None is that of missing values, the last."""
+        gaps = self.gaps or (False,) * len(self.factors)
+        return tuple(
+            (*(factor.levels or ()), *((None,) if gap else ()))
+            for factor, gap in zip(self.factors, gaps, strict=True)
+        )
 
     def __repr__(self) -> str:
         return f"<LabelDesign {self.formula or 'from arrays'!r}: {len(self.factors)} features>"
@@ -151,8 +151,10 @@ class LabelDesign:
             The rows.
         calls : sequence of str
             What the right-hand side may call.
-        missing : {"drop", "raise"}
-            What to do with rows where a column that is used has no value.
+        missing : {"drop", "raise", "level"}
+            What to do with rows where a column that is used has no value. Where it is a level, a feature
+            has it in the rows where a column that the feature uses has no value, and rows without a
+            response are dropped.
         functions : mapping of str to callable, optional
             More functions for the formula, by name.
         owner : str
@@ -183,6 +185,7 @@ class LabelDesign:
         MissingDataWarning
             If rows were dropped; it counts them by column.
         """
+        check_choice(missing, "missing", owner, MISSING)
         own = check_functions(functions, owner)
         if own.keys() & set(calls):
             must = f"a mapping with names other than the formula's own ({', '.join(calls)})"
@@ -197,11 +200,12 @@ class LabelDesign:
         parsed = parse_call(formula, calls, others, tuple(own), owner)
         needed = needed_columns(parsed.response, parsed.factors)
         check_shadowing(own, needed, owner)
-        rows = read_rows(table, needed, None, missing, owner, stacklevel + 1)
+        rows = read_labelled(table, parsed.response, parsed.factors, missing, owner, stacklevel + 1)
         kept = {name: own[name] for one in (parsed.response, *parsed.factors) for name in one.functions}
-        left, factors, made = _learn(parsed.response, parsed.factors, rows, table.index, kept, owner)
+        left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept, owner)
         variables = make_variables(rows.columns, list(needed))
-        return cls(formula, parsed.name, parsed.order, left, factors, variables, kept), made
+        known = gaps if missing == "level" else None
+        return cls(formula, parsed.name, parsed.order, left, factors, variables, kept, known), made
 
     @classmethod
     def from_arrays(
@@ -236,12 +240,13 @@ class LabelDesign:
         DataError
             If shapes or indexes do not match, or the data cannot be used.
         """
+        check_choice(missing, "missing", owner, MISSING)
         response, names, frame = join_columns(endog, exog, owner)
-        needed = {name: name for name in (response, *names)}
-        rows = read_rows(Table(frame, owner), needed, None, missing, owner, stacklevel + 1)
-        expressions = [column_expression(name) for name in names]
-        left, factors, made = _learn(column_expression(response), expressions, rows, frame.index, {}, owner)
-        return cls("", "", None, left, factors, make_variables(rows.columns, list(needed)), {}), made
+        first, *others = (column_expression(name) for name in (response, *names))
+        rows = read_labelled(Table(frame, owner), first, others, missing, owner, stacklevel + 1)
+        left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)
+        variables = make_variables(rows.columns, [response, *names])
+        return cls("", "", None, left, factors, variables, {}, gaps if missing == "level" else None), made
 
     @classmethod
     def of_columns(
@@ -249,7 +254,8 @@ class LabelDesign:
         response: str,
         classes: Sequence[Level],
         names: Sequence[str],
-        levels: Sequence[Sequence[Level]],
+        levels: Sequence[Sequence[Level | None]],
+        missing_levels: bool = False,
     ) -> "LabelDesign":
         """Return the design of columns whose levels are known.
 
@@ -261,22 +267,21 @@ class LabelDesign:
             Its levels.
         names : sequence of p str
             Names of the features.
-        levels : sequence of p sequences of (str, int, float or bool)
-            Their levels.
+        levels : sequence of p sequences of (str, int, float, bool or None)
+            Their levels; None, the last, is that of missing values.
+        missing_levels : bool, default False
+            Whether missing values are levels: unseen ones, of features without None.
 
         Returns
         -------
         LabelDesign
         """
-        left, *factors = (
-            Factor(_labelled(column_expression(name)), (), 1, tuple(known))
-            for name, known in zip((response, *names), (classes, *levels), strict=True)
-        )
-        variables = {
-            name: Variable(name, _kind(known), False)
-            for name, known in zip((response, *names), (classes, *levels), strict=True)
-        }
-        return cls("", "", None, left, tuple(factors), variables, {})
+        values = [tuple(level for level in known if level is not None) for known in levels]
+        columns = list(zip((response, *names), (tuple(classes), *values), strict=True))
+        left, *factors = (Factor(labelled(column_expression(name)), (), 1, known) for name, known in columns)
+        variables = {name: Variable(name, kind_of(known), False) for name, known in columns}
+        gaps = tuple(None in known for known in levels) if missing_levels else None
+        return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 
     def encode(self, new: Any, *, unseen: str = "raise", owner: str = "LabelDesign.encode") -> IntArray:
         """Return the positions of the features of new rows among their levels.
@@ -287,7 +292,8 @@ class LabelDesign:
             m rows, with the columns that the features use; others are ignored. For a design from arrays
             also a matrix with the same columns.
         unseen : {"raise", "prior"}
-            Whether a level that no row of the fit has is an error, or -1.
+            Whether a level that no row of the fit has is an error, or -1. A missing value is such a level
+            where missing values are levels.
         owner : str
             Who is asking, for messages.
 
@@ -308,14 +314,14 @@ class LabelDesign:
             new = array_frame(new, list(self.names), owner, "new")
         table = Table(as_frame(new, owner, "new"), owner)
         columns = self._columns((factor.expression for factor in self.factors), table, owner)
-        evaluator = Evaluator(columns, len(table), self.functions, owner)
+        if self.gaps is None:
+            _check_present(columns, owner)
         codes = np.empty((len(table), len(self.factors)), dtype=np.int64)
         for j, factor in enumerate(self.factors):
-            value, levels = _apply(evaluator, factor), factor.levels or ()
-            if unseen == "raise":
-                codes[:, j] = level_codes(value, levels, factor.expression, owner)
-            else:
-                codes[:, j] = level_positions(value.values, levels)
+            gaps = self.gaps is not None and self.gaps[j]
+            codes[:, j] = find_levels(
+                factor, columns, len(table), self.functions, owner, unseen=unseen, gaps=gaps
+            )
         return codes
 
     def encode_response(self, new: Any, *, owner: str = "LabelDesign.encode_response") -> IntArray:
@@ -341,8 +347,8 @@ class LabelDesign:
         """
         table = Table(as_frame(new, owner, "new"), owner)
         columns = self._columns((self.left.expression,), table, owner)
-        value = _apply(Evaluator(columns, len(table), self.functions, owner), self.left)
-        return level_codes(value, self.classes, self.left.expression, owner)
+        _check_present(columns, owner)
+        return find_levels(self.left, columns, len(table), self.functions, owner)
 
     def encode_classes(self, labels: Any, *, owner: str = "LabelDesign.encode_classes") -> IntArray:
         """Return the positions of classes, which a computed response has as its values, among its levels.
@@ -368,18 +374,13 @@ class LabelDesign:
         return design.encode_response({self.response: labels}, owner=owner)
 
     def _columns(self, expressions: Iterable[Expression], table: Table, owner: str) -> dict[str, Column]:
-        """Return the columns that expressions use, none of them with a missing value."""
+        """Return the columns that expressions use, as they were in the fit."""
         needed = needed_columns(None, list(expressions))
         columns = {
             name: conform(table.column(name, needed_by=term), self.variables[name], owner)
             for name, term in needed.items()
         }
         check_finite(tuple(columns.values()), owner)
-        gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
-        if gaps:
-            raise DataError(
-                f"The new data of {owner} must have no missing values. Got some in {', '.join(gaps)} rows."
-            )
         return columns
 
 
@@ -391,10 +392,19 @@ def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, 
     DataError
         If they are no labels, or fewer than two different ones.
     """
-    table = Table(pd.DataFrame({name: values}), owner)
-    rows = read_rows(table, {name: name}, None, "raise", owner, 2)
-    left, _, made = _learn(column_expression(name), (), rows, table.index, {}, owner)
-    return left.levels or (), made.y
+    table, expression = Table(pd.DataFrame({name: values}), owner), column_expression(name)
+    rows = read_labelled(table, expression, (), "raise", owner, 2)
+    left, _, codes = learn_levels(expression, rows.columns, len(table), {}, owner, "response")
+    return left.levels or (), codes
+
+
+def _check_present(columns: Mapping[str, Column], owner: str) -> None:
+    """Raise :class:`DataError` that counts the missing values of new rows, if there are any."""
+    gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
+    if gaps:
+        raise DataError(
+            f"The new data of {owner} must have no missing values. Got some in {', '.join(gaps)} rows."
+        )
 
 
 def _learn(
@@ -404,62 +414,12 @@ def _learn(
     index: pd.Index,
     functions: Mapping[str, Function],
     owner: str,
-) -> tuple[Factor, tuple[Factor, ...], LabelRows]:
-    """Return response and features with their levels, and their codes on the complete rows."""
+) -> tuple[Factor, tuple[Factor, ...], tuple[bool, ...], LabelRows]:
+    """Return response and features with their levels, which features have gaps, and the codes of the rows."""
     n = len(rows.positions)
-    evaluator = Evaluator(rows.columns, n, functions, owner)
-    codes = np.empty((n, len(expressions) + 1), dtype=np.int64)
-    made = []
-    for position, expression in enumerate((response, *expressions)):
-        given = _labelled(expression)
-        value, states = evaluator.learn(given)
-        assert isinstance(value, Categories)
-        if value.contrast is not None:
-            raise FormulaError(
-                f"The formula of {owner} gives {expression.label!r} a contrast, which labels do not have."
-            )
-        value = _whole(value, given is expression, expression.label, owner)
-        levels = used_levels(value, expression.label, owner, "feature" if position else "response")
-        codes[:, position] = level_codes(value, levels, expression, owner)
-        made.append(Factor(given, states, 1, levels))
+    left, _, y = learn_levels(response, rows.columns, n, functions, owner, "response")
+    features = [learn_levels(one, rows.columns, n, functions, owner, "feature") for one in expressions]
+    codes = np.column_stack([found for _, _, found in features])
     kept = index if n == rows.n_rows else index[rows.positions]
-    data = LabelRows(codes[:, 0].copy(), codes[:, 1:], kept, rows.n_rows, rows.missing)
-    return made[0], tuple(made[1:]), data
-
-
-def _labelled(expression: Expression) -> Expression:
-    """Return an expression as labels: inside ``C()``, if it is not."""
-    tree = expression.tree
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C":
-        return expression
-    return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
-
-
-def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories:
-    """Return labels that are numbers as whole ones if they are, or raise :class:`DataError` unless asked."""
-    if value.values.dtype.kind != "f" or value.levels is not None:
-        return value
-    if (value.values == np.floor(value.values)).all() and (np.abs(value.values) <= MAX_INTEGER).all():
-        return replace(value, values=value.values.astype(np.int64))
-    if not asked:
-        raise DataError(
-            f"The values of {label!r} of {owner} must be labels: text, categories, booleans or whole numbers."
-            f" Got real numbers instead; C({label}) takes each distinct one as a label, and np.floor() or "
-            "pandas.cut makes classes."
-        )
-    return value
-
-
-def _apply(evaluator: Evaluator, factor: Factor) -> Categories:
-    value = evaluator.apply(factor.expression, factor.states)
-    assert isinstance(value, Categories)  # the expression is a call of C()
-    return value
-
-
-def _kind(levels: Sequence[Level]) -> Kind:
-    """Return the kind of column that holds some levels."""
-    if all(isinstance(level, bool) for level in levels):
-        return "boolean"
-    if all(isinstance(level, int) for level in levels):
-        return "integer"
-    return "text" if all(isinstance(level, str) for level in levels) else "real"
+    data = LabelRows(y, codes, kept, rows.n_rows, rows.missing)
+    return left, tuple(factor for factor, _, _ in features), tuple(gap for _, gap, _ in features), data

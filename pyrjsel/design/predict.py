@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
-from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.frame import Column, Table, complete
 from pyrjsel.design.layout import Layout, Variable
 
 Function = Callable[..., object]
@@ -96,20 +96,14 @@ def compute_extras(
 
 def _complete(
     variables: Iterable[Variable], needed: Mapping[str, str], table: Table, owner: str
-) -> tuple[dict[str, Column], np.ndarray]:
+) -> tuple[dict[str, Column], IntArray]:
     """Return the columns on the rows where none is missing, and which rows those are."""
     columns = {
         variable.name: conform(table.column(variable.name, needed_by=needed[variable.name]), variable, owner)
         for variable in variables
     }
     check_finite(tuple(columns.values()), owner)
-    gone = np.zeros(len(table), dtype=bool)
-    for column in columns.values():
-        gone |= column.missing
-    positions = np.flatnonzero(~gone)
-    if len(positions) < len(table):
-        columns = {name: column.take(positions) for name, column in columns.items()}
-    return columns, positions
+    return complete(columns, len(table))
 
 
 def conform(column: Column, variable: Variable, owner: str) -> Column:
@@ -120,7 +114,7 @@ def conform(column: Column, variable: Variable, owner: str) -> Column:
     """
     # That it is categorical is all that matters here: the factors keep their levels themselves.
     levels = () if variable.categorical else None
-    if column.empty or len(column.values) == 0:
+    if column.empty or column.missing.all():  # no value says what it is
         kind = "boolean" if variable.kind == "boolean" and not variable.categorical else "real"
         empty = np.zeros(len(column.values), dtype=bool if kind == "boolean" else np.float64)
         if variable.kind == "text" or variable.categorical:

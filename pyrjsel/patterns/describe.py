@@ -121,6 +121,14 @@ def _notes(results: PatternResults) -> list[str]:
     )
     if any(isinstance(scale, InverseGamma) for scale in model.prior.scales):
         notes.append("Inverse gamma priors are those of sigma.")
+    features = model.features
+    gaps = [
+        f"{name} {np.count_nonzero(codes == levels.index(None)):,}"
+        for name, levels, codes in zip(features.names, features.levels, features.codes.T, strict=True)
+        if None in levels
+    ]
+    if gaps:
+        notes.append(f"Missing values are a level of their own (rows by feature: {listed(gaps)}).")
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
     return notes + results.posterior.notes

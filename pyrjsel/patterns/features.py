@@ -27,7 +27,7 @@ class Features:
     names : tuple of str
         The p features. Of a sequence the last is the most recent.
     levels : tuple of tuple
-        The levels of each feature, in order: strings, ints, floats or bools.
+        The levels of each feature, in order: strings, ints, floats or bools; None is that of missing values.
     kind : {"interactions", "sequence"}
         Which patterns there are: every subset of the features, or every end of the history.
     order : int
@@ -45,7 +45,7 @@ class Features:
 
     codes: CodeArray
     names: tuple[str, ...]
-    levels: tuple[tuple[Level, ...], ...]
+    levels: tuple[tuple[Level | None, ...], ...]
     kind: Kind
     order: int
     design: LabelDesign | None = None
@@ -103,6 +103,7 @@ class Features:
             a matrix of the same columns.
         unseen : {"raise", "prior"}, default "raise"
             Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
+            A missing value is such a level where missing values are levels.
         owner : str
             Who is asking, for messages.
 

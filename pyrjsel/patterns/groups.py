@@ -135,6 +135,8 @@ class Groups:
 def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:
     """Return patterns (m, p) as text, such as ``a=1, c=x``; ``(all)`` for the one that fixes nothing.
 
+    The level of missing values is ``(missing)``.
+
     Parameters
     ----------
     patterns : ndarray of int32, shape (m, p)
@@ -147,7 +149,7 @@ def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:
     list of m str
     """
     parts = [
-        [f"{name}={level}" for level in levels]
+        [f"{name}={'(missing)' if level is None else level}" for level in levels]
         for name, levels in zip(features.names, features.levels, strict=True)
     ]
     return [

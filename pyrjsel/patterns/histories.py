@@ -7,14 +7,16 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import check_int
+from pyrjsel._validate import check_choice, check_int
+from pyrjsel.design import LabelDesign, LabelRows
+from pyrjsel.design.build import report_missing
 from pyrjsel.design.frame import Level
-from pyrjsel.design.labels import read_labels
+from pyrjsel.design.labels import MISSING, read_labels
 
 NEXT = "next"  # the response: the symbol that follows a history
 
 
-def histories(sequence: Any, order: int) -> pd.DataFrame:
+def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFrame:
     """Return the histories of a sequence, each with the symbol that follows it.
 
     Parameters
@@ -24,6 +26,9 @@ def histories(sequence: Any, order: int) -> pd.DataFrame:
         whole numbers).
     order : int
         Length of a history.
+    missing : {"raise", "level"}
+        Whether a missing symbol is an error, or stays one in the histories: for models that take missing
+        values as levels.
 
     Returns
     -------
@@ -33,10 +38,10 @@ def histories(sequence: Any, order: int) -> pd.DataFrame:
     Raises
     ------
     ParameterError
-        If the order is below 1.
+        If the order is below 1, or `missing` is something else.
     DataError
-        If the sequence is not longer than the order, is not one-dimensional, has missing values or values
-        that are no labels, or one symbol only.
+        If the sequence is not longer than the order, is not one-dimensional, has missing values that are an
+        error or values that are no labels, or one symbol only.
 
     Examples
     --------
@@ -47,16 +52,40 @@ def histories(sequence: Any, order: int) -> pd.DataFrame:
     1  b  c    a
     2  c  a    b
     """
-    names, levels, codes = cut(sequence, order, "histories")
-    table = np.empty(len(levels), dtype=object)
-    table[:] = levels
+    owner = "histories"
+    check_choice(missing, "missing", owner, ("raise", "level"))
+    names, levels, codes = cut(sequence, order, owner, missing)
+    table = np.full(len(levels) + 1, None, dtype=object)
+    table[:-1] = levels
     return pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
 
 
-def cut(sequence: Any, order: int, owner: str) -> tuple[list[str], tuple[Level, ...], IntArray]:
+def read_histories(
+    sequence: Any, order: int, missing: str, owner: str, stacklevel: int
+) -> tuple[LabelDesign, LabelRows]:
+    """Return the design and the rows of the histories of a sequence, each with the symbol that follows it.
+
+    See :meth:`pyrjsel.PatternLogit.from_sequence`; `stacklevel` is that of the warning about missing values.
+    """
+    check_choice(missing, "missing", owner, MISSING)
+    names, levels, codes = cut(sequence, order, owner, missing)
+    gaps = pd.DataFrame(codes == len(levels), columns=[*names, NEXT])
+    counted = gaps if missing == "drop" else gaps[[NEXT]]
+    gone = counted.any(axis=1).to_numpy()
+    counts = counted.sum().loc[lambda count: count > 0].rename("missing")
+    report_missing(counts, int(gone.sum()), len(gaps), "drop", owner, stacklevel + 1)
+    codes = codes[~gone] if gone.any() else codes
+    known = (*levels, None) if (codes == len(levels)).any() else levels
+    design = LabelDesign.of_columns(NEXT, levels, names, [known] * order, missing_levels=missing == "level")
+    rows = LabelRows(codes[:, -1].copy(), codes[:, :-1], gaps.index[~gone], len(gaps), counts)
+    return design, rows
+
+
+def cut(sequence: Any, order: int, owner: str, missing: str) -> tuple[list[str], tuple[Level, ...], IntArray]:
     """Return names of the columns of histories, the symbols, and histories (n, order + 1) as their positions.
 
-    The last column of the histories is what follows.
+    The last column of the histories is what follows. A missing symbol is an error where `missing` is
+    ``"raise"``, else one position beyond those of the symbols.
     """
     order = check_int(order, "order", owner, low=1)
     values = list(sequence) if isinstance(sequence, str) else sequence
@@ -72,10 +101,11 @@ def cut(sequence: Any, order: int, owner: str) -> tuple[list[str], tuple[Level, 
         raise DataError(
             f"The 'sequence' of {owner} must be longer than the order, {order}. Got {len(values)} symbols."
         )
-    if values.isna().any():
-        raise DataError(
-            f"The 'sequence' of {owner} must have no missing values. Got {int(values.isna().sum())}."
-        )
-    levels, codes = read_labels(values, "sequence", owner)
+    known = values.notna().to_numpy()
+    if missing == "raise" and not known.all():
+        raise DataError(f"The 'sequence' of {owner} must have no missing values. Got {int((~known).sum())}.")
+    levels, found = read_labels(values[known], "sequence", owner)
+    codes = np.full(len(values), len(levels), dtype=np.int64)
+    codes[known] = found
     names = [f"x{j}" for j in range(1, order + 1)]
     return names, levels, np.lib.stride_tricks.sliding_window_view(codes, order + 1)

@@ -15,7 +15,7 @@ from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.frame import Level
 from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features, Kind
-from pyrjsel.patterns.histories import NEXT, cut
+from pyrjsel.patterns.histories import read_histories
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
@@ -58,8 +58,10 @@ class PatternLogit:
     compress : bool, default True
         Whether patterns with the same cases share a parameter. Without, the posterior is the same and
         costs more.
-    missing : {"drop", "raise"}
-        What to do with rows with missing values; those dropped are counted in the summary.
+    missing : {"drop", "raise", "level"}
+        What to do with rows with missing values; those dropped are counted in the summary. With ``"level"``
+        a missing value of a feature is a level of its own, the last and written ``(missing)``, in new rows
+        too; rows without a response are dropped.
 
     Attributes
     ----------
@@ -190,6 +192,7 @@ class PatternLogit:
         sigma_prior: SigmaPrior = None,
         sigma_0: float | None = None,
         compress: bool = True,
+        missing: str = "raise",
     ) -> Self:
         """Make a model that predicts the next symbol of a sequence from the ones before it.
 
@@ -201,6 +204,9 @@ class PatternLogit:
             Length of a history, and the largest order of a pattern.
         prior, sigma_prior, sigma_0, compress : optional
             As for the class.
+        missing : {"raise", "drop", "level"}
+            What to do with missing symbols. Each takes ``order + 1`` cases with it where cases are dropped;
+            as a level, only the case that it would be the response of.
 
         Returns
         -------
@@ -212,9 +218,15 @@ class PatternLogit:
         Raises
         ------
         DataError
-            If the sequence is not longer than the order, has missing values, or one symbol only.
+            If the sequence is not longer than the order, has missing values that are an error, or one
+            symbol only.
         ParameterError
             As for the class.
+
+        Warns
+        -----
+        MissingDataWarning
+            If cases were dropped.
 
         Examples
         --------
@@ -224,10 +236,7 @@ class PatternLogit:
         >>> model.n_groups, model.n_patterns
         (1867, 11385)
         """
-        names, levels, codes = cut(sequence, order, f"{cls._owner}.from_sequence")
-        design = LabelDesign.of_columns(NEXT, levels, names, [levels] * len(names))
-        y = codes[:, -1].copy()
-        rows = LabelRows(y, codes[:, :-1], pd.RangeIndex(len(y)), len(y), pd.Series(dtype=np.int64))
+        design, rows = read_histories(sequence, order, missing, f"{cls._owner}.from_sequence", stacklevel=3)
         model = cls.__new__(cls)
         model._build(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
         return model
@@ -367,7 +376,8 @@ class PatternLogit:
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, or R-hat of a log scale or of the log posterior exceeds 1.2.
+            If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2, or its
+            effective sample size is below 100, as with Gaussian coefficients of many classes.
 
         Examples
         --------

@@ -235,6 +235,7 @@ class PatternResults(Looks):
             take away noise where the posterior has few draws.
         unseen : {"raise", "prior"}
             Whether a level that no case of the fit has is an error, or only patterns that avoid it count.
+            With ``missing="level"`` a missing value is such a level where no case of the fit has one.
 
         Returns
         -------
@@ -246,7 +247,7 @@ class PatternResults(Looks):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a value is missing, or a level unseen and ``unseen="raise"``.
+            If a value is missing and that is no level, or a level unseen and ``unseen="raise"``.
         ParameterError
             If `draws` is not an int of at least 1, or `unseen` is something else.
         """
@@ -351,8 +352,8 @@ class PatternResults(Looks):
         ----------
         pattern : mapping, str or sequence
             Levels by feature, such as ``{"smoke": 1, "race": "white"}``; an empty mapping is the pattern of
-            all cases. Of a sequence model also its last symbols, the most recent last, such as ``"the"`` or
-            ``[2, 1, 1]``.
+            all cases, and None the level of missing values. Of a sequence model also its last symbols, the
+            most recent last, such as ``"the"`` or ``[2, 1, 1]``.
 
         Returns
         -------
@@ -420,6 +421,7 @@ class PatternResults(Looks):
             if name not in names:
                 raise unknown_name(name, "the feature", owner, names)
             j = names.index(name)
+            level = None if pd.api.types.is_scalar(level) and pd.isna(level) else level
             if level not in features.levels[j]:
                 raise unknown_name(level, f"for the feature {name!r} the level", owner, features.levels[j])
             code[j] = features.levels[j].index(level)

@@ -15,7 +15,7 @@ ARTICLE = 4000  # iterations
 CASES = 500
 
 
-def hidden_chain(order, family):
+def hidden_chain(order, family, compress=True):
     """The sequences of the article, their last symbol the response."""
     data = datasets.hmm_sequences(rng=1).data.iloc[:CASES]
     codes, classes = (
@@ -23,7 +23,7 @@ def hidden_chain(order, family):
     )
     codes = codes.reshape(CASES, -1)[:, -order:].astype(np.int32)
     names, levels = tuple(data.columns[-order - 1 : -1]), ((1, 2),) * order
-    groups = find_groups(Features(codes, names, levels, "sequence", order))
+    groups = find_groups(Features(codes, names, levels, "sequence", order), compress)
     return PatternProblem.of(groups, classes, 2, PatternPrior.of(order, family))
 
 
@@ -53,3 +53,21 @@ def test_bench_samplers(table):
                 table.add(group, f"{sampler}: effective log sigma, least", ess.iloc[:-1].min(), "1/s")
                 table.add(group, f"{sampler}: effective log sigma, median", ess.iloc[:-1].median(), "1/s")
                 table.add(group, f"{sampler}: effective log posterior", ess.iloc[-1], "1/s")
+
+
+def test_bench_compression(table):
+    """The article took 1,287 and 2,844 seconds at order 20 in 2008."""
+    for order in (5, 10, 20):
+        problems = {compress: hidden_chain(order, "cauchy", compress) for compress in (True, False)}
+        counts = " / ".join(f"{problem.n_groups}" for problem in problems.values())
+        group = f"patterns: HMM, order {order}, cauchy, groups / patterns: {counts}"
+        for sampler in ("slice", "interweaving"):
+            seconds = {True: [], False: []}
+            for _ in range(3):  # in turns
+                for compress, problem in problems.items():
+                    seconds[compress].append(timed(problem, sampler, 500)[0] / 500 * ARTICLE)
+            for compress, times in seconds.items():
+                what = f"{sampler}, {'compressed' if compress else 'not compressed'}: {ARTICLE:,} iterations"
+                table.series(group, what, times, "s")
+            ratio = min(seconds[False]) / min(seconds[True])
+            table.add(group, f"{sampler}: not compressed / compressed", ratio, "times")

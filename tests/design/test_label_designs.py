@@ -112,6 +112,72 @@ def test_rows_with_missing_values_are_dropped_and_counted(frame):
     assert isinstance(made.levels[0][0], int)
 
 
+@pytest.fixture
+def holes(frame):
+    frame = pd.concat([frame, frame], ignore_index=True)
+    frame["text"] = ["b", None, "b", "a", "b", "a", None, "a"]
+    frame["flag"] = pd.array([True, False, None, True, False, None, True, True], dtype="boolean")
+    frame["grade"] = pd.Categorical(["lo", None, "lo", "lo", "lo", None, "lo", "lo"], ["lo", "mid", "hi"])
+    frame["count"] = [3, np.nan, 3, 1, 3, 1, 3, 1]
+    frame["dose"] = [0.5, 2.5, np.nan, 2.5, 0.5, np.nan, 0.5, 2.5]
+    return frame
+
+
+def test_missing_values_as_levels(holes):
+    formula = (
+        "y ~ interactions(text, flag, grade, count, C(dose), I((dose > 1) & (count > 2)), Q('odd name'))"
+    )
+    made, rows = design(formula, holes, missing="level")
+    assert rows.n_dropped == 0
+    assert rows.missing.empty
+    # The last level; one beside it is enough, and an expression has no value where a column of it has none.
+    assert made.levels == (
+        ("a", "b", None), (False, True, None), ("lo", None), (1, 3, None), (0.5, 2.5, None),
+        (False, None), (1, 2),
+    )  # fmt: skip
+    assert made.gaps == (True, True, True, True, True, True, False)
+    assert [type(level) for level in made.levels[3]] == [int, int, type(None)]
+    assert rows.codes[:4].tolist() == [
+        [1, 1, 0, 1, 0, 0, 0], [2, 0, 1, 2, 1, 1, 1], [1, 2, 0, 1, 2, 1, 1], [0, 1, 0, 0, 1, 0, 0],
+    ]  # fmt: skip
+    made = pickle.loads(pickle.dumps(made))
+    assert (made.encode(holes) == rows.codes).all()
+    # Whatever says that there is no value.
+    new = pd.DataFrame(
+        {"text": [None, np.nan], "flag": pd.NA, "grade": None, "count": np.nan, "dose": np.nan}
+    )
+    new["odd name"] = 2
+    assert made.encode(new).tolist() == [[2, 2, 1, 2, 2, 1, 1]] * 2
+    # Where no row of the fit has none, it is an unseen level.
+    new["odd name"] = [np.nan, 1]
+    assert made.encode(new, unseen="prior")[:, -1].tolist() == [-1, 0]
+    with pytest.raises(DataError, match=r"missing values of the term 'odd name' in 1 rows.*an unseen level"):
+        made.encode(new)
+
+
+def test_rows_without_a_response_are_dropped_where_missing_values_are_levels(holes):
+    holes.loc[[1, 5], "y"] = None
+    with pytest.warns(MissingDataWarning, match=r"2 of 8 rows have missing values \(y: 2\)") as caught:
+        made, rows = LabelDesign.from_formula("y ~ interactions(text, count)", holes, CALLS, missing="level")
+    assert caught[0].filename == __file__
+    assert (rows.index.tolist(), rows.n_dropped, rows.missing.to_dict()) == ([0, 2, 3, 4, 6, 7], 2, {"y": 2})
+    # Rows that are dropped give no levels: no other has no count.
+    assert made.levels == (("a", "b", None), (1, 3))
+    with pytest.raises(DataError, match=r"must have no missing values. Got some in y: 2 rows"):
+        made.encode_response(holes)
+    with pytest.warns(MissingDataWarning):
+        made, rows = LabelDesign.from_arrays(holes["y"], holes[["text", "count"]], missing="level")
+    assert made.levels == (("a", "b", None), (1, 3))
+    with pytest.raises(DataError, match=r"feature 'text' of .* has no value in the rows used"):
+        design("y ~ interactions(text)", holes.dropna(subset="y").assign(text=None), missing="level")
+    with pytest.raises(DataError, match=r"feature 'flag' of .* must have at least two"):
+        design("y ~ interactions(flag)", holes.dropna(subset="y").assign(flag=True), missing="level")
+    with pytest.raises(DataError, match="infinite values in the column"):
+        design("y ~ interactions(C(dose))", holes.dropna(subset="y").assign(dose=np.inf), missing="level")
+    with pytest.raises(ParameterError, match="one of 'drop', 'raise', 'level'"):
+        design("y ~ interactions(text)", holes, missing="keep")
+
+
 @pytest.mark.parametrize(
     ("formula", "error", "match"),
     [
@@ -216,3 +282,7 @@ def test_columns_whose_levels_are_known():
     new = pd.DataFrame({"x1": ["b", "a"], "x2": ["a", "c"], "z": [2, 1]})
     assert made.encode(new, unseen="prior").tolist() == [[1, 0], [0, -1]]
     assert made.encode_response(new).tolist() == [1, 0]
+    made = LabelDesign.of_columns("z", (1, 2), ("x1", "x2"), (("a", "b", None), ("a", "b")), True)
+    assert made.levels == (("a", "b", None), ("a", "b"))
+    new = pd.DataFrame({"x1": ["b", None], "x2": [None, "a"]})
+    assert made.encode(new, unseen="prior").tolist() == [[1, -1], [2, 0]]

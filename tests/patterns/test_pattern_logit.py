@@ -6,6 +6,9 @@ import pytest
 
 import pyrjsel as rj
 
+# Runs are as short as tests want them; that few effective draws are told of is tested beside the samplers.
+pytestmark = pytest.mark.filterwarnings("ignore:The run has .* effective draws")
+
 
 def simulated(n, rng):
     """Return cases whose response depends on whether two features agree, and a third that does nothing."""

@@ -126,6 +126,61 @@ def test_rows_with_missing_values(frame):
             make(missing="raise")
 
 
+def test_missing_values_as_levels_of_formulas_and_arrays(frame):
+    frame.loc[[3, 8], "a"] = None
+    frame["b"] = frame["b"].astype("boolean").mask(frame.index.isin([8, 9]))
+    # A level of text that sorts after the others is what a missing value is.
+    filled = frame.assign(a=frame["a"].fillna("z"), b=frame["b"].astype(object).map({False: "f", True: "t"}))
+    filled["b"] = filled["b"].fillna("z")
+    for call in ("interactions", "sequence"):
+        expected = rj.pattern_logit(f"y ~ {call}(d, a, b)", filled)
+        columns = frame[["d", "a", "b"]]
+        for model in (
+            rj.pattern_logit(f"y ~ {call}(d, a, b)", frame, missing="level"),
+            rj.PatternLogit(frame["y"], columns, kind=call, missing="level"),
+        ):
+            assert described(model.compression) == described(expected.compression)
+            assert model.features.levels == ((1, 2, 3), ("u", "v", "w", None), (False, True, None))
+        assert "b=(missing)" in model.groups["pattern"].tolist()
+        assert (rj.pattern_logit(f"y ~ {call}(d, a)", frame, missing="level").nobs, model.nobs) == (40, 40)
+
+
+def test_missing_symbols():
+    symbols = list(TEXT)
+    symbols[7] = None
+    sequence = pd.Series(symbols)
+    cut = rj.histories(sequence, 4, missing="level")
+    assert cut.isna().sum().tolist() == [1, 1, 1, 1, 1]
+    with pytest.warns(rj.MissingDataWarning, match=r"1 of 29 rows have missing values \(next: 1\)") as caught:
+        level = rj.PatternLogit.from_sequence(sequence, 4, missing="level")
+    assert caught[0].filename == __file__
+    assert level.features.levels == ((*sorted(set(TEXT)), None),) * 4
+    assert level.data.index.tolist() == [i for i in range(29) if i != 3]
+    assert (level.features.encode(cut.drop(index=3)) == level.features.codes).all()
+    # A symbol of its own that is never a response is the same.
+    written = rj.histories([symbol or "~" for symbol in symbols], 4)
+    other = rj.pattern_logit("next ~ sequence(.)", written[written["next"] != "~"])
+    named = level.groups.assign(pattern=level.groups["pattern"].str.replace("(missing)", "~"))
+    pd.testing.assert_frame_equal(named, other.groups)
+    with pytest.warns(rj.MissingDataWarning, match="5 of 29 rows"):
+        drop = rj.PatternLogit.from_sequence(sequence, 4, missing="drop")
+    assert (drop.nobs, drop.data.n_dropped) == (24, 5)
+    assert drop.data.missing.to_dict() == {"x1": 1, "x2": 1, "x3": 1, "x4": 1, "next": 1}
+    assert (drop.features.encode(cut.dropna()) == drop.features.codes).all()
+    with pytest.raises(rj.DataError, match=r"must have no missing values. Got some in x1: 1"):
+        drop.features.encode(cut)
+    # Without a missing symbol in the fit it is an unseen level.
+    whole = rj.PatternLogit.from_sequence(TEXT, 4, missing="level")
+    assert None not in whole.features.levels[0]
+    position = whole.features.levels[0].index
+    assert whole.features.encode(cut, "prior")[4].tolist() == [*map(position, symbols[4:7]), -1]
+    with pytest.raises(rj.DataError, match="an unseen level"):
+        whole.features.encode(cut)
+    for make in (rj.histories, rj.PatternLogit.from_sequence):
+        with pytest.raises(rj.ParameterError, match="'missing' parameter"):
+            make(TEXT, 4, missing="skip")
+
+
 @pytest.mark.parametrize(
     ("formula", "change", "error", "match"),
     [

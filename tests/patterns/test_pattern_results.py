@@ -13,6 +13,8 @@ from pyrjsel.patterns.sampling import PatternPosterior, diagnose
 from pyrjsel.runtime import FitSettings
 
 mpl.use("Agg")
+# Runs are as short as tests want them; that few effective draws are told of is tested beside the samplers.
+pytestmark = pytest.mark.filterwarnings("ignore:The run has .* effective draws")
 
 
 def fit(model, **changes):
@@ -111,6 +113,41 @@ def test_predictions_average_over_splits(text):
     pd.testing.assert_frame_equal(one, results.predict(new))
     # 120 draws of probabilities, of which only parts are noise: six errors are below .3.
     assert 0 < np.abs(one - many).to_numpy().max() < 0.3
+
+
+def test_missing_values_as_levels():
+    """A missing value is what a level of text that sorts after the others is: the same draws."""
+    data = rj.datasets.birthwt().data[["low", "race", "smoke"]]
+    holes = data.assign(
+        race=data["race"].astype(object).mask(data.index % 5 == 0), smoke=data["smoke"].astype(str)
+    )
+    filled = holes.assign(race=holes["race"].fillna("~"))
+    formula = "low ~ interactions(race, smoke)"
+    results, other = (
+        fit(rj.pattern_logit(formula, frame, missing=missing), draws=20, thin=1)
+        for frame, missing in ((holes, "level"), (filled, "raise"))
+    )
+    np.testing.assert_array_equal(results.draws.s, other.draws.s)
+    new = pd.DataFrame({"race": ["white", None, None], "smoke": ["1", "0", "1"]})
+    pd.testing.assert_frame_equal(results.predict(new), other.predict(new.fillna("~")))
+    pd.testing.assert_frame_equal(results.score(holes), other.score(filled))
+    for gap in (None, np.nan, pd.NA):
+        found = results.expand({"race": gap, "smoke": "1"})
+        pd.testing.assert_frame_equal(found, other.expand({"race": "~", "smoke": "1"}))
+    count = holes["race"].isna().sum()
+    assert f"Missing values are a level of their own (rows by feature: race {count})." in str(
+        results.summary()
+    )
+    # No row of the fit lacks smoke.
+    unseen = new.assign(smoke=None)
+    with pytest.raises(rj.DataError, match="missing values of the term 'smoke' in 3 rows"):
+        results.predict(unseen)
+    pd.testing.assert_frame_equal(
+        results.predict(unseen, unseen="prior"),
+        other.predict(new.fillna("~").assign(smoke="?"), unseen="prior"),
+    )
+    with pytest.raises(rj.UnknownNameError, match="the level None"):
+        results.expand({"smoke": None})
 
 
 def test_scores(births, text):

@@ -15,6 +15,8 @@ from pyrjsel.patterns.sampling import PatternJob, PatternRunner
 from pyrjsel.runtime import FitSettings
 
 SAMPLERS = ("slice", "interweaving")
+# Most runs are as short as tests want them.
+pytestmark = pytest.mark.filterwarnings("ignore:The run has .* effective draws")
 
 
 def settings_of(**changes):
@@ -85,7 +87,7 @@ def test_seeds_decide_and_workers_do_not():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_shapes_and_diagnostics(n_classes):
     problem = kit.problem_of("interactions", n_classes=n_classes)
-    found = run(problem, "auto", {"sigma_updates": 2}, draws=300, burn_in=200)
+    found = run(problem, "auto", {"sigma_updates": 2}, draws=300, burn_in=200, thin=10)
     free = 1 if n_classes == 2 else 3
     assert found.draws.s.shape == (2, 300, free, problem.n_groups)
     assert found.draws.log_sigma.shape == (2, 300, 3)
@@ -112,6 +114,22 @@ def test_slow_chains_are_told():
     with pytest.warns(rj.ConvergenceWarning, match=r"R-hat over all chains is \d.*not converged"):
         found = run(problem, "slice", {"sigma_updates": 1, "sigma_width": 1e-3}, draws=20, burn_in=0, thin=1)
     assert "not converged" in found.notes[0]
+
+
+def test_few_effective_draws_are_told():
+    """Independent draws are as many effective ones, and 60 of them are too few."""
+    problem = kit.problem_of()
+    with pytest.warns(
+        rj.ConvergenceWarning, match=r"^The run has \d\d effective draws of log_\w+.* run longer"
+    ):
+        found = run(problem, draws=30, burn_in=200, thin=20)
+    few = found.diagnostics["ess"][found.diagnostics["ess"] < 100]
+    (note,) = found.notes
+    assert note.startswith(f"The run has {few.min():.0f} effective draws of {few.idxmin()} and ")
+    assert f"fewer than 100 of {len(few) - 1} more: " in note
+    enough = run(problem, draws=400, burn_in=200, thin=20)
+    assert enough.notes == []
+    assert enough.diagnostics["ess"].min() >= 100
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")

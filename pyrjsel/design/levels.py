@@ -1,0 +1,181 @@
+"""Features and responses as levels: learned on the rows that have a value, and found again in new rows."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._typing import IntArray
+from pyrjsel.design.build import Complete, check_finite, needed_columns, read_rows
+from pyrjsel.design.categories import Categories, level_codes, level_positions, used_levels
+from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.frame import Column, Kind, Level, Table, complete
+from pyrjsel.design.layout import Factor
+from pyrjsel.design.safety import MAX_INTEGER, Expression
+
+Function = Callable[..., object]
+
+
+def read_labelled(
+    table: Table,
+    response: Expression,
+    features: Sequence[Expression],
+    missing: str,
+    owner: str,
+    stacklevel: int,
+) -> Complete:
+    """Return the columns that response and features use, on the rows that are used.
+
+    With ``missing="level"`` these are the rows that have a response, else those without a missing value.
+    """
+    if missing != "level":
+        return read_rows(table, needed_columns(response, features), None, missing, owner, stacklevel + 1)
+    rows = read_rows(table, needed_columns(response, ()), None, "drop", owner, stacklevel + 1)
+    others = {
+        name: table.column(name, needed_by=term).take(rows.positions)
+        for name, term in needed_columns(None, features).items()
+    }
+    check_finite(tuple(others.values()), owner)
+    return replace(rows, columns={**others, **rows.columns})
+
+
+def learn_levels(
+    expression: Expression,
+    columns: Mapping[str, Column],
+    n_rows: int,
+    functions: Mapping[str, Function],
+    owner: str,
+    what: str,
+) -> tuple[Factor, bool, IntArray]:
+    """Return the levels of a feature or of the response, and the codes of the rows of the fit.
+
+    Parameters
+    ----------
+    expression : Expression
+        What it says.
+    columns : mapping of str to Column
+        The columns of the data; those that the expression uses may have missing values.
+    n_rows : int
+        Their rows n.
+    functions : mapping of str to callable
+        The user's functions.
+    owner : str
+        Who is asking, for messages.
+    what : str
+        What to call it there.
+
+    Returns
+    -------
+    factor : Factor
+        With its levels and what its transforms have learned.
+    gaps : bool
+        Whether a row has no value.
+    codes : ndarray of int64, shape (n,)
+        Positions among the levels; one beyond them where there is no value.
+
+    Raises
+    ------
+    DataError
+        If there are no values, values are no labels, or all rows have the same.
+    """
+    used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
+    if not len(rows):
+        raise DataError(f"The {what} {expression.label!r} of {owner} has no value in the rows used.")
+    given = labelled(expression)
+    value, states = Evaluator(used, len(rows), functions, owner).learn(given)
+    assert isinstance(value, Categories)
+    if value.contrast is not None:
+        raise FormulaError(
+            f"The formula of {owner} gives {expression.label!r} a contrast, which labels do not have."
+        )
+    value = _whole(value, given is expression, expression.label, owner)
+    gaps = len(rows) < n_rows
+    levels = used_levels(value, expression.label, owner, what, least=1 if gaps else 2)
+    codes = np.full(n_rows, len(levels), dtype=np.int64)
+    codes[rows] = level_codes(value, levels, expression, owner)
+    return Factor(given, states, 1, levels), gaps, codes
+
+
+def find_levels(
+    factor: Factor,
+    columns: Mapping[str, Column],
+    n_rows: int,
+    functions: Mapping[str, Function],
+    owner: str,
+    *,
+    unseen: str = "raise",
+    gaps: bool = False,
+) -> IntArray:
+    """Return the codes of new rows.
+
+    Parameters
+    ----------
+    factor : Factor
+        The feature or the response.
+    columns, n_rows, functions, owner
+        As for :func:`learn_levels`, of m new rows.
+    unseen : {"raise", "prior"}
+        Whether a level that no row of the fit has is an error, or -1.
+    gaps : bool
+        Whether having no value is a level of the fit.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        Positions among the levels; one beyond them where there is no value and that is a level.
+
+    Raises
+    ------
+    DataError
+        If a level is unseen and an error.
+    """
+    expression, levels = factor.expression, factor.levels or ()
+    used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
+    if unseen == "raise" and len(rows) < n_rows and not gaps:
+        raise DataError(
+            f"{owner} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
+            "No row of the fit has one, so that this is an unseen level."
+        )
+    codes = np.full(n_rows, len(levels) if gaps else -1, dtype=np.int64)
+    if len(rows):
+        value = Evaluator(used, len(rows), functions, owner).apply(expression, factor.states)
+        assert isinstance(value, Categories)  # the expression is a call of C()
+        if unseen == "raise":
+            codes[rows] = level_codes(value, levels, expression, owner)
+        else:
+            codes[rows] = level_positions(value.values, levels)
+    return codes
+
+
+def labelled(expression: Expression) -> Expression:
+    """Return an expression as labels: inside ``C()``, if it is not."""
+    tree = expression.tree
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C":
+        return expression
+    return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
+
+
+def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories:
+    """Return labels that are numbers as whole ones if they are, or raise :class:`DataError` unless asked."""
+    if value.values.dtype.kind != "f" or value.levels is not None:
+        return value
+    if (value.values == np.floor(value.values)).all() and (np.abs(value.values) <= MAX_INTEGER).all():
+        return replace(value, values=value.values.astype(np.int64))
+    if not asked:
+        raise DataError(
+            f"The values of {label!r} of {owner} must be labels: text, categories, booleans or whole numbers."
+            f" Got real numbers instead; C({label}) takes each distinct one as a label, and np.floor() or "
+            "pandas.cut makes classes."
+        )
+    return value
+
+
+def kind_of(levels: Sequence[Level]) -> Kind:
+    """Return the kind of column that holds some levels."""
+    if all(isinstance(level, bool) for level in levels):
+        return "boolean"
+    if all(isinstance(level, int) for level in levels):
+        return "integer"
+    return "text" if all(isinstance(level, str) for level in levels) else "real"
