@@ -19,6 +19,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
 from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.frontier import Frontier
 from pyrjsel.selection.looks import Looks
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import (
@@ -41,7 +42,7 @@ SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Looks, Predictive):
+class SelectionResults(Looks, Frontier, Predictive):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
