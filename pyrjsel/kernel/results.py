@@ -361,8 +361,8 @@ class KernelResults(Looks):
         -------
         InferenceData or DataTree
             ``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
-            response, and ``observed_data`` with the response. Particles are resampled to one chain of equal
-            weights, whose order says nothing: no R-hat or effective size can be had from it.
+            response, and ``observed_data`` with the response. Chains are chains; particles are resampled to
+            one of equal weights, whose order says nothing: no R-hat or effective size can be had from it.
 
         Raises
         ------

@@ -12,6 +12,7 @@ from pyrjsel.report.errors import (
     scalar_stats,
 )
 from pyrjsel.report.forest import plot_coefficients
+from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.paths import plot_path
@@ -44,6 +45,7 @@ __all__ = [
     "plot_band",
     "plot_check",
     "plot_coefficients",
+    "plot_frontier",
     "plot_inclusion",
     "plot_intervals",
     "plot_lines",

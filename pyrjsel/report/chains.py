@@ -1,9 +1,11 @@
 """Draws for ArviZ."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError
@@ -25,12 +27,12 @@ def to_arviz(
     Returns
     -------
     InferenceData or DataTree
-        That of ArviZ 0.x, or of 1.x.
+        That of ArviZ 0.x; where it is 1.x or not there, that of arviz-base.
 
     Raises
     ------
     NotAvailableError
-        If ArviZ is not installed.
+        If neither is installed.
 
     Examples
     --------
@@ -38,12 +40,6 @@ def to_arviz(
     >>> found.posterior["sigma"].dims
     ('chain', 'draw', 'order')
     """
-    try:
-        import arviz
-    except ImportError as error:
-        raise NotAvailableError(
-            "to_arviz needs ArviZ, which is not installed. Install it with: pip install 'pyrjsel[arviz]'"
-        ) from error
     values: dict[str, Any] = {
         group: {name: np.asarray(value) for name, (_, value) in variables.items()}
         for group, variables in groups.items()
@@ -51,7 +47,17 @@ def to_arviz(
     dims = {
         name: list(named) for variables in groups.values() for name, (named, _) in variables.items() if named
     }
-    labels = {name: list(label) for name, label in coords.items()}
-    if int(arviz.__version__.split(".")[0]) < 1:
-        return arviz.from_dict(**values, dims=dims, coords=labels)
-    return arviz.from_dict(values, dims=dims, coords=labels)
+    # Labels that are tuples, of several levels, stay one label each.
+    labels = {name: pd.Index(list(label), tupleize_cols=False).to_numpy() for name, label in coords.items()}
+    with contextlib.suppress(ImportError):
+        import arviz
+
+        if int(arviz.__version__.split(".")[0]) < 1:
+            return arviz.from_dict(**values, dims=dims, coords=labels)
+    try:
+        import arviz_base
+    except ImportError as error:
+        raise NotAvailableError(
+            "to_arviz needs ArviZ, which is not installed. Install it with: pip install 'pyrjsel[arviz]'"
+        ) from error
+    return arviz_base.from_dict(values, dims=dims, coords=labels)

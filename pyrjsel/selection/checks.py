@@ -13,8 +13,10 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.design import Design
 from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.summed import SummedRows, same_sums
+from pyrjsel.space import ModelSpace
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 # Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
+# Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
+ROUNDING = 1e-9
 
 
 def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
@@ -95,6 +99,40 @@ def same_data(first: "Selection", second: "Selection") -> str | None:
         "other values in the columns of their terms": (first.data.X, second.data.X),
     }
     return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
+
+
+def same_space(first: "Selection", second: "Selection", *, budget: bool = True) -> str | None:
+    """Return what is different in the priors or constraints of two models of the same terms, or None.
+
+    Values are compared, not how they were written; budgets only if `budget` says so.
+    """
+    one, other = first.space, second.space
+    if budget and one.budget != other.budget:
+        return f"another budget ({one.budget:g}; {other.budget:g})"
+    if one.max_size != other.max_size:
+        return f"another max_size ({one.max_size}; {other.max_size})"
+    above, below = (np.concatenate([space.parent_start, space.parent]) for space in (one, other))
+    if one.heredity != other.heredity or not np.array_equal(above, below):
+        return f"another heredity ({one.heredity!r}; {other.heredity!r})"
+    if not np.array_equal(one.free, other.free):
+        return "other terms that are always in"
+    if [_prices(one, j) for j in range(one.n_terms)] != [_prices(other, j) for j in range(one.n_terms)]:
+        return "other costs"
+    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+        return f"another model prior ({one.prior!r}; {other.prior!r})"
+    for key, values in first._prior_numbers().items():
+        if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
+            written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
+            return f"another {key} ({written})"
+    return None
+
+
+def _prices(space: ModelSpace, term: int) -> dict[str, float]:
+    return {space.item_names[item]: float(space.item_cost[item]) for item in space.items_of(term)}
+
+
+def _close(one: FloatArray, other: FloatArray) -> bool:
+    return bool(np.allclose(one, other, rtol=ROUNDING, atol=0.0))
 
 
 def dependent_terms(regression: Regression) -> list[int]:

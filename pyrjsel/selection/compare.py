@@ -12,15 +12,11 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.report import model_stats
-from pyrjsel.selection.checks import same_data
-from pyrjsel.selection.describe import repr_short
-from pyrjsel.selection.model import Selection
+from pyrjsel.selection.checks import same_data, same_space
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
+from pyrjsel.space import ModelTable, pack, unpack
 
 OWNER = "compare_samplers"
-# Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
-ROUNDING = 1e-9
 FACTS = ("sampler", "chains", "iterations", "seconds")
 
 
@@ -170,46 +166,12 @@ def _check_alike(
     if reference is not None:
         others.append(("the reference", reference))
     for label, other in others:
-        reason = same_data(first, other.model) or _same_space(first, other.model)
+        reason = same_data(first, other.model) or same_space(first, other.model)
         if reason is not None:
             raise ParameterError(
                 f"The 'results' parameter of {OWNER} must be runs on the same data, terms, priors and "
                 f"constraints. Run {labels[0]!r} and {label} have {reason}."
             )
-
-
-def _same_space(first: Selection, second: Selection) -> str | None:
-    """Return what is different in the priors or constraints of two models of the same terms, or None.
-
-    Values are compared, not how they were written.
-    """
-    one, other = first.space, second.space
-    if one.budget != other.budget:
-        return f"another budget ({one.budget:g}; {other.budget:g})"
-    if one.max_size != other.max_size:
-        return f"another max_size ({one.max_size}; {other.max_size})"
-    above, below = (np.concatenate([space.parent_start, space.parent]) for space in (one, other))
-    if one.heredity != other.heredity or not np.array_equal(above, below):
-        return f"another heredity ({one.heredity!r}; {other.heredity!r})"
-    if not np.array_equal(one.free, other.free):
-        return "other terms that are always in"
-    if [_prices(one, j) for j in range(one.n_terms)] != [_prices(other, j) for j in range(one.n_terms)]:
-        return "other costs"
-    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
-        return f"another model prior ({one.prior!r}; {other.prior!r})"
-    for key, values in first._prior_numbers().items():
-        if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
-            written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
-            return f"another {key} ({written})"
-    return None
-
-
-def _prices(space: ModelSpace, term: int) -> dict[str, float]:
-    return {space.item_names[item]: float(space.item_cost[item]) for item in space.items_of(term)}
-
-
-def _close(one: FloatArray, other: FloatArray) -> bool:
-    return bool(np.allclose(one, other, rtol=ROUNDING, atol=0.0))
 
 
 def _best(runs: list[SelectionResults], top: int) -> WordArray:

@@ -290,6 +290,7 @@ def exact_posterior(
         entropy=entropy,
         pairs=0,
         notes=notes,
+        variance=nothing,
     )
 
 

@@ -99,6 +99,9 @@ class Posterior:
     notes : list of str
     excluded : ndarray (J,), optional
         Probabilities of exclusion, where they are known better than as those of the models without a term.
+    variance : ndarray (m,), optional
+        Relative variances of the marginal likelihoods after enumeration; NaN of models that were not
+        integrated.
     """
 
     sampler: str
@@ -122,3 +125,4 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
+    variance: FloatArray | None = None

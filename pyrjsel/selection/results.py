@@ -19,6 +19,8 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
 from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.exports import Exports
+from pyrjsel.selection.frontier import Frontier
 from pyrjsel.selection.looks import Looks
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import (
@@ -41,7 +43,7 @@ SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Looks, Predictive):
+class SelectionResults(Looks, Frontier, Predictive, Exports):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters

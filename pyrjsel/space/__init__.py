@@ -3,6 +3,7 @@
 from pyrjsel.space._space import Space
 from pyrjsel.space.bits import pack, unpack
 from pyrjsel.space.context import PriorContext, TermLike
+from pyrjsel.space.costs import BUDGET_TOLERANCE
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.priors import (
@@ -19,6 +20,7 @@ from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.table import ModelTable
 
 __all__ = [
+    "BUDGET_TOLERANCE",
     "Bernoulli",
     "BetaBinomial",
     "CostAdjusted",

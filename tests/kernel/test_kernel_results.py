@@ -331,9 +331,19 @@ def test_draws_for_arviz(results):
     )
 
 
+def assert_chains_for_arviz(chains):
+    arviz = pytest.importorskip("arviz")
+    found = chains.to_arviz()
+    assert found.posterior["kernels"].shape == (2, 800)
+    table = arviz.summary(found, round_to="none")
+    assert table.loc["kernels", "mean"] == pytest.approx(chains.mean_kernels)
+    assert table["r_hat"].max() < 1.1
+
+
 def test_batch_chains_and_the_filter_agree():
     model = rj.kernel_regression("y ~ x", sinc_rows(), width=0.3)
     chains = model.fit(sampler="mcmc", draws=800, chains=2, rng=1)
+    assert_chains_for_arviz(chains)
     filtered = model.fit(particles=400, rng=2)
     assert chains.diagnostics["r_hat"].max() < 1.1
     # Errors of both, from repeated runs: 0.1 of a kernel and 0.01 of a mean, five of each.

@@ -1,11 +1,11 @@
-"""Plots of series and of intervals, and draws for ArviZ."""
+"""Plots of series, intervals and frontiers, and draws for ArviZ."""
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 from pyrjsel import ParameterError
-from pyrjsel.report import plot_intervals, plot_lines, to_arviz
+from pyrjsel.report import plot_frontier, plot_intervals, plot_lines, to_arviz
 
 
 def test_lines_with_errors_stand_next_to_each_other():
@@ -87,3 +87,28 @@ def test_arviz_has_groups_dimensions_and_labels():
     assert found.posterior["b"].dims == ("chain", "draw", "term")
     assert found.posterior["b"].sel(term="z").to_numpy().tolist() == draws[:, :, 1].tolist()
     assert found.observed_data["y"].sel(row="s") == 1
+
+
+def test_frontier():
+    ax = plot_frontier([0, 1, 4], [9.0, 5.0, 4.0], [1.0, 0.2, 0.5], ax=Figure().subplots(), ylabel="D")
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[0, 9], [1, 5], [4, 4]])
+    areas = ax.collections[0].get_sizes()
+    assert areas[0] > areas[2] > areas[1]
+    assert ax.get_ylabel() == "D"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"budget": [1, 0]}, "budget"),
+        ({"budget": ["a", "b"]}, "budget"),
+        ({"deviance": [1.0, np.inf]}, "deviance"),
+        ({"deviance": [1.0]}, "deviance"),
+        ({"posterior": [0.5, 1.5]}, "posterior"),
+        ({"ax": 3}, "ax"),
+    ],
+)
+def test_errors_of_the_frontier(changes, name):
+    given = {"budget": [0, 1], "deviance": [2, 1], "posterior": [1, 1], "ax": Figure().subplots()}
+    with pytest.raises(ParameterError, match=f"'{name}' parameter of plot_frontier"):
+        plot_frontier(**(given | changes))

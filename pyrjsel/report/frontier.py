@@ -1,0 +1,83 @@
+"""Plot of what a budget buys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, legend_above, vector
+from pyrjsel.report.paths import curve_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Areas of dots of probability 0 and 1, in points squared.
+SMALLEST, LARGEST = 8.0, 120.0
+
+
+def plot_frontier(
+    budget: ArrayLike,
+    deviance: ArrayLike,
+    posterior: ArrayLike,
+    *,
+    ax: Axes | None = None,
+    xlabel: str = "Budget",
+    ylabel: str = "Deviance",
+) -> Axes:
+    """Plot steps of deviance against budget, with a dot for each.
+
+    Parameters
+    ----------
+    budget, deviance : array_like of shape (m,)
+        Budgets in rising order, and what is reached with each.
+    posterior : array_like of shape (m,)
+        Probability of the model that reaches it; a dot's area grows with it.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Of the axes.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If an array has another length or cannot be drawn, budgets fall, a probability is outside [0, 1], or
+        `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_frontier([0, 2], [90.0, 70.0], [1.0, 0.6], ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'Budget'
+    """
+    owner = "plot_frontier"
+    count = np.size(budget)
+    x, y = vector(budget, "budget", owner, count), vector(deviance, "deviance", owner, count)
+    if not drawable(x) or np.any(np.diff(x) < 0):
+        raise bad_value("budget", owner, f"a vector of rising numbers up to {HIGHEST:g}", budget)
+    if not drawable(y):
+        raise bad_value("deviance", owner, f"made of finite numbers up to {HIGHEST:g}", deviance)
+    share = vector(posterior, "posterior", owner, count)
+    if not np.all((share >= 0) & (share <= 1)):
+        raise bad_value("posterior", owner, "made of probabilities in [0, 1]", posterior)
+    shown = curve_axes(ax, owner)
+    shown.step(x, y, where="post", color=GREY, linewidth=1.2, zorder=1)
+    area = SMALLEST + (LARGEST - SMALLEST) * share
+    shown.scatter(x, y, s=area, color=BLUE, zorder=3)
+    for probability in (0.1, 0.5, 1.0):
+        size = SMALLEST + (LARGEST - SMALLEST) * probability
+        shown.scatter([], [], s=size, color=BLUE, label=f"{probability:g}")
+    legend_above(shown, ncols=3, title="Posterior given the budget", title_fontsize="small")
+    shown.set_xlabel(xlabel)
+    shown.set_ylabel(ylabel)
+    return shown

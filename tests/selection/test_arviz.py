@@ -1,0 +1,137 @@
+"""Draws for ArviZ: InferenceData of ArviZ 0.x and DataTree of arviz-base."""
+
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+
+plt = pytest.importorskip("matplotlib.pyplot")
+az = pytest.importorskip("arviz")
+
+# What ArviZ 0.x does where an indicator never moves, and to a newer matplotlib.
+ARVIZ = (
+    "ignore:invalid value encountered in scalar divide:RuntimeWarning",
+    "ignore:Passing a dict or None as alias_mapping",
+)
+COSTS = {"race": 2, "age": 1, "lwt": 1, "smoke": 1}
+
+
+def fit(model, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        return model.fit(
+            **{"sampler": "rjmcmc", "draws": 300, "chains": 2, "rng": 1, "progress": False, **options}
+        )
+
+
+@pytest.fixture(scope="module")
+def births():
+    return rj.datasets.birthwt().data
+
+
+@pytest.fixture(scope="module")
+def results(births):
+    return fit(rj.logit("low ~ race + age + lwt + smoke", births, costs=COSTS, always=["age"]))
+
+
+def check(found, results):
+    """The container has the draws, by the names of terms and columns."""
+    draws, model = results.draws, results.model
+    posterior = found["posterior"]
+    assert posterior["included"].dims == ("chain", "draw", "term")
+    for j, name in enumerate(model.term_names):
+        chosen = posterior["included"].sel(term=name)
+        np.testing.assert_array_equal(chosen, draws.included[:, :, j])
+    for j, name in enumerate(results.coefficients.index):
+        np.testing.assert_array_equal(posterior["coefficients"].sel(column=name), draws.coefficients[:, :, j])
+    np.testing.assert_array_equal(posterior["size"], draws.size)
+    np.testing.assert_array_equal(posterior["cost"], draws.cost)
+    np.testing.assert_array_equal(found["sample_stats"]["lp"], draws.log_posterior)
+    np.testing.assert_array_equal(found["sample_stats"]["model"], draws.model)
+    observed = found["observed_data"]["low"]
+    assert observed["row"].to_numpy().tolist() == model.data.index.tolist()
+    np.testing.assert_array_equal(observed, model.data.y)
+
+
+def test_inference_data(results):
+    if int(az.__version__.split(".")[0]) > 0:
+        pytest.skip("ArviZ 1.x has no InferenceData")
+    found = results.to_arviz()
+    assert isinstance(found, az.InferenceData)
+    assert found.groups() == ["posterior", "sample_stats", "observed_data"]
+    check(found, results)
+
+
+def test_data_tree(results, monkeypatch):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("arviz_base")
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    found = results.to_arviz()
+    assert isinstance(found, xarray.DataTree)
+    assert set(found.children) == {"posterior", "sample_stats", "observed_data"}
+    check(found, results)
+
+
+@pytest.mark.filterwarnings(*ARVIZ)
+def test_summary_and_traces(results):
+    found = results.to_arviz()
+    table = az.summary(found, round_to="none")
+    rows = [f"included[{name}]" for name in results.inclusion.index]
+    np.testing.assert_allclose(table.loc[rows, "mean"], results.draws.included.mean(axis=(0, 1)))
+    rows = [f"coefficients[{name}]" for name in results.coefficients.index]
+    np.testing.assert_allclose(
+        table.loc[rows, "mean"], results.draws.coefficients.mean(axis=(0, 1)), rtol=1e-12
+    )
+    assert {"size", "cost"} <= set(table.index)
+    # Two panels each of the indicators, size, cost and coefficients.
+    assert az.plot_trace(found).shape == (4, 2)
+    plt.close("all")
+
+
+def test_coefficients_that_are_thinned(births, monkeypatch):
+    """Of long runs only some draws have coefficients, and the other variables are of the same draws."""
+    monkeypatch.setattr("pyrjsel.selection.collect.COEFFICIENT_BYTES", 8 * 2 * 3 * 43)
+    results = fit(rj.linear("bwt ~ lwt + smoke", births))
+    draws = results.draws
+    every, kept = draws.coefficients_every, draws.coefficients.shape[1]
+    assert every == 7
+    assert kept == 43
+    posterior = results.to_arviz().posterior
+    assert posterior.sizes == {"chain": 2, "draw": 43, "term": 2, "column": 3}
+    np.testing.assert_array_equal(posterior["sigma"], np.sqrt(draws.variance))
+    # A coefficient is not 0 just where its term is in.
+    np.testing.assert_array_equal(
+        posterior["coefficients"].to_numpy()[:, :, 1:] != 0, posterior["included"] == 1
+    )
+    every_draw = results.to_arviz(coefficients=False)
+    assert every_draw.posterior.sizes == {"chain": 2, "draw": 300, "term": 2}
+    assert "cost" not in every_draw.posterior
+    np.testing.assert_array_equal(every_draw.posterior["included"], draws.included)
+
+
+def test_rows_that_were_not_kept(births):
+    results = fit(rj.linear("bwt ~ lwt + smoke", [births.iloc[:100], births.iloc[100:]]))
+    found = results.to_arviz()
+    assert "observed_data" not in found
+    assert found["posterior"]["included"].shape == (2, 300, 2)
+
+
+def test_labels_of_several_levels(births):
+    frame = births.set_index(pd.MultiIndex.from_product([["a", "b", "c"], range(63)]))
+    found = fit(rj.logit("low ~ lwt", frame)).to_arviz()
+    assert found["observed_data"]["row"].to_numpy()[:2].tolist() == [("a", 0), ("a", 1)]
+
+
+def test_errors(results, monkeypatch):
+    with pytest.raises(rj.NotAvailableError, match="Enumeration has no draws"):
+        results.model.fit(sampler="enumerate", rng=1).to_arviz()
+    with pytest.raises(rj.ParameterError, match="'coefficients' parameter of to_arviz"):
+        results.to_arviz(coefficients="no")
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    monkeypatch.setitem(sys.modules, "arviz_base", None)
+    with pytest.raises(rj.NotAvailableError, match=r"pip install 'pyrjsel\[arviz\]'"):
+        results.to_arviz()
