@@ -12,6 +12,7 @@ from pyrjsel._errors import (
     PyrjselWarning,
     RankWarning,
     SeparationWarning,
+    StoreError,
     UnknownNameError,
 )
 from pyrjsel._version import __version__
@@ -78,6 +79,7 @@ __all__ = [
     "SensitivityResults",
     "SeparationWarning",
     "SpikeSlab",
+    "StoreError",
     "TruncatedPoisson",
     "Uniform",
     "UnknownNameError",

@@ -33,6 +33,10 @@ class NotAvailableError(PyrjselError, AttributeError):
     """Something that this result, sampler or prior does not have."""
 
 
+class StoreError(PyrjselError, ValueError):
+    """A file cannot be read, or is a checkpoint of another run."""
+
+
 class PyrjselWarning(UserWarning):
     """Base class of every warning of the package."""
 

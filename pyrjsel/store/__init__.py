@@ -1,0 +1,41 @@
+"""Files of results and checkpoints: a documented format without pickle. Knows no model.
+
+A file is a zip archive of members that are stored as they are, without compression:
+
+``header.json``
+    UTF-8 JSON, one object: ``format`` ("pyrjsel"), ``schema`` (version of the layout of this kind of file,
+    from 1), ``kind`` (such as "selection results"), ``version`` (of the package that wrote it), ``content``.
+``0.npy``, ``1.npy``, ...
+    Arrays in numpy's format 1.0: booleans, integers and floats, little-endian, in C order.
+
+`content` is plain data: what JSON has, and what stands in objects of one key. ``{"array": k}`` is the array
+in ``k.npy``, ``{"float": "nan" | "inf" | "-inf"}`` a float that JSON does not have, ``{"int": "0x..."}`` an
+int beyond 2**53, ``{"bytes": "..."}`` bytes in hexadecimal, and ``{"object": [[key, value], ...]}`` an object
+that could be mistaken for one of these. So ``numpy.load`` opens a file, and any program that reads zip
+archives.
+
+Files are written aside, flushed to the disk and renamed: what stands under a path is always whole. Reading
+one runs nothing from it and takes memory in proportion to its size: no member is compressed, sizes are
+compared with that of the file before anything is allocated, and whatever does not fit is a
+:class:`StoreError`.
+"""
+
+from pyrjsel.store.content import Content
+from pyrjsel.store.digest import digest
+from pyrjsel.store.files import Document, append, read, read_all, replace, write
+from pyrjsel.store.kinds import load, register
+from pyrjsel.store.plain import Plain
+
+__all__ = [
+    "Content",
+    "Document",
+    "Plain",
+    "append",
+    "digest",
+    "load",
+    "read",
+    "read_all",
+    "register",
+    "replace",
+    "write",
+]

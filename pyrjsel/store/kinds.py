@@ -1,0 +1,63 @@
+"""The kinds of files that can be loaded, and what reads each; the rooms fill the registry."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from pyrjsel._errors import StoreError
+from pyrjsel.store.content import Content
+from pyrjsel.store.files import read, unreadable
+
+# From the content of a file of some schema, and the rows given to `load`: the object.
+Reader = Callable[[Content, int, Any], Any]
+
+_READERS: dict[str, tuple[int, Reader]] = {}
+
+
+def register(kind: str, schema: int, reader: Reader) -> None:
+    """Have `reader` read files of a kind, of all schemas up to `schema`, the one that is written."""
+    _READERS[kind] = (schema, reader)
+
+
+def load(path: str | os.PathLike[str], data: Any = None) -> Any:
+    """Load results that ``save`` wrote.
+
+    Nothing in the file is run: it holds numbers and text, and the formula calls what formulas may call.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    data : DataFrame or mapping of columns, optional
+        The rows of the fit, for what needs them; where the model was made from arrays the pair
+        ``(endog, exog)``. Not needed for a file that was saved with its rows.
+
+    Returns
+    -------
+    SelectionResults, PatternResults or KernelResults
+        As they were saved. Without rows, what needs them raises :class:`NotAvailableError`.
+
+    Raises
+    ------
+    StoreError
+        If the file is damaged, not of this package, of a newer version, or a checkpoint.
+    DataError
+        If `data` are not the rows of the fit.
+    OSError
+        If the file cannot be opened.
+    """
+    document, name = read(path), os.fspath(path)
+    if document.kind not in _READERS:
+        known = ", ".join(map(repr, sorted(_READERS)))
+        raise unreadable(name, f"it is of the kind {document.kind!r}; those that can be loaded are {known}")
+    schema, reader = _READERS[document.kind]
+    if document.schema > schema:
+        raise unreadable(
+            name,
+            f"its layout has version {document.schema}, written by version {document.version} of the "
+            f"package, and this one reads up to {schema}",
+        )
+    try:
+        return reader(Content(document.content, "the file"), document.schema, data)
+    except StoreError as error:
+        raise unreadable(name, error) from error

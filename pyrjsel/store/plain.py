@@ -1,0 +1,144 @@
+"""Plain data as JSON and arrays beside it, and back; see ``__init__.py`` for the format."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import StoreError
+
+# None, bool, int, float, str, bytes, lists and tuples of plain data, mappings from str to it, and arrays.
+Plain = Any
+
+# Kinds and sizes of the items of arrays.
+CODES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8")
+DTYPES = tuple(map(np.dtype, CODES))
+# Ints beyond this are not what they were in programs whose numbers are all floats.
+EXACT = 2**53
+# Levels of lists and objects in each other.
+DEEPEST = 64
+# Hexadecimal digits of an int: states of bit generators have 32.
+LONGEST_INT = 4096
+
+
+def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
+    """Return plain data as what JSON has; arrays are appended to `arrays`.
+
+    Raises
+    ------
+    TypeError
+        If something is not plain data.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, np.ndarray):
+        return {"array": _kept(value, arrays)}
+    if isinstance(value, np.generic):
+        return encode(value.item(), arrays)
+    if isinstance(value, int):
+        return value if -EXACT <= value <= EXACT else {"int": hex(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, Mapping):
+        return _object(value, arrays)
+    if isinstance(value, Sequence):
+        return [encode(item, arrays) for item in value]
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
+    array = np.asarray(value, order="C")
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if array.dtype not in DTYPES:
+        raise TypeError(f"an array of {array.dtype} is not plain data")
+    arrays.append(array)
+    return len(arrays) - 1
+
+
+def _object(value: Mapping[Any, Any], arrays: list[np.ndarray]) -> Any:
+    if not all(isinstance(key, str) for key in value):
+        raise TypeError("keys of plain data are str")
+    items = {key: encode(item, arrays) for key, item in value.items()}
+    if len(items) == 1 and next(iter(items)) in _TAGS:
+        return {"object": [[key, item] for key, item in items.items()]}
+    return items
+
+
+def decode(value: Any, arrays: Sequence[np.ndarray], depth: int = 0) -> Plain:
+    """Return what was encoded; arrays are those of `arrays`, not copied.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be that.
+    """
+    if depth > DEEPEST:
+        raise StoreError("its header is nested too deeply")
+    if isinstance(value, list):
+        return [decode(item, arrays, depth + 1) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        tag, inner = next(iter(value.items()))
+        if tag in _TAGS:
+            return _tagged(tag, inner, arrays, depth)
+    return {key: decode(item, arrays, depth + 1) for key, item in value.items()}
+
+
+def _tagged(tag: str, inner: Any, arrays: Sequence[np.ndarray], depth: int) -> Plain:
+    if tag == "array" and type(inner) is int and 0 <= inner < len(arrays):
+        return arrays[inner]
+    if tag == "float" and inner in ("nan", "inf", "-inf"):
+        return float(inner)
+    if tag == "object" and isinstance(inner, list) and all(_is_item(item) for item in inner):
+        return {key: decode(item, arrays, depth + 1) for key, item in inner}
+    try:
+        if tag == "int" and isinstance(inner, str) and len(inner) <= LONGEST_INT:
+            return int(inner, 16)
+        if tag == "bytes" and isinstance(inner, str):
+            return bytes.fromhex(inner)
+    except ValueError:
+        pass
+    raise StoreError(f"its header has something else than {_TAGS[tag]} where there should be one")
+
+
+_TAGS = {
+    "array": "the number of an array",
+    "float": "a float",
+    "int": "an int",
+    "bytes": "bytes",
+    "object": "the items of an object",
+}
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+
+
+def dump(value: Any) -> bytes:
+    """Return encoded plain data as JSON."""
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def parse(data: bytes) -> Any:
+    """Return what JSON says.
+
+    Raises
+    ------
+    StoreError
+        If it is no JSON, or nested too deeply for the parser.
+    """
+    try:
+        return json.loads(data.decode(), parse_constant=_no_constant)
+    except RecursionError as error:
+        raise StoreError("its header is nested too deeply") from error
+    except ValueError as error:  # JSON, Unicode, or an int of thousands of digits
+        raise StoreError(f"its header is no JSON ({error})") from error
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
