@@ -17,7 +17,7 @@ from pyrjsel.space.priors import (
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
-from pyrjsel.space.table import ModelTable
+from pyrjsel.space.table import ModelTable, merge_visits
 
 __all__ = [
     "BUDGET_TOLERANCE",
@@ -36,6 +36,7 @@ __all__ = [
     "count_dfs",
     "count_models",
     "enumerate_models",
+    "merge_visits",
     "pack",
     "prior_inclusion",
     "restrict_prior",
