@@ -27,8 +27,8 @@ def pima() -> Dataset:
         source=(
             "US National Institute of Diabetes and Digestive and Kidney Diseases; J. W. Smith et al. (1988), "
             "Proc. Symp. Computer Applications and Medical Care, 261-265; B. D. Ripley (1996), Pattern "
-            "Recognition and Neural Networks, Cambridge University Press; copied from `Pima.tr` and `Pima.te` "
-            "in the R package MASS 7.3-58.2"
+            "Recognition and Neural Networks, Cambridge University Press; copied from `Pima.tr` and "
+            "`Pima.te` in the R package MASS 7.3-58.2"
         ),
         terms=(
             "CC0 at the UCI Machine Learning Repository; MASS, where the tables were copied, is under GPL-2 "

@@ -21,7 +21,13 @@ from pyrjsel.design.build import (
     read_rows,
 )
 from pyrjsel.design.calls import parse_call
-from pyrjsel.design.categories import Categories, level_codes, level_positions, used_levels
+from pyrjsel.design.categories import (
+    Categories,
+    check_known,
+    level_codes,
+    level_positions,
+    used_levels,
+)
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
@@ -411,20 +417,39 @@ def _learn(
     codes = np.empty((n, len(expressions) + 1), dtype=np.int64)
     made = []
     for position, expression in enumerate((response, *expressions)):
-        given = _labelled(expression)
-        value, states = evaluator.learn(given)
-        assert isinstance(value, Categories)
-        if value.contrast is not None:
-            raise FormulaError(
-                f"The formula of {owner} gives {expression.label!r} a contrast, which labels do not have."
-            )
-        value = _whole(value, given is expression, expression.label, owner)
-        levels = used_levels(value, expression.label, owner, "feature" if position else "response")
-        codes[:, position] = level_codes(value, levels, expression, owner)
-        made.append(Factor(given, states, 1, levels))
+        factor, codes[:, position] = learn_labels(
+            expression, evaluator, owner, "feature" if position else "response"
+        )
+        made.append(factor)
     kept = index if n == rows.n_rows else index[rows.positions]
     data = LabelRows(codes[:, 0].copy(), codes[:, 1:], kept, rows.n_rows, rows.missing)
     return made[0], tuple(made[1:]), data
+
+
+def learn_labels(
+    expression: Expression,
+    evaluator: Evaluator,
+    owner: str,
+    what: str,
+    levels: tuple[Level, ...] | None = None,
+) -> tuple[Factor, IntArray]:
+    """Return labels with their levels, and the position of each of n rows among these, shape (n,).
+
+    `what` they are called in messages. `levels` are given, or those that occur, of which there must be two.
+    """
+    given = _labelled(expression)
+    value, states = evaluator.learn(given)
+    assert isinstance(value, Categories)
+    if value.contrast is not None:
+        raise FormulaError(
+            f"The formula of {owner} gives {expression.label!r} a contrast, which labels do not have."
+        )
+    value = _whole(value, given is expression, expression.label, owner)
+    if levels is None:
+        levels = used_levels(value, expression.label, owner, what)
+    else:
+        check_known(pd.unique(value.values).tolist(), levels, expression.label, owner, "classes")
+    return Factor(given, states, 1, levels), level_codes(value, levels, expression, owner)
 
 
 def _labelled(expression: Expression) -> Expression:
