@@ -1,0 +1,1 @@
+"""Mixture classifiers with selection of inputs."""

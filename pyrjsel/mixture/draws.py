@@ -1,0 +1,103 @@
+"""The draws of a mixture classifier."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.report import IndicatorStats, ModelStats
+from pyrjsel.runtime import FitSettings
+
+MOVES = ("add", "remove", "exchange")
+
+
+@dataclass
+class MixtureDraws:
+    """Draws of one chain; those of all chains have an axis of chains in front.
+
+    Attributes
+    ----------
+    words : ndarray (models, words)
+        Visited subsets of inputs, packed, each once.
+    index : ndarray of int32 (draws,)
+        The subset of each draw.
+    log_posterior : ndarray (draws,)
+        Log density of labels, inputs, kernels, weights and subset, up to a constant; it can be compared
+        between subsets only as what a sampler visits.
+    log_likelihood : ndarray (draws,)
+        Log density of labels and inputs given kernels, weights and subset, with the background; of missing
+        inputs that are imputed (of the gaussian background) too.
+    occupied : ndarray of int32 (draws,)
+        Kernels with at least one row.
+    counts : ndarray (2, moves)
+        Proposals and acceptances, by `MOVES`.
+    mean, variance : ndarray (kept, D, p)
+        Kernels in range units of every so many draws; NaN for inputs that are not selected.
+    weight : ndarray (kept, K, D)
+        Weights of the kernels in each class.
+    prior : ndarray (kept, K)
+        Class probabilities.
+    """
+
+    words: WordArray
+    index: np.ndarray
+    log_posterior: FloatArray
+    log_likelihood: FloatArray
+    occupied: np.ndarray
+    counts: np.ndarray
+    mean: FloatArray
+    variance: FloatArray
+    weight: FloatArray
+    prior: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MixturePosterior:
+    """What a run found.
+
+    Attributes
+    ----------
+    models : ndarray of uint8 (m, p)
+        Visited subsets, those visited most first.
+    index : ndarray of int32 (chains, draws)
+        The subset of each draw.
+    probability : ndarray (m,)
+        Share of the draws in each subset.
+    log_posterior, log_likelihood, occupied : ndarray (chains, draws)
+        As in :class:`MixtureDraws`.
+    mean, variance : ndarray (chains, kept, D, p)
+    weight : ndarray (chains, kept, K, D)
+    prior : ndarray (chains, kept, K)
+        Of draws 0, `every`, 2 `every` and so on.
+    every : int
+    inclusion : IndicatorStats
+        Of the p inputs.
+    model_stats : ModelStats
+        Of the first subsets, as many as have Monte Carlo errors.
+    diagnostics : DataFrame
+        Acceptance by move, effective sample sizes and R-hat by chain and of all.
+    seconds : list of float
+        Of each chain.
+    settings : FitSettings
+    notes : list of str
+        The warnings, as text.
+    """
+
+    models: ByteArray
+    index: np.ndarray
+    probability: FloatArray
+    log_posterior: FloatArray
+    log_likelihood: FloatArray
+    occupied: np.ndarray
+    mean: FloatArray
+    variance: FloatArray
+    weight: FloatArray
+    prior: FloatArray
+    every: int
+    inclusion: IndicatorStats
+    model_stats: ModelStats
+    diagnostics: pd.DataFrame
+    seconds: list[float]
+    settings: FitSettings
+    notes: list[str]

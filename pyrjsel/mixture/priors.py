@@ -1,0 +1,137 @@
+"""The prior of a mixture classifier: kernels and weights, and the null model of inputs that are left out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import gammainc, gammaln
+from scipy.stats import dirichlet, gamma, norm
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_real
+
+# Of two normal doubles the smaller is 0.1-th powers of uniforms to a gamma of this shape: none is 0.
+LEAST_SHAPE = 0.1
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """The prior of kernels in range units, and that of the null model.
+
+    Each input is measured from the midpoint of its range, in units of the range. Then the means of kernels
+    are N(0, 1); the precisions of an input i are Gamma(alpha, beta_i), beta_i a rate that is Gamma(g, h),
+    and no kernel is narrower than `min_sd`; class weights and class probabilities are Dirichlet(1, ..., 1).
+
+    The null model is one normal distribution of all p inputs: covariance inverse Wishart with `nu0` degrees
+    of freedom and scale matrix ``psi0 * I``, mean N(0, covariance / kappa0). Of single inputs and subsets it
+    has the margins of this prior.
+
+    Parameters
+    ----------
+    alpha : float, default 2
+        Shape of the precisions, at least 0.1.
+    g, h : float, default 0.2 and 10
+        Shape (at least 0.1) and rate of beta_i. Kernels have a variance of about ``g / h``, but for a factor
+        that may be large.
+    min_sd : float, default 0.01
+        Least standard deviation of a kernel, in ranges. With 0, inputs in which values repeat have no
+        posterior: the density of a kernel that sits on some ten equal values has no bound.
+    kappa0 : float, default 0.04
+    nu0 : float, optional
+        More than p - 1; None is p + 2, with which covariances have the mean ``psi0 * I``.
+    psi0 : float, default 0.03
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+
+    alpha: float = 2.0
+    g: float = 0.2
+    h: float = 10.0
+    min_sd: float = 0.01
+    kappa0: float = 0.04
+    nu0: float | None = None
+    psi0: float = 0.03
+
+    def __post_init__(self) -> None:
+        owner = "MixturePrior"
+        check_real(self.alpha, "alpha", owner, low=LEAST_SHAPE)
+        check_real(self.g, "g", owner, low=LEAST_SHAPE)
+        check_real(self.h, "h", owner, low=0, open_low=True)
+        check_real(self.min_sd, "min_sd", owner, low=0, high=1)
+        check_real(self.kappa0, "kappa0", owner, low=0, open_low=True)
+        check_real(self.psi0, "psi0", owner, low=0, open_low=True)
+        if self.nu0 is not None:
+            check_real(self.nu0, "nu0", owner, low=0, open_low=True)
+
+    @property
+    def max_precision(self) -> float:
+        """The largest precision of a kernel; inf without a least deviation."""
+        return self.min_sd**-2 if self.min_sd else float("inf")
+
+    def surplus(self, n_inputs: int) -> float:
+        """Return the degrees of freedom of the null model beyond the number of inputs, ``nu0 - p``.
+
+        Raises
+        ------
+        ParameterError
+            If this is not more than -1.
+        """
+        if self.nu0 is None:
+            return 2.0
+        if self.nu0 <= n_inputs - 1:
+            raise bad_value(
+                "nu0", "MixturePrior", f"more than {n_inputs - 1} for {n_inputs} inputs", self.nu0
+            )
+        return self.nu0 - n_inputs
+
+    # --- densities, in plain numpy --------------------------------------------------------------------
+
+    def log_mass(self, components: int) -> float:
+        """Return the log probability that no precision of an input exceeds the largest one.
+
+        It normalises the density of beta_i and the precisions, from which those beyond are cut off.
+        """
+        if np.isinf(self.max_precision):
+            return 0.0
+
+        def integrand(t: float) -> float:  # over log beta
+            beta = np.exp(t)
+            return float(
+                np.exp(self.g * (t + np.log(self.h)) - self.h * beta - gammaln(self.g))
+                * gammainc(self.alpha, beta * self.max_precision) ** components
+            )
+
+        # From where all precisions are far too large to where the rate is far too large, in equal parts.
+        low = -np.log(self.max_precision) - 40.0 / min(self.alpha, 1.0)
+        edges = np.linspace(low, np.log(1000.0 * (1.0 + self.g) / self.h), 9)
+        parts = [
+            quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0]
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+        ]
+        return float(np.log(np.sum(parts)))
+
+    def log_kernels(self, beta: float, precision: FloatArray, mean: FloatArray) -> float:
+        """Return the log density of the kernels of one input: beta_i, precisions (D,) and means (D,)."""
+        if np.any(precision > self.max_precision):
+            return -np.inf
+        value = gamma.logpdf(beta, self.g, scale=1.0 / self.h)
+        value += gamma.logpdf(precision, self.alpha, scale=1.0 / beta).sum()
+        return float(value + norm.logpdf(mean).sum() - self.log_mass(len(precision)))
+
+    def log_weights(self, weight: FloatArray, prior: FloatArray) -> float:
+        """Return the log density of class weights (K, D) and class probabilities (K,)."""
+        value = sum(dirichlet.logpdf(row, np.ones(len(row))) for row in weight)
+        return float(value + dirichlet.logpdf(prior, np.ones(len(prior))))
+
+    def sample_kernels(
+        self, components: int, rng: np.random.Generator
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """Return a draw of beta_i, precisions (D,) and means (D,) of an input."""
+        while True:
+            beta = rng.gamma(self.g) / self.h
+            precision = rng.gamma(self.alpha, size=components) / beta
+            if np.all(precision <= self.max_precision):
+                return beta, precision, rng.standard_normal(components)
