@@ -1,10 +1,9 @@
 """What data can do to a model: linear dependence and separation, found and named."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
@@ -22,16 +21,6 @@ if TYPE_CHECKING:
 # Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
-
-
-def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
-    """Return costs whose keys that are columns with other than text for a name have that name's text."""
-    other = {name: str(name) for name in known if not isinstance(name, str)}
-    if isinstance(costs, pd.Series):
-        return costs.rename(index=other) if other else costs
-    if isinstance(costs, Mapping):
-        return {other.get(key, key): value for key, value in costs.items()}
-    return costs
 
 
 def check_right_side(design: Design, owner: str) -> None:

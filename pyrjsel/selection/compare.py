@@ -11,9 +11,8 @@ import pandas as pd
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import bad_value, check_int
-from pyrjsel.report import model_stats
+from pyrjsel.report import model_stats, repr_short
 from pyrjsel.selection.checks import same_data
-from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.model import Selection
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
