@@ -3,6 +3,7 @@
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
+from pyrjsel.design.inputs import InputDesign, InputRows
 from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
 from pyrjsel.design.stream import Reduced
@@ -13,6 +14,8 @@ __all__ = [
     "Design",
     "DesignData",
     "DesignRows",
+    "InputDesign",
+    "InputRows",
     "LabelDesign",
     "LabelRows",
     "Reduced",

@@ -77,11 +77,7 @@ def used_levels(
     if value.levels is None:
         levels = tuple(sorted(plain_level(item) for item in found))
     else:
-        strange = [item for item in found if item not in value.levels]
-        if strange:
-            raise DataError(
-                f"{owner} found values of {label!r} that its levels do not have: {listed_levels(strange)}."
-            )
+        check_known(found, value.levels, label, owner)
         present = set(found)
         levels = tuple(item for item in value.levels if item in present)
     if len(levels) < least:
@@ -90,6 +86,17 @@ def used_levels(
             f"Got {listed_levels(levels)} alone."
         )
     return levels
+
+
+def check_known(
+    found: Iterable[object], known: tuple[Level, ...], label: str, owner: str, what: str = "levels"
+) -> None:
+    """Raise :class:`DataError` if values are not among those that are `known`, which are called `what`."""
+    strange = [item for item in found if item not in known]
+    if strange:
+        raise DataError(
+            f"{owner} found values of {label!r} that its {what} do not have: {listed_levels(strange)}."
+        )
 
 
 def level_positions(values: np.ndarray, levels: tuple[Level, ...]) -> IntArray:

@@ -7,7 +7,7 @@ Objects of :class:`decimal.Decimal` become float64.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -129,6 +129,10 @@ class Table:
             self.check_unique((name,))
             self._columns[name] = read_column(self._series(name), name, self._owner)
         return self._columns[name]
+
+    def dtype(self, name: str) -> Any:
+        """Return the dtype of a column in the data frame."""
+        return self._series(name).dtype
 
     def _series(self, name: str) -> pd.Series:
         if self._by_label and name in self._data.columns:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import IntArray
 from pyrjsel.design.build import Complete, check_finite, needed_columns, read_rows
-from pyrjsel.design.categories import Categories, level_codes, level_positions, used_levels
+from pyrjsel.design.categories import Categories, check_known, level_codes, level_positions, used_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table, complete
 from pyrjsel.design.layout import Factor
@@ -48,6 +49,8 @@ def learn_levels(
     functions: Mapping[str, Function],
     owner: str,
     what: str,
+    levels: tuple[Level, ...] | None = None,
+    gap_counts: bool = True,
 ) -> tuple[Factor, bool, IntArray]:
     """Return the levels of a feature or of the response, and the codes of the rows of the fit.
 
@@ -65,6 +68,10 @@ def learn_levels(
         Who is asking, for messages.
     what : str
         What to call it there.
+    levels : tuple of (str, int, float or bool), optional
+        Its levels, where they are known; by default those that occur.
+    gap_counts : bool, default True
+        Whether having no value is one of the two levels that there must be.
 
     Returns
     -------
@@ -92,7 +99,10 @@ def learn_levels(
         )
     value = _whole(value, given is expression, expression.label, owner)
     gaps = len(rows) < n_rows
-    levels = used_levels(value, expression.label, owner, what, least=1 if gaps else 2)
+    if levels is None:
+        levels = used_levels(value, expression.label, owner, what, least=1 if gaps and gap_counts else 2)
+    else:
+        check_known(pd.unique(value.values).tolist(), levels, expression.label, owner, "classes")
     codes = np.full(n_rows, len(levels), dtype=np.int64)
     codes[rows] = level_codes(value, levels, expression, owner)
     return Factor(given, states, 1, levels), gaps, codes

@@ -22,7 +22,7 @@ from pyrjsel.patterns.looks import Looks
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, to_arviz
+from pyrjsel.report import Report, log_chosen, score_table, to_arviz
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.model import PatternLogit
@@ -328,22 +328,8 @@ class PatternResults(Looks):
             raise DataError(f"The rows of {owner} are {len(probability)}, their true classes {len(true)}.")
         if len(true) == 0:
             raise DataError(f"{owner} needs one row at least.")
-        with np.errstate(divide="ignore"):  # a class of probability 0 makes the average infinite
-            loss = -np.log(probability[np.arange(len(true)), true])
         wrong = (probability.argmax(axis=1) != true).astype(np.float64)
-        columns = (wrong, loss)
-        known = len(true) > 1
-        return pd.DataFrame(
-            {
-                "value": [values.mean() for values in columns],
-                "se": [
-                    values.std(ddof=1) / np.sqrt(len(true)) if known and np.isfinite(values).all() else np.nan
-                    for values in columns
-                ],
-                "cases": len(true),
-            },
-            index=["error_rate", "amlp"],
-        )
+        return score_table({"error_rate": wrong, "amlp": -log_chosen(probability, true)})
 
     def expand(self, pattern: Mapping[str, Any] | str | list[Any] | tuple[Any, ...]) -> pd.DataFrame:
         """Return draws of the coefficient of one pattern, from those of its group's sum.

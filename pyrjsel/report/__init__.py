@@ -15,9 +15,11 @@ from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
+from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.paths import plot_path
 from pyrjsel.report.plots import plot_inclusion, plot_models
-from pyrjsel.report.render import Report, covered_caption, dropped_note
+from pyrjsel.report.render import Report, covered_caption, dropped_note, repr_short
+from pyrjsel.report.scores import calibration_table, log_chosen, score_table
 from pyrjsel.report.sensitivity import plot_sensitivity
 from pyrjsel.report.tables import (
     coefficient_table,
@@ -25,14 +27,17 @@ from pyrjsel.report.tables import (
     inclusion_bayes_factor,
     inclusion_table,
     model_table,
+    shown_inclusion,
 )
 from pyrjsel.report.traces import plot_trace
 
 __all__ = [
     "IndicatorStats",
+    "ModelLooks",
     "ModelStats",
     "Report",
     "ScalarStats",
+    "calibration_table",
     "coefficient_table",
     "covered_caption",
     "covered_mass",
@@ -40,6 +45,7 @@ __all__ = [
     "inclusion_bayes_factor",
     "inclusion_table",
     "indicator_stats",
+    "log_chosen",
     "model_stats",
     "model_table",
     "plot_band",
@@ -53,6 +59,9 @@ __all__ = [
     "plot_path",
     "plot_sensitivity",
     "plot_trace",
+    "repr_short",
     "scalar_stats",
+    "score_table",
+    "shown_inclusion",
     "to_arviz",
 ]

@@ -269,6 +269,11 @@ def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
     return f"{n_dropped:,} of {n_rows:,} rows were dropped for missing values (by column: {where})."
 
 
+def repr_short(prior: object) -> str:
+    """Return the repr of a prior without the parameters that are not set."""
+    return repr(prior).replace(", intercept=None", "").replace(", expected_size=None", "")
+
+
 def _mass(posterior: pd.Series) -> str:
     # Probabilities of very many models do not sum to one to the last digit.
     return prior(min(round(float(posterior.sum()), 9), 1.0))

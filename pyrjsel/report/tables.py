@@ -11,6 +11,11 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 
+# More terms than this are listed by posterior probability instead of in the order of the formula.
+LONG_TABLE = 20
+# Terms of such a list at most; the table of inclusion has them all.
+MOST_TERMS = 100
+
 INCLUSION_COLUMNS = ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
 MODEL_COLUMNS = [
     "terms",
@@ -134,6 +139,36 @@ def inclusion_table(
     return pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
 
 
+def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:
+    """Return the table of inclusion as a summary shows it, under its caption.
+
+    Parameters
+    ----------
+    inclusion : DataFrame
+        As :func:`inclusion_table` makes it.
+
+    Returns
+    -------
+    caption : str
+    table : DataFrame
+        Of more than 20 terms by falling probability, 100 at most.
+
+    Examples
+    --------
+    >>> shown_inclusion(inclusion_table(["x"], [0.5], [0.9], [0.01], [900.0], [1.0], [2.0]))[0]
+    'Inclusion'
+    """
+    if len(inclusion) <= LONG_TABLE:
+        return "Inclusion", inclusion
+    caption = "Inclusion, highest first"
+    inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
+    if len(inclusion) > MOST_TERMS:
+        caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
+        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
+        inclusion = inclusion.iloc[:MOST_TERMS]
+    return caption, inclusion
+
+
 def model_table(
     terms: Sequence[tuple[str, ...]],
     size: ArrayLike,
@@ -142,8 +177,8 @@ def model_table(
     mcse: ArrayLike,
     odds: ArrayLike,
     odds_mcse: ArrayLike,
-    log_marginal: ArrayLike,
-    deviance: ArrayLike,
+    log_marginal: ArrayLike | None = None,
+    deviance: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Return the table of models by rank.
 
@@ -159,10 +194,10 @@ def model_table(
         Posterior probability and its Monte Carlo error.
     odds, odds_mcse : array_like of shape (m,) or scalar
         Posterior odds of the first model against each, and their Monte Carlo error.
-    log_marginal : array_like of shape (m,) or scalar
-        Log marginal likelihood, NaN if unknown.
-    deviance : array_like of shape (m,) or scalar
-        Smallest deviance found.
+    log_marginal : array_like of shape (m,) or scalar, optional
+        Log marginal likelihood, NaN if unknown; None has no such column.
+    deviance : array_like of shape (m,) or scalar, optional
+        Smallest deviance found; None has no such column.
 
     Returns
     -------
@@ -177,7 +212,7 @@ def model_table(
     Examples
     --------
     >>> nan = float("nan")
-    >>> model_table([("a",), ()], [1, 0], 0.0, [0.8, 0.2], nan, [1.0, 4.0], nan, nan, nan).terms[1]
+    >>> model_table([("a",), ()], [1, 0], 0.0, [0.8, 0.2], nan, [1.0, 4.0], nan).terms[1]
     ('a',)
     """
     owner = "model_table"
@@ -191,7 +226,9 @@ def model_table(
         "log_marginal": log_marginal,
         "deviance": deviance,
     }
-    columns: dict[str, Any] = {key: _column(values, key, owner, m) for key, values in numbers.items()}
+    columns: dict[str, Any] = {
+        key: _column(values, key, owner, m) for key, values in numbers.items() if values is not None
+    }
     if np.any(np.diff(columns["posterior"]) > 0):
         raise bad_value("posterior", owner, "in falling order, since rows are ranks", posterior)
     sizes = np.asarray(size)
@@ -203,7 +240,7 @@ def model_table(
         cells[row] = tuple(names)
     columns["terms"] = cells
     index = pd.RangeIndex(1, m + 1, name="rank")
-    return pd.DataFrame(columns, index=index, columns=MODEL_COLUMNS)
+    return pd.DataFrame(columns, index=index, columns=[name for name in MODEL_COLUMNS if name in columns])
 
 
 def coefficient_table(

@@ -1,10 +1,9 @@
 """What data can do to a model: linear dependence and separation, found and named."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
@@ -12,8 +11,8 @@ from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.design import Design
+from pyrjsel.report import repr_short
 from pyrjsel.selection._laplace import ModeFinder
-from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.summed import SummedRows, same_sums
 from pyrjsel.space import ModelSpace
@@ -26,16 +25,6 @@ SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
 # Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
 ROUNDING = 1e-9
-
-
-def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
-    """Return costs whose keys that are columns with other than text for a name have that name's text."""
-    other = {name: str(name) for name in known if not isinstance(name, str)}
-    if isinstance(costs, pd.Series):
-        return costs.rename(index=other) if other else costs
-    if isinstance(costs, Mapping):
-        return {other.get(key, key): value for key, value in costs.items()}
-    return costs
 
 
 def check_right_side(design: Design, owner: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,19 +9,15 @@ import pandas as pd
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
-from pyrjsel.report import covered_caption, dropped_note
+from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.space import count_models
+from pyrjsel.space import space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
 
-# More terms than this are listed by posterior probability instead of in the order of the formula.
-LONG_TABLE = 20
-# Terms of such a list at most; the table `inclusion` has them all.
-MOST_TERMS = 100
 # Separated models that get a note of their own.
 SEPARATED_NOTES = 3
 
@@ -30,7 +25,7 @@ SEPARATED_NOTES = 3
 def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
-    info = [*_data_facts(model), *_space_facts(model)]
+    info = [*_data_facts(model), *space_facts(model.space)]
     info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
     info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
@@ -52,18 +47,10 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
 
 def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return the tables of a summary, with `rows` of the table of models, under their captions."""
-    posterior, inclusion = results.posterior, results.inclusion
-    caption = "Inclusion"
-    if len(inclusion) > LONG_TABLE:
-        caption = "Inclusion, highest first"
-        inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
-    if len(inclusion) > MOST_TERMS:
-        caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
-        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
-        inclusion = inclusion.iloc[:MOST_TERMS]
+    posterior = results.posterior
     how = "enumerated" if posterior.draws is None else "visited"
     whole = pd.DataFrame({"posterior": posterior.probability})
-    return [(caption, inclusion), (covered_caption(whole, len(rows), how), rows)]
+    return [shown_inclusion(results.inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
 def sigma_table(variance: FloatArray) -> pd.DataFrame:
@@ -87,32 +74,6 @@ def _data_facts(model: Selection) -> list[tuple[str, str]]:
         if extra in model.design.extra_columns:
             facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
     return facts
-
-
-def _space_facts(model: Selection) -> list[tuple[str, str]]:
-    space = model.space
-    count = count_models(space)
-    facts = [("Terms", str(space.n_terms))]
-    if space.n_free < space.n_terms:
-        always = [name for name, free in zip(space.names, space.free, strict=True) if not free]
-        facts.append(("Always in", listed(always)))
-    if np.isfinite(space.budget):
-        facts.append(("Budget", f"{space.budget:g}"))
-    if space.heredity:
-        facts.append(("Heredity", space.heredity))
-    if space.max_size < space.n_terms:
-        facts.append(("Largest size", str(space.max_size)))
-    return [*facts, ("Feasible models", "not counted" if count is None else _whole(count))]
-
-
-def _whole(count: int) -> str:
-    # 2**1024 models and more are no floats.
-    return f"{count:,}" if count < 10**12 else f"{Decimal(count):.3g}"
-
-
-def repr_short(prior: object) -> str:
-    """Return the repr of a prior without the parameters that are not set."""
-    return repr(prior).replace(", intercept=None", "").replace(", expected_size=None", "")
 
 
 def _notes(results: SelectionResults) -> list[str]:

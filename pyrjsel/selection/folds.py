@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._typing import BoolArray, IntArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.design import DesignData
+from pyrjsel.runtime import deal
 
 OWNER = "cross_validate"
 MUST = "an int of at least 2, or a label for each row"
@@ -43,19 +44,6 @@ def make_folds(
     if len(names) < 2:
         raise DataError(f"The 'folds' of {OWNER} must have at least two different labels. Got {len(names)}.")
     return codes.astype(np.int64), list(names)
-
-
-def deal(y: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Deal rows to `count` folds in the order of `y`, equal ones at random: one of each `count` to each fold.
-
-    Sizes differ by one at most, and every fold has about the same distribution of `y`.
-    """
-    order = np.lexsort((rng.random(y.size), y))
-    fold = np.empty(y.size, dtype=np.int64)
-    for begin in range(0, y.size, count):
-        block = order[begin : begin + count]
-        fold[block] = rng.permutation(count)[: block.size]
-    return fold
 
 
 def given_labels(data: DesignData, folds: Any) -> pd.Index:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._validate import check_bool, check_int
-from pyrjsel.report import plot_coefficients, plot_inclusion, plot_models, plot_trace
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import check_bool
+from pyrjsel.report import ModelLooks, plot_coefficients, plot_trace
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Posterior
 
@@ -23,10 +25,6 @@ class Plotted(Protocol):
     posterior: Posterior
 
     @property
-    def inclusion(self) -> pd.DataFrame:
-        """Inclusion by term."""
-
-    @property
     def coefficients(self) -> pd.DataFrame:
         """Model-averaged coefficients by column of the design, intercept first."""
 
@@ -35,67 +33,12 @@ class Plotted(Protocol):
         """The draws of all chains."""
 
 
-class Looks:
+class Looks(ModelLooks):
     """The plot methods of :class:`SelectionResults`."""
 
-    def plot_inclusion(self: Plotted, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:
-        """Plot prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all terms by default.
-        top : int, optional
-            Show only the `top` terms of highest posterior probability.
-        sort : bool, default True
-            Whether terms are sorted by posterior probability rather than kept in order.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes, one row a term.
-
-        Raises
-        ------
-        NotAvailableError
-            If matplotlib is not installed.
-        ParameterError
-            If `ax`, `top` or `sort` is not valid.
-        """
-        table = self.inclusion
-        return plot_inclusion(
-            list(table.index), table["prior"], table["posterior"], table["mcse"], ax=ax, top=top, sort=sort
-        )
-
-    def plot_models(self: Plotted, ax: Any = None, *, top: int = 20) -> Any:
-        """Plot which terms are in the best models, each as wide as its posterior probability.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all terms by default.
-        top : int, default 20
-            Models to show.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes, one row a term.
-
-        Raises
-        ------
-        NotAvailableError
-            If matplotlib is not installed.
-        ParameterError
-            If `ax` or `top` is not valid.
-        """
-        top = check_int(top, "top", "plot_models", low=1)
-        return plot_models(
-            list(self.model.term_names),
-            self.posterior.gamma[:top],
-            self.posterior.probability[:top],
-            ax=ax,
-        )
+    def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
+        posterior = self.posterior
+        return self.model.term_names, posterior.gamma[:top], posterior.probability[:top]
 
     def plot_coefficients(
         self: Plotted,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import NotAvailableError, RankWarning
+from pyrjsel._errors import RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, listed, unknown_name
 from pyrjsel.design import Design, DesignData
@@ -21,7 +21,6 @@ from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
     dependent_terms,
-    named_costs,
 )
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.gaussian import GaussianRegression
@@ -40,7 +39,8 @@ from pyrjsel.space import (
     ModelSpace,
     PriorInclusion,
     count_dfs,
-    count_models,
+    known_count,
+    named_costs,
     prior_inclusion,
 )
 
@@ -328,13 +328,7 @@ class Selection(Studies):
             If they cannot be counted: terms in large groups that share variables or are tied by
             heredity, or prices without a common unit.
         """
-        count = count_models(self.space)
-        if count is None:
-            raise NotAvailableError(
-                "The feasible models of this space cannot be counted: too many of its terms hang together "
-                "through shared variables or heredity, or their prices have no common unit."
-            )
-        return count
+        return known_count(self.space)
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

@@ -1,16 +1,11 @@
-"""Fits of a model again, with other rows or priors: named in errors and warnings."""
+"""Fits of a selection again, with other rows or priors."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from pyrjsel._errors import PyrjselError
-from pyrjsel._validate import listed
 
 if TYPE_CHECKING:
     from pyrjsel.design import DesignData
@@ -18,40 +13,6 @@ if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
     from pyrjsel.selection.summed import SummedRows
-
-
-class Refits:
-    """Fits of the same kind, one after another.
-
-    Parameters
-    ----------
-    kind : str
-        What tells them apart, such as "Fold".
-    """
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.caught: dict[tuple[type[Warning], str], list[str]] = {}
-
-    @contextmanager
-    def named(self, label: str) -> Iterator[None]:
-        """Name the fit in errors of the package, and keep its warnings for :meth:`warn`."""
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always")
-            try:
-                yield
-            except PyrjselError as error:
-                raise type(error)(f"{self.kind} {label}: {error}") from error
-        for item in found:
-            labels = self.caught.setdefault((item.category, str(item.message)), [])
-            if label not in labels:
-                labels.append(label)
-
-    def warn(self, stacklevel: int) -> None:
-        """Warn once of each thing that fits warned of, and name these; `stacklevel` 2 is the caller."""
-        for (category, text), labels in self.caught.items():
-            several = "s" if len(labels) > 1 else ""
-            warnings.warn(f"{self.kind}{several} {listed(labels)}: {text}", category, stacklevel)
 
 
 def refit(

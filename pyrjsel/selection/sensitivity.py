@@ -13,10 +13,10 @@ from scipy.special import logsumexp
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
-from pyrjsel.report import Report, plot_sensitivity
-from pyrjsel.selection.describe import repr_short
+from pyrjsel.report import Report, plot_sensitivity, repr_short
+from pyrjsel.runtime import Refits
 from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.refits import Refits, refit
+from pyrjsel.selection.refits import refit
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection

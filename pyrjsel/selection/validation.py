@@ -15,9 +15,10 @@ from pyrjsel._validate import bad_value, check_bool
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family
 from pyrjsel.report import Report
+from pyrjsel.runtime import Refits
 from pyrjsel.selection.folds import make_folds
 from pyrjsel.selection.predict import rows_of_fit
-from pyrjsel.selection.refits import Refits, refit
+from pyrjsel.selection.refits import refit
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection

@@ -3,9 +3,11 @@
 from pyrjsel.space._space import Space
 from pyrjsel.space.bits import pack, unpack
 from pyrjsel.space.context import PriorContext, TermLike
-from pyrjsel.space.costs import BUDGET_TOLERANCE
+from pyrjsel.space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
+from pyrjsel.space.draws import ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
+from pyrjsel.space.facts import known_count, space_facts
 from pyrjsel.space.priors import (
     Bernoulli,
     BetaBinomial,
@@ -24,6 +26,7 @@ __all__ = [
     "Bernoulli",
     "BetaBinomial",
     "CostAdjusted",
+    "ModelDraws",
     "ModelPrior",
     "ModelSpace",
     "ModelTable",
@@ -36,10 +39,13 @@ __all__ = [
     "count_dfs",
     "count_models",
     "enumerate_models",
+    "known_count",
     "merge_visits",
+    "named_costs",
     "pack",
     "prior_inclusion",
     "restrict_prior",
     "sample_models",
+    "space_facts",
     "unpack",
 ]

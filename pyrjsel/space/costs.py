@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,16 @@ class PricedItems:
     item: NDArray[np.int32]
     cost: FloatArray
     names: tuple[str, ...]
+
+
+def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
+    """Return costs whose keys that are columns with other than text for a name have that name's text."""
+    other = {name: str(name) for name in known if not isinstance(name, str)}
+    if isinstance(costs, pd.Series):
+        return costs.rename(index=other) if other else costs
+    if isinstance(costs, Mapping):
+        return {other.get(key, key): value for key, value in costs.items()}
+    return costs
 
 
 def to_csr(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

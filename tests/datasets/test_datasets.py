@@ -15,7 +15,14 @@ from pyrjsel import datasets
 from pyrjsel.datasets import _files
 
 COHORT_SHA256 = "35468ee1fe3b0592147e3f5f9ce769092b5f75827a4fc590c8c490febaf554ea"
-LOADERS = [datasets.birthwt, datasets.hald, datasets.pneumonia, datasets.uscrime]
+LOADERS = [
+    datasets.birthwt,
+    datasets.hald,
+    datasets.ionosphere,
+    datasets.pima,
+    datasets.pneumonia,
+    datasets.uscrime,
+]
 
 
 def minimum_deviance(y, columns):
@@ -142,7 +149,7 @@ def test_data_sets_are_described(load):
         dataset.name = "other"
 
 
-@pytest.mark.parametrize("load", [datasets.birthwt, datasets.hald, datasets.uscrime])
+@pytest.mark.parametrize("load", [datasets.birthwt, datasets.hald, datasets.pima, datasets.uscrime])
 def test_every_column_is_described(load):
     dataset = load()
     for column in dataset.data.columns:
@@ -185,6 +192,33 @@ def test_uscrime():
     assert "M.F" in data.columns
     assert set(data["So"]) == {0, 1}
     assert data["y"].iloc[:3].tolist() == [791, 1635, 578]
+
+
+def test_pima_has_the_split_of_ripley():
+    data = datasets.pima().data
+    assert data.shape == (532, 9)
+    assert list(data["type"].cat.categories) == ["No", "Yes"]
+    counts = data.groupby("split")["type"].value_counts().to_dict()
+    assert counts == {
+        ("train", "No"): 132,
+        ("train", "Yes"): 68,
+        ("test", "No"): 223,
+        ("test", "Yes"): 109,
+    }
+    # Zeros that stand for missing values are in the data at UCI, and not in these rows.
+    assert (data[["glu", "bp", "skin", "bmi"]] > 0).all().all()
+
+
+def test_ionosphere():
+    data = datasets.ionosphere().data
+    assert data.shape == (351, 35)
+    inputs = data[[f"V{j}" for j in range(1, 35)]]
+    assert (inputs["V2"] == 0).all()
+    assert set(inputs["V1"]) == {0, 1}
+    assert inputs.abs().to_numpy().max() == 1
+    assert data["Class"].value_counts().to_dict() == {"good": 225, "bad": 126}
+    # The terms ask for it.
+    assert "Sigillito" in datasets.ionosphere().source
 
 
 def test_floats_are_read_to_the_last_bit():

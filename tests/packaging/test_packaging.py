@@ -26,6 +26,8 @@ DATA = {
     "pyrjsel/datasets/data/classic/birthwt.csv",
     "pyrjsel/datasets/data/classic/hald.csv",
     "pyrjsel/datasets/data/classic/uscrime.csv",
+    "pyrjsel/datasets/data/classify/ionosphere.csv",
+    "pyrjsel/datasets/data/classify/pima.csv",
 }
 TOP_LEVEL = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"}
 TOP_LEVEL |= {"pyproject.toml", "setup.py"}

@@ -12,7 +12,7 @@ from scipy.special import expit
 from selection_oracle import Problem, Term, lattice, log_likelihood
 
 import pyrjsel as rj
-from pyrjsel.selection.folds import deal
+from pyrjsel.runtime import deal
 
 FORMULA = "low ~ age + lwt + race + smoke"
 WHICH = ["bma", "hpm", "mpm"]

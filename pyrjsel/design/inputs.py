@@ -1,0 +1,422 @@
+"""Designs of numeric inputs and a label, both of which may be missing: nothing is dropped unasked."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_choice
+from pyrjsel.design.algebra import parse_terms
+from pyrjsel.design.arrays import array_frame, join_columns
+from pyrjsel.design.build import check_finite, check_shadowing, make_variables, no_rows, report_missing
+from pyrjsel.design.categories import Categories
+from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.frame import Level, Table, as_frame, complete, plain_level
+from pyrjsel.design.labels import LabelDesign
+from pyrjsel.design.layout import Factor, Variable
+from pyrjsel.design.levels import learn_levels
+from pyrjsel.design.predict import conform
+from pyrjsel.design.safety import Expression, check_functions, column_expression
+from pyrjsel.design.terms import Term, make_terms
+
+Function = Callable[..., object]
+
+
+@dataclass(frozen=True, eq=False)
+class InputRows:
+    """The rows that a design of inputs was made from.
+
+    Attributes
+    ----------
+    y : ndarray of int64, shape (n,)
+        Position of the label among the classes, -1 where it is missing.
+    X : ndarray of float64, shape (n, p)
+        The inputs, NaN where missing.
+    index : Index
+        Labels of the n rows.
+    n_rows : int
+        Rows of the data, those left out included.
+    missing : Series
+        Number of rows of the data in which each column of the inputs is missing, where that is not 0.
+    """
+
+    y: IntArray
+    X: FloatArray
+    index: pd.Index
+    n_rows: int
+    missing: pd.Series
+
+    @property
+    def n(self) -> int:
+        """Number of rows used."""
+        return len(self.y)
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows left out."""
+        return self.n_rows - self.n
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Rows without a label."""
+        return int((self.y < 0).sum())
+
+    def take(self, rows: IntArray | BoolArray) -> "InputRows":
+        """Return some of the rows, by position or by a mask."""
+        return replace(self, y=self.y[rows], X=self.X[rows], index=self.index[rows])
+
+    def restrict(self, keep: Sequence[int]) -> "InputRows":
+        """Return the same rows with some of the inputs, by position."""
+        return replace(self, X=np.ascontiguousarray(self.X[:, list(keep)]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InputDesign:
+    """A response that is a label and inputs that are numbers; no rows of data.
+
+    Made by :meth:`from_formula` or :meth:`from_arrays`.
+
+    Attributes
+    ----------
+    formula : str
+        The formula as it was given; empty for a design from arrays.
+    labels : LabelDesign
+        The response.
+    dtype : dtype or None
+        That of the response's column, where it is one of pandas' own (categories, say), in which labels are
+        given back; None where the classes say it.
+    inputs : tuple of p Factor
+        The inputs.
+    variables : mapping of str to Variable
+        The columns of the data that the inputs use.
+    functions : mapping of str to callable
+        The user's functions that they call.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pyrjsel.design import InputDesign
+    >>> frame = pd.DataFrame({"y": ["b", "a", None], "size": [1.0, None, 4.0], "age": [30, 40, 50]})
+    >>> design, rows = InputDesign.from_formula("y ~ np.log(size) + age", frame)
+    >>> design.classes, rows.y.tolist()
+    (('a', 'b'), [1, 0, -1])
+    >>> rows.X.round(2)
+    array([[ 0.  , 30.  ],
+           [  nan, 40.  ],
+           [ 1.39, 50.  ]])
+    """
+
+    formula: str
+    labels: LabelDesign
+    dtype: Any
+    inputs: tuple[Factor, ...]
+    variables: Mapping[str, Variable]
+    functions: Mapping[str, Function]
+
+    @property
+    def response(self) -> str:
+        """Name of the response, as the formula has it."""
+        return self.labels.response
+
+    @property
+    def classes(self) -> tuple[Level, ...]:
+        """The labels, in order."""
+        return self.labels.classes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the p inputs."""
+        return tuple(one.expression.label for one in self.inputs)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The inputs as terms of a model space, one column each."""
+        members = [(position,) for position in range(len(self.inputs))]
+        return make_terms(members, [1] * len(members), self.names, [one.expression for one in self.inputs])
+
+    def __repr__(self) -> str:
+        return f"<InputDesign {self.formula or 'from arrays'!r}: {len(self.inputs)} inputs>"
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        classes: Sequence[Any] | None = None,
+        missing: str = "impute",
+        functions: Mapping[str, Function] | None = None,
+        owner: str = "InputDesign.from_formula",
+        stacklevel: int = 2,
+    ) -> tuple["InputDesign", InputRows]:
+        """Make a design from a formula whose right-hand side is a sum of inputs.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"y ~ a + np.log(b)"``; ``.`` stands for all columns of the data that the response does
+            not use. An input is one numeric or boolean column; a product stands inside ``I()``.
+        data : DataFrame or mapping of columns
+            The rows.
+        classes : sequence of labels, optional
+            The classes in order, of which some may have no row; None is those that occur, of which there
+            must be two.
+        missing : {"impute", "drop", "raise"}
+            What to do with rows in which an input is missing. ``"impute"`` keeps them; those without a
+            label are always kept.
+        functions : mapping of str to callable, optional
+            More functions for the formula, by name.
+        owner : str
+            Who is asking, for messages.
+        stacklevel : int
+            Of the warning about missing values: 2 is the caller of this method.
+
+        Returns
+        -------
+        design : InputDesign
+            What is needed for new rows.
+        rows : InputRows
+            The rows.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read, has products of inputs, or its response as an input.
+        UnknownNameError
+            If a name is not a column.
+        DataError
+            If the data have no row, infinite values, labels as inputs, or fewer than two classes.
+        ParameterError
+            If another parameter has a value that it must not have.
+
+        Warns
+        -----
+        MissingDataWarning
+            If rows were dropped; it counts them by column.
+        """
+        own = check_functions(functions, owner)
+        table = Table(as_frame(data, owner), owner)
+
+        def others(response: Expression) -> list[str]:
+            names = [name for name in table.names if name not in response.variables]
+            table.check_unique(names)
+            return names
+
+        parsed = parse_terms(formula, others, tuple(own), owner)
+        if any(len(term) > 1 for term in parsed.terms):
+            raise FormulaError(
+                f"The formula {formula!r} of {owner} must be a sum of inputs, without interactions. A "
+                "product of numbers stands inside I(), as in I(a * b)."
+            )
+        expressions = [parsed.factors[term[0]] for term in parsed.terms]
+        if parsed.response.label in (one.label for one in expressions):
+            raise FormulaError(
+                f"The formula {formula!r} of {owner} has its response {parsed.response.label!r} on the right "
+                "side. Leave it out there."
+            )
+        used = dict.fromkeys(name for one in (parsed.response, *expressions) for name in one.variables)
+        check_shadowing(own, dict.fromkeys(used, ""), owner)
+        kept = {name: own[name] for one in (parsed.response, *expressions) for name in one.functions}
+        return _make(
+            formula, parsed.response, expressions, table, kept, classes, missing, owner, stacklevel + 1
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        endog: Any,
+        exog: Any,
+        *,
+        classes: Sequence[Any] | None = None,
+        missing: str = "impute",
+        owner: str = "InputDesign.from_arrays",
+        stacklevel: int = 2,
+    ) -> tuple["InputDesign", InputRows]:
+        """Make a design with one input for each column of a matrix or data frame.
+
+        Parameters
+        ----------
+        endog : array-like, shape (n_rows,)
+            The response. A Series gives it its name; without one it is ``"y"``.
+        exog : DataFrame or array-like, shape (n_rows, p)
+            The inputs; those of an array are named x1, x2, ...
+        classes, missing, owner, stacklevel
+            As in :meth:`from_formula`.
+
+        Returns
+        -------
+        design : InputDesign
+            What is needed for new rows.
+        rows : InputRows
+            The rows.
+
+        Raises
+        ------
+        DataError
+            If shapes or indexes do not match, or the data cannot be used.
+        """
+        response, names, frame = join_columns(endog, exog, owner)
+        expressions = [column_expression(name) for name in names]
+        table = Table(frame, owner)
+        return _make(
+            "", column_expression(response), expressions, table, {}, classes, missing, owner, stacklevel + 1
+        )
+
+    def restrict(self, keep: Sequence[int]) -> "InputDesign":
+        """Return the design of some of the inputs, by position, which needs only their variables."""
+        inputs = tuple(self.inputs[position] for position in keep)
+        names = dict.fromkeys(name for one in inputs for name in one.expression.variables)
+        return replace(self, inputs=inputs, variables={name: self.variables[name] for name in names})
+
+    def transform(self, new: Any, *, owner: str = "InputDesign.transform") -> tuple[FloatArray, pd.Index]:
+        """Compute the inputs of new rows.
+
+        Parameters
+        ----------
+        new : DataFrame or mapping of columns
+            m rows, with the columns that the inputs use; others are ignored. For a design from arrays also a
+            matrix with the same columns.
+        owner : str
+            Who is asking, for messages.
+
+        Returns
+        -------
+        X : ndarray of float64, shape (m, p)
+            NaN where an input is missing.
+        index : Index
+            That of `new`.
+
+        Raises
+        ------
+        UnknownNameError
+            If a column is not there.
+        DataError
+            If a column holds another kind of values than in the fit, or one is infinite.
+        """
+        if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
+            new = array_frame(new, list(self.variables), owner, "new")
+        table = Table(as_frame(new, owner, "new"), owner)
+        X = np.full((len(table), len(self.inputs)), np.nan)
+        for j, one in enumerate(self.inputs):
+            columns = {
+                name: conform(table.column(name, one.expression.label), self.variables[name], owner)
+                for name in one.expression.variables
+            }
+            check_finite(tuple(columns.values()), owner)
+            columns, rows = complete(columns, len(table))
+            if len(rows):
+                evaluator = Evaluator(columns, len(rows), self.functions, owner)
+                value = evaluator.apply(one.expression, one.states)
+                X[rows, j] = _one_column(value, one.expression, owner)
+        return X, table.index
+
+    def decode(self, codes: IntArray, index: pd.Index) -> pd.Series:
+        """Return the labels at positions among the classes, in the type of the response's column."""
+        values = pd.Series(pd.Index(self.classes)[codes], index=index, name=self.response)
+        return values if self.dtype is None else values.astype(self.dtype)
+
+
+def _make(
+    formula: str,
+    response: Expression,
+    expressions: Sequence[Expression],
+    table: Table,
+    functions: Mapping[str, Function],
+    classes: Sequence[Any] | None,
+    missing: str,
+    owner: str,
+    stacklevel: int,
+) -> tuple[InputDesign, InputRows]:
+    check_choice(missing, "missing", owner, ("impute", "drop", "raise"))
+    if len(table) == 0:
+        raise no_rows(owner)
+    if not expressions:
+        raise DataError(f"{owner} needs one input at least; the formula has none.")
+    labels, y, dtype = _learn_response(response, table, functions, classes, owner)
+    names = {name: one.label for one in expressions for name in one.variables}
+    columns = {name: table.column(name, term) for name, term in names.items()}
+    check_finite(tuple(columns.values()), owner)
+    inputs = []
+    X = np.full((len(table), len(expressions)), np.nan)
+    for j, expression in enumerate(expressions):
+        present, rows = complete({name: columns[name] for name in expression.variables}, len(table))
+        states: tuple[Any, ...] = ()
+        if len(rows):
+            value, states = Evaluator(present, len(rows), functions, owner).learn(expression)
+            X[rows, j] = _one_column(value, expression, owner)
+        inputs.append(Factor(expression, states, 1, None))
+    counts = {name: int(column.missing.sum()) for name, column in columns.items() if column.missing.any()}
+    series = pd.Series(counts, dtype=np.int64, name="missing")
+    data = InputRows(y, X, table.index, len(table), series)
+    if missing != "impute":
+        gone = np.isnan(X).any(axis=1)
+        report_missing(series, int(gone.sum()), len(table), missing, owner, stacklevel + 1)
+        data = data.take(~gone)
+    design = InputDesign(
+        formula, labels, dtype, tuple(inputs), make_variables(columns, list(names)), functions
+    )
+    return design, data
+
+
+def _learn_response(
+    response: Expression,
+    table: Table,
+    functions: Mapping[str, Function],
+    classes: Sequence[Any] | None,
+    owner: str,
+) -> tuple[LabelDesign, IntArray, Any]:
+    """Return the response, its positions among the classes, and the dtype in which it is given back."""
+    columns = {name: table.column(name, response.label) for name in response.variables}
+    check_finite(tuple(columns.values()), owner)
+    levels = None if classes is None else _check_classes(classes, owner)
+    plain = response.label in response.variables
+    dtype = table.dtype(response.label) if plain else None
+    dtype = dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
+    if levels is not None and isinstance(dtype, pd.CategoricalDtype):
+        strange = [level for level in levels if level not in dtype.categories]
+        if strange:
+            raise bad_value("classes", owner, f"categories of the column {response.label!r}", classes)
+    y = np.full(len(table), -1, dtype=np.int64)
+    rows = complete(columns, len(table))[1]
+    if not len(rows):
+        if levels is None or not plain:
+            raise DataError(
+                f"The response {response.label!r} of {owner} is missing in every row. The 'classes' "
+                "parameter must say what the classes of a column without labels are."
+            )
+        return LabelDesign.of_columns(response.label, levels, (), ()), y, dtype
+    left, _, y = learn_levels(response, columns, len(table), functions, owner, "response", levels, False)
+    y[y == len(left.levels or ())] = -1
+    labels = LabelDesign("", "", None, left, (), make_variables(columns, list(columns)), functions)
+    return labels, y, dtype
+
+
+def _check_classes(classes: Sequence[Any], owner: str) -> tuple[Level, ...]:
+    """Return the classes as plain labels, or raise :class:`ParameterError`."""
+    must = "a sequence of two or more different labels"
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise bad_value("classes", owner, must, classes)
+    given = list(classes)
+    if not all(isinstance(item, (str, bool, int, float, np.generic)) for item in given):
+        raise bad_value("classes", owner, must, classes)
+    levels = tuple(plain_level(item) for item in given)
+    if any(level != level for level in levels) or len(set(levels)) != len(levels) or len(levels) < 2:
+        raise bad_value("classes", owner, must, classes)
+    return levels
+
+
+def _one_column(value: FloatArray | Categories, expression: Expression, owner: str) -> FloatArray:
+    """Return the values of an input, or raise :class:`DataError` for labels and for several columns."""
+    label = expression.label
+    if isinstance(value, Categories):
+        raise DataError(
+            f"The input {label!r} of {owner} must be numeric or boolean. Got labels instead: factors are not "
+            f"supported as inputs. I({expression.code} == 'a'), 0 or 1, is an input; or leave it out."
+        )
+    if value.shape[1] != 1:
+        raise DataError(f"The input {label!r} of {owner} must be one column. Got {value.shape[1]} instead.")
+    return value[:, 0]

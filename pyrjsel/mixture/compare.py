@@ -1,0 +1,94 @@
+"""Numbers of kernels compared by how well rows held out are predicted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._validate import check_int
+from pyrjsel.mixture.predict import class_probabilities
+from pyrjsel.mixture.sampling import MixtureOptions, run
+from pyrjsel.report import log_chosen
+from pyrjsel.runtime import FitSettings, Refits, deal
+
+if TYPE_CHECKING:
+    from pyrjsel.mixture.model import MixtureClassifier
+
+FOLDS = 5
+
+
+def compare(
+    model: MixtureClassifier, settings: FitSettings, options: MixtureOptions, folds: int, *, stacklevel: int
+) -> pd.DataFrame:
+    """Score the numbers of kernels of a model by cross-validation over the rows with labels.
+
+    Parameters
+    ----------
+    model : MixtureClassifier
+        With several numbers.
+    settings : FitSettings
+        Of which each fold has one chain.
+    options : MixtureOptions
+        Of the sampler.
+    folds : int
+        Parts of the rows with labels, dealt by class.
+    stacklevel : int
+        Of warnings; 2 is the caller of this function.
+
+    Returns
+    -------
+    DataFrame
+        By ``components``: ``log_score``, the mean over rows of the log probability of their class, and its
+        standard error ``se``; ``difference`` from the largest, and ``difference_se``, of pairs of rows;
+        ``error_rate``.
+
+    Raises
+    ------
+    ParameterError
+        If `folds` is out of range, or no row has a label.
+    KeyboardInterrupt
+        If one of the fits was interrupted.
+    """
+    owner = f"{model._owner}.fit"
+    labelled = np.flatnonzero(model.y >= 0)
+    if labelled.size < 2:
+        raise ParameterError(
+            f"The 'components' parameter of {model._owner} must be one number where fewer than two rows have "
+            f"labels to compare by. Got {list(model.components)} instead."
+        )
+    folds = check_int(folds, "folds", owner, low=2, high=labelled.size)
+    true = model.y[labelled]
+    fold = deal(true.astype(np.float64), folds, settings.rng.spawn(1)[0])
+    scores = np.empty((labelled.size, len(model.components)))
+    wrong = np.empty_like(scores)
+    refits = Refits("Fold")
+    for column, components in enumerate(model.components):
+        for part, stream in enumerate(settings.rng.spawn(folds)):
+            test = fold == part
+            problem = model._without(labelled[test], components)
+            with refits.named(f"{part + 1} of {components} kernels"):
+                single = replace(settings, chains=1, rng=stream)
+                posterior = run(problem, single, options, stacklevel=2)
+            if posterior.index.shape[1] < settings.draws:
+                raise KeyboardInterrupt("interrupted while numbers of kernels were compared")
+            probability = class_probabilities(posterior, model.z[labelled[test]])
+            scores[test, column] = log_chosen(probability, true[test])
+            wrong[test, column] = probability.argmax(axis=1) != true[test]
+    refits.warn(stacklevel + 1)
+    best = int(scores.mean(axis=0).argmax())
+    difference = scores - scores[:, [best]]
+    root = np.sqrt(labelled.size)
+    return pd.DataFrame(
+        {
+            "log_score": scores.mean(axis=0),
+            "se": scores.std(axis=0, ddof=1) / root,
+            "difference": difference.mean(axis=0),
+            "difference_se": difference.std(axis=0, ddof=1) / root,
+            "error_rate": wrong.mean(axis=0),
+        },
+        index=pd.Index(model.components, name="components"),
+    )

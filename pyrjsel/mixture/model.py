@@ -1,0 +1,526 @@
+"""The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, PyrjselWarning
+from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_choice, check_int, listed, unknown_name
+from pyrjsel.design import InputDesign, InputRows
+from pyrjsel.design.frame import Level
+from pyrjsel.mixture.compare import FOLDS, compare
+from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.problem import BACKGROUNDS, MixtureProblem
+from pyrjsel.mixture.results import MixtureResults
+from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
+from pyrjsel.mixture.scaling import Scaling, constant
+from pyrjsel.runtime import FitSettings
+from pyrjsel.space import (
+    BetaBinomial,
+    ModelPrior,
+    ModelSpace,
+    PriorInclusion,
+    known_count,
+    named_costs,
+    prior_inclusion,
+)
+
+# Of each chain; Sykacek (1999) had one chain with 10,000 draws after 5,000.
+DRAWS, BURN_IN = 2500, 1000
+
+
+class MixtureClassifier:
+    """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
+
+    Within class k the selected inputs have the density ``sum_d w_kd prod_i N(x_i; m_di, v_di)``: D kernels
+    with diagonal covariances, the same for all classes, and weights of each class's own. Which inputs are
+    selected has a posterior, by reversible jumps, together with kernels and weights. Rows without a label
+    are used, and so are rows with missing inputs. Made from arrays here, from a formula by
+    :meth:`from_formula` or :func:`pyrjsel.mixture_classifier`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: labels (text, categories, booleans or whole numbers), missing where a row has none.
+    exog : DataFrame or array_like, shape (n, p)
+        Inputs, numbers or booleans, one a column; NaN where missing.
+    components : int or sequence of int, default 3
+        Number D of kernels. Several are compared in ``fit`` by the log score of rows held out.
+    background : {"gaussian", "independent"} or None, default "gaussian"
+        Density of the inputs that are not selected, without which subsets of different size could not be
+        compared. ``"gaussian"``: one normal distribution of all inputs, the same for all classes, given the
+        selected ones, so that an input must say more than what others say about it. ``"independent"``: one
+        for each input. None: the density of the selected inputs alone, as in the paper, whose posterior
+        changes with the units of the inputs; there is a warning.
+    model_prior : prior over models, optional
+        Prior over subsets of inputs; None is ``BetaBinomial(1, 1)``.
+    proposal : {"conditional", "prior"}
+        Kernels of an input that enters come from what the data say, or from their prior as in the paper.
+    prior : MixturePrior, optional
+        Prior of kernels, and of the normal distribution of the background; None is ``MixturePrior()``.
+    costs : mapping or Series, optional
+        Prices of inputs by name, or of columns of the data, which are paid for once.
+    budget : float, optional
+        Largest cost of a subset.
+    always : str or iterable of str, default ()
+        Inputs in every subset.
+    max_size : int, optional
+        Largest number of inputs.
+    classes : sequence of labels, optional
+        The classes in order; needed where all labels are missing, and where a class has no row. None is
+        those that occur, categories in their order and others sorted.
+    missing : {"impute", "drop", "raise"}
+        What to do with rows in which some input is missing: ``"impute"`` uses what they have. Rows without
+        a label are used in any case.
+
+    Attributes
+    ----------
+    design : InputDesign
+        How inputs and response are made of the data.
+    data : InputRows
+        The rows that are used.
+    components : tuple of int
+        Numbers of kernels.
+    space : ModelSpace
+        Subsets, their prior and their constraints.
+    left_out : tuple of str
+        Inputs that are constant in the rows, or missing in all of them.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two classes, an input is no number, all are constant, all labels are missing
+        without `classes`, or values are infinite.
+    ParameterError
+        If a parameter is out of range, or there are more kernels than rows.
+    UnknownNameError
+        If `always` or `costs` name what is not there.
+
+    Warns
+    -----
+    PyrjselWarning
+        If inputs are left out, or there is no background.
+    MissingDataWarning
+        If rows were left out: those without any observed input, which say nothing but their label, and under
+        ``missing="drop"`` those with a missing one.
+
+    Notes
+    -----
+    A class with few rows is no error: its weights and its probability then rest on their prior. The
+    posterior is that of a model of labels and inputs, and not of labels given inputs: an input can be
+    selected because it has several clusters, even if these are no classes.
+
+    References
+    ----------
+    P. Sykacek (1999), On input selection with reversible jump Markov chain Monte Carlo sampling, Advances in
+    Neural Information Processing Systems 12. Its acceptance ratio compares densities of different numbers of
+    inputs; here every subset gives a density to all of them.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> pima = rj.datasets.pima().data.query("split == 'train'")
+    >>> model = rj.MixtureClassifier(pima["type"], pima[["npreg", "glu", "bmi", "age"]])
+    >>> model
+    <MixtureClassifier type from arrays: 200 rows, 2 classes, 4 inputs, 3 kernels>
+    """
+
+    title = "Mixture classifier"
+    _owner = "MixtureClassifier"
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        components: int | Sequence[int] = 3,
+        background: str | None = "gaussian",
+        model_prior: ModelPrior | None = None,
+        proposal: str = "conditional",
+        prior: MixturePrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        max_size: int | None = None,
+        classes: Sequence[Any] | None = None,
+        missing: str = "impute",
+    ) -> None:
+        design, rows = InputDesign.from_arrays(
+            endog, exog, classes=classes, missing=missing, owner=self._owner, stacklevel=3
+        )
+        self._build(
+            design,
+            rows,
+            components=components,
+            background=background,
+            model_prior=model_prior,
+            proposal=proposal,
+            prior=prior,
+            costs=costs,
+            budget=budget,
+            always=always,
+            max_size=max_size,
+            known=tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names,
+            stacklevel=3,
+        )
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: pd.DataFrame | Mapping[str, Any],
+        *,
+        components: int | Sequence[int] = 3,
+        background: str | None = "gaussian",
+        model_prior: ModelPrior | None = None,
+        proposal: str = "conditional",
+        prior: MixturePrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        max_size: int | None = None,
+        classes: Sequence[Any] | None = None,
+        missing: str = "impute",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
+            ``.`` stands for all other columns.
+        data : DataFrame or mapping of columns
+            The rows.
+        components, background, model_prior, proposal, prior : optional
+            As for the class.
+        costs, budget, always, max_size, classes, missing : optional
+            As for the class.
+        functions : mapping of str to callable, optional
+            Functions that the formula may call, by name, beside the documented ones.
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        MixtureClassifier
+            Ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read, has interactions, or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class, or if a column is not there.
+        """
+        design, rows = InputDesign.from_formula(
+            formula,
+            data,
+            classes=classes,
+            missing=missing,
+            functions=functions,
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        model._build(
+            design,
+            rows,
+            components=components,
+            background=background,
+            model_prior=model_prior,
+            proposal=proposal,
+            prior=prior,
+            costs=costs,
+            budget=budget,
+            always=always,
+            max_size=max_size,
+            known=tuple(data),
+            stacklevel=stacklevel + 1,
+        )
+        return model
+
+    def _build(
+        self,
+        design: InputDesign,
+        rows: InputRows,
+        *,
+        components: int | Sequence[int],
+        background: str | None,
+        model_prior: ModelPrior | None,
+        proposal: str,
+        prior: MixturePrior | None,
+        costs: Mapping[str, float] | pd.Series | None,
+        budget: float | None,
+        always: str | Iterable[str],
+        max_size: int | None,
+        known: tuple[Any, ...],
+        stacklevel: int,
+    ) -> None:
+        owner = self._owner
+        self.background = check_background(background, owner)
+        self.proposal = str(check_choice(proposal, "proposal", owner, PROPOSALS))
+        self.prior = check_prior(prior, owner)
+        self.design, self.data, self.left_out = self._observed(design, rows, stacklevel + 1)
+        self.prior.surplus(len(self.design.names))
+        self.components = check_components(components, self.data.n, owner)
+        if self.background is None:
+            warnings.warn(
+                "Without a background subsets of different size are compared by densities in the units of "
+                "the inputs: the posterior over subsets depends on these units.",
+                PyrjselWarning,
+                stacklevel=stacklevel,
+            )
+        self.model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
+        prices = named_costs(costs, known)
+        self.space = ModelSpace.build(
+            self.design.terms,
+            prior=self.model_prior,
+            always=always,
+            costs=prices,
+            budget=budget,
+            max_size=max_size,
+            data_columns=[str(name) for name in known],
+            n_observations=float(self.data.n),
+            owner=owner,
+        )
+        self.priced = prices is not None
+        self.scaling = Scaling.of(self.data.X, self.design.names, owner)
+
+    def _observed(
+        self, design: InputDesign, rows: InputRows, stacklevel: int
+    ) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
+        """Return design and rows without constant inputs and rows that have no input, and the former."""
+        owner = self._owner
+        gone = constant(rows.X)
+        left_out = tuple(name for name, bad in zip(design.names, gone, strict=True) if bad)
+        if gone.all():
+            raise DataError(f"All inputs of {owner} are constant or missing: {listed(left_out)}.")
+        if left_out:
+            warnings.warn(
+                f"{len(left_out)} of {gone.size} inputs of {owner} have fewer than two different values, and "
+                f"were left out: {listed(left_out)}.",
+                PyrjselWarning,
+                stacklevel=stacklevel,
+            )
+            keep = np.flatnonzero(~gone).tolist()
+            design, rows = design.restrict(keep), rows.restrict(keep)
+        empty = np.isnan(rows.X).all(axis=1)
+        if empty.any():
+            warnings.warn(
+                f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, and "
+                "were left out.",
+                MissingDataWarning,
+                stacklevel=stacklevel,
+            )
+            lost = np.setdiff1d(rows.y[empty], np.append(rows.y[~empty], -1))
+            rows = rows.take(~empty)
+            if lost.size:
+                names = [repr(design.classes[k]) for k in lost]
+                raise DataError(f"No row of {owner} in class {listed(names)} has an observed input.")
+        return design, rows, left_out
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows used, those without a label included."""
+        return self.data.n
+
+    @property
+    def classes(self) -> tuple[Level, ...]:
+        """The classes of the response, in order."""
+        return self.design.classes
+
+    @property
+    def y(self) -> IntArray:
+        """Position of the label of each row among the classes, -1 where it is missing, shape (n,)."""
+        return self.data.y
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the p inputs."""
+        return self.space.names
+
+    @cached_property
+    def z(self) -> FloatArray:
+        """Inputs of the rows in range units, shape (n, p): from -1/2 to 1/2, NaN where missing."""
+        return np.ascontiguousarray(self.scaling.units(self.data.X))
+
+    @cached_property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+        return prior_inclusion(self.space, 0)
+
+    def count_models(self) -> int:
+        """Return the number of subsets of inputs that satisfy the constraints.
+
+        Returns
+        -------
+        int
+            Exact, however large.
+
+        Raises
+        ------
+        NotAvailableError
+            If they cannot be counted: prices of shared columns without a common unit.
+        """
+        return known_count(self.space)
+
+    def _problem(self, components: int) -> MixtureProblem:
+        """Return what samplers see."""
+        return MixtureProblem(
+            self.z,
+            self.y.astype(np.int32),
+            len(self.classes),
+            np.log(self.scaling.spread),
+            self.prior,
+            components,
+            self.background,
+            self.space,
+        )
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self,
+        *,
+        draws: int = DRAWS,
+        burn_in: int | None = None,
+        thin: int = 1,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        folds: int = FOLDS,
+        **options: Any,
+    ) -> MixtureResults:
+        """Sample the posterior of subsets of inputs, kernels and weights.
+
+        Parameters
+        ----------
+        draws : int, default 2,500
+            Draws that each chain keeps.
+        burn_in : int, optional
+            Sweeps left out at the start of each chain; None is 1,000.
+        thin : int, default 1
+            Every `thin`-th sweep is kept.
+        chains : int, default 4
+            Chains, each with a start of its own.
+        rng : int, SeedSequence or Generator, optional
+            Random numbers; the same give the same draws, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers at a time, see joblib.
+        progress : bool, optional
+            Whether to show progress; None shows it in a terminal.
+        folds : int, default 5
+            Where several numbers of kernels are compared: the rows with labels are cut into so many parts of
+            about equal shares of classes, and each part is predicted by one chain, with as many draws, on all
+            other rows.
+        **options : dict
+            ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
+            ``start``, ``"empty"`` or names of inputs (the smallest subset in the first chain, draws from the
+            prior in the others).
+
+        Returns
+        -------
+        MixtureResults
+            After Ctrl-C those of the draws so far.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter or option is out of range.
+        UnknownNameError
+            If there is no such option.
+        KeyboardInterrupt
+            If the comparison of numbers of kernels was interrupted, or no chain had a draw.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, or chains disagree.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> pima = rj.datasets.pima().data.query("split == 'train'")
+        >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
+        >>> results = model.fit(draws=500, chains=2, rng=1)
+        >>> results.predict(pima.head(2)).columns.tolist()
+        ['No', 'Yes']
+        """
+        owner = f"{self._owner}.fit"
+        known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
+        for option in options:
+            if option not in known:
+                raise unknown_name(option, "the option", owner, known)
+        chosen = MixtureOptions(proposal=self.proposal, **options)
+        settings = FitSettings.check(
+            owner,
+            draws=draws,
+            burn_in=BURN_IN if burn_in is None else burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        components, comparison = self.components[0], None
+        if len(self.components) > 1:
+            comparison = compare(self, settings, chosen, folds, stacklevel=3)
+            components = int(comparison.index[comparison["log_score"].argmax()])
+        posterior = run(self._problem(components), settings, chosen, stacklevel=2)
+        return MixtureResults(self, posterior, components, comparison)
+
+    def _without(self, rows: IntArray, components: int) -> MixtureProblem:
+        """Return the problem of all rows but some, by position; units stay what they are."""
+        problem = self._problem(components)
+        keep = np.delete(np.arange(self.nobs), rows)
+        return replace(problem, z=np.ascontiguousarray(problem.z[keep]), label=problem.label[keep])
+
+    def __repr__(self) -> str:
+        formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
+        several = " or ".join(str(count) for count in self.components)
+        return (
+            f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.classes)} classes, "
+            f"{len(self.term_names)} inputs, {several} kernels>"
+        )
+
+
+def check_background(value: str | None, owner: str) -> str | None:
+    """Return `value` if it is a background, or raise :class:`ParameterError`."""
+    check_choice(value, "background", owner, BACKGROUNDS)
+    return value
+
+
+def check_prior(value: MixturePrior | None, owner: str) -> MixturePrior:
+    """Return `value` or the default, or raise :class:`ParameterError`."""
+    if value is not None and not isinstance(value, MixturePrior):
+        raise bad_value("prior", owner, "a MixturePrior or None", value)
+    return MixturePrior() if value is None else value
+
+
+def check_components(value: int | Sequence[int], rows: int, owner: str) -> tuple[int, ...]:
+    """Return numbers of kernels, each at most that of rows, or raise :class:`ParameterError`."""
+    if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
+        counts = [check_int(value, "components", owner, low=1)]
+    else:
+        counts = [check_int(each, "components", owner, low=1) for each in value]
+        if not counts or len(set(counts)) < len(counts):
+            raise bad_value("components", owner, "a number of kernels, or several different ones", value)
+    if max(counts) > rows:
+        raise ParameterError(
+            f"The 'components' parameter of {owner} must be at most the number of rows, {rows}. "
+            f"Got {max(counts)} instead."
+        )
+    return tuple(counts)

@@ -1,0 +1,104 @@
+"""Scores of predicted class probabilities."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import FloatArray, IntArray
+
+
+def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
+    """Return means of scores over cases, with their standard errors.
+
+    Parameters
+    ----------
+    scores : mapping of str to ndarray, shape (n,)
+        Scores of the same n cases by name, n at least 1.
+
+    Returns
+    -------
+    DataFrame
+        By score; columns ``value``, ``se``, the standard error over cases (NaN for one case, and where a
+        score is infinite), and ``cases``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score_table({"error_rate": np.array([0.0, 0.0, 1.0, 0.0])}).loc["error_rate"].tolist()
+    [0.25, 0.25, 4.0]
+    """
+    rows = {}
+    for name, values in scores.items():
+        known = len(values) > 1 and np.isfinite(values).all()
+        error = values.std(ddof=1) / np.sqrt(len(values)) if known else np.nan
+        rows[name] = (values.mean(), error, len(values))
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "se", "cases"])
+
+
+def log_chosen(probability: FloatArray, true: IntArray) -> FloatArray:
+    """Return the log probabilities (n,) of true classes, -inf where one had probability 0.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (n, K)
+        Predicted.
+    true : ndarray of int64, shape (n,)
+        Positions of the true classes.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_chosen(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 1])).round(2).tolist()
+    [-0.29, -inf]
+    """
+    with np.errstate(divide="ignore"):
+        return np.log(probability[np.arange(len(true)), true])
+
+
+def calibration_table(probability: FloatArray, event: FloatArray, bins: int) -> pd.DataFrame:
+    """Return how often events happened whose probabilities were alike.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (n,)
+        Predicted.
+    event : ndarray, shape (n,)
+        1 where it happened, else 0.
+    bins : int
+        The interval [0, 1] is cut into so many of the same length.
+
+    Returns
+    -------
+    DataFrame
+        By bin that has cases, from 1; columns ``lower``, ``upper``, ``predicted`` (mean probability),
+        ``observed`` (share of events), ``se`` (of `observed`, if the probabilities are right) and ``cases``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> calibration_table(np.array([0.1, 0.3, 0.8]), np.array([0, 1, 1]), 2)["observed"].tolist()
+    [0.5, 1.0]
+    """
+    place = np.minimum((probability * bins).astype(np.int64), bins - 1)
+    cases = np.bincount(place, minlength=bins)
+    (used,) = np.nonzero(cases)
+    sums = [
+        np.bincount(place, weights=values, minlength=bins)[used] / cases[used]
+        for values in (probability, event, probability * (1 - probability))
+    ]
+    return pd.DataFrame(
+        {
+            "lower": used / bins,
+            "upper": (used + 1) / bins,
+            "predicted": sums[0],
+            "observed": sums[1],
+            "se": np.sqrt(sums[2] / cases[used]),
+            "cases": cases[used],
+        },
+        index=pd.Index(used + 1, name="bin"),
+    )

@@ -1,0 +1,61 @@
+"""Draws of models: indices into the table of those visited."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.space.bits import pack
+
+
+@dataclass(frozen=True, repr=False)
+class ModelDraws:
+    """Draws of all chains after burn-in and thinning.
+
+    Attributes
+    ----------
+    model : ndarray of int32, shape (chains, draws)
+        Row of `models` that each draw was in; row 0 is the model that was visited most.
+    models : ndarray of uint8, shape (visited, J)
+        The visited models, one column a term.
+    model_cost : ndarray (visited,)
+        Cost of each.
+    log_posterior : ndarray (chains, draws)
+        Unnormalised log posterior density.
+    """
+
+    model: np.ndarray
+    models: ByteArray
+    model_cost: FloatArray
+    log_posterior: FloatArray
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """Terms in the model of each draw, shape (chains, draws)."""
+        return self.models.sum(axis=1, dtype=np.int64)[self.model]
+
+    @property
+    def cost(self) -> FloatArray:
+        """Cost of the model of each draw, shape (chains, draws)."""
+        return self.model_cost[self.model]
+
+    @property
+    def changes(self) -> np.ndarray:
+        """Terms that differ between each draw and the one before it, shape (chains, draws - 1)."""
+        words = pack(self.models)
+        return np.stack(
+            [
+                np.bitwise_count(words[chain[1:]] ^ words[chain[:-1]]).sum(axis=1, dtype=np.int64)
+                for chain in self.model
+            ]
+        )
+
+    @property
+    def included(self) -> np.ndarray:
+        """Inclusion of each term in each draw, bool, shape (chains, draws, J); made on demand."""
+        return self.models.astype(bool)[self.model]
+
+    def __repr__(self) -> str:
+        chains, draws = self.model.shape
+        return f"<Draws: {chains} chains x {draws} draws, {len(self.models)} models visited>"
