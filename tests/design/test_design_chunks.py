@@ -139,27 +139,24 @@ def test_a_folder_in_partitions_and_a_data_set_with_a_filter(frame, tmp_path):
 
 
 def test_memory_of_files_does_not_grow_with_row_groups(tmp_path):
-    """What pyarrow holds while chunks are at work: ten times the row groups, at most a half more."""
+    """What pyarrow holds while chunks are at work: some row groups (2 to 6 were seen), not the 40 of the file."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     dataset = pytest.importorskip("pyarrow.dataset")
     rng = np.random.default_rng(1)
     names = [f"x{i}" for i in range(10)]
-    peaks = {}
-    for groups in (4, 40):
-        path = tmp_path / f"{groups}.parquet"
-        with parquet.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
-            for _ in range(groups):
-                writer.write_table(pa.table({name: rng.normal(size=20_000) for name in names}))
-        for kind, source in (("file", path), ("data set", dataset.dataset(path))):
-            before, rows, peak = pa.total_allocated_bytes(), 0, 0
-            for chunk in as_chunks(source, "Test").frames(names):
-                rows += len(chunk)
-                peak = max(peak, pa.total_allocated_bytes() - before)
-            assert rows == groups * 20_000
-            peaks[kind, groups] = peak
-    for kind in ("file", "data set"):
-        assert 0 < peaks[kind, 40] < 1.5 * peaks[kind, 4]
+    path = tmp_path / "rows.parquet"
+    with parquet.ParquetWriter(path, pa.schema([(name, pa.float64()) for name in names])) as writer:
+        for _ in range(40):
+            writer.write_table(pa.table({name: rng.normal(size=20_000) for name in names}))
+    for source in (path, dataset.dataset(path)):
+        before, rows, peak = pa.total_allocated_bytes(), 0, 0
+        for chunk in as_chunks(source, "Test").frames(names):
+            rows += len(chunk)
+            peak = max(peak, pa.total_allocated_bytes() - before)
+        assert rows == 800_000
+        # How far readers read ahead is a matter of their threads.
+        assert 0 < peak < 12 * 20_000 * 10 * 8
 
 
 def test_row_groups_with_categories_of_their_own(tmp_path):
