@@ -176,8 +176,8 @@ def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories
     if not asked:
         raise DataError(
             f"The values of {label!r} of {owner} must be labels: text, categories, booleans or whole numbers."
-            f" Got real numbers instead; C({label}) takes each distinct one as a label, and np.floor() or "
-            "pandas.cut makes classes."
+            " Got real numbers instead; np.floor() or pandas.cut puts them into classes, and in a formula "
+            f"C({label}) takes each distinct one as a label."
         )
     return value
 

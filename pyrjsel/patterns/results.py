@@ -380,7 +380,9 @@ class PatternResults(Looks):
             others = model.compression.counts[home[0]].copy()
             others[fixed] -= 1
             sums = self._sums[:, :, home[0]]
-            if family == "cauchy":
+            if not others.any():  # the pattern is all of its group
+                values = sums
+            elif family == "cauchy":
                 rest = (self._sigma @ others)[:, None]
                 values = np.asarray(split_cauchy(sums, scale, rest, rng=stream, method="rejection")[0])
             else:

@@ -33,8 +33,7 @@ def split_gaussian(
     s : array_like of float
         The sums.
     sd1, sd2 : array_like of float
-        Standard deviations of the part and of the rest, 0 or above; both have mean 0. A part of standard
-        deviation 0 is 0.
+        Standard deviations of the part and of the rest, above 0; both have mean 0.
     rng : int, SeedSequence or Generator, optional
         Random numbers.
     size : int or tuple of int, optional
@@ -48,8 +47,7 @@ def split_gaussian(
     Raises
     ------
     ParameterError
-        If a sum is not finite, a standard deviation negative or not finite, both are 0 and the sum is not,
-        or shapes do not fit together.
+        If a sum is not finite, a standard deviation not above 0 and finite, or shapes do not fit together.
 
     See Also
     --------
@@ -68,16 +66,15 @@ def split_gaussian(
     Examples
     --------
     >>> import pyrjsel as rj
-    >>> part, rest = rj.split_gaussian(2.0, 1.0, [0.0, 3.0], rng=1)
+    >>> part, rest = rj.split_gaussian(2.0, 1.0, [0.1, 3.0], rng=1)
     >>> (part + rest).tolist(), part.round(3).tolist()
-    ([2.0, 2.0], [2.0, 0.979])
+    ([2.0, 2.0], [2.015, 0.979])
     """
     owner = "split_gaussian"
     generator = check_rng(rng, owner)
     sums, first, second = _arguments({"s": s, "sd1": sd1, "sd2": sd2}, owner, size)
     whole = np.hypot(first, second)
-    share = np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0) ** 2
-    other = np.divide(second, whole, out=np.zeros_like(whole), where=whole > 0) ** 2
+    share, other = (first / whole) ** 2, (second / whole) ** 2
     noise = first * np.sqrt(other) * generator.standard_normal(whole.shape)
     # The narrower part is drawn and the other is what it leaves: both are as exact as doubles can be.
     narrow = first <= second
@@ -102,7 +99,7 @@ def split_cauchy(
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, 0 or above; both are centred at 0. A part of scale 0 is 0.
+        Scales of the part and of the rest, above 0; both are centred at 0.
     rng : int, SeedSequence or Generator, optional
         Random numbers.
     size : int or tuple of int, optional
@@ -120,8 +117,8 @@ def split_cauchy(
     Raises
     ------
     ParameterError
-        If a sum is not finite, a scale negative or not finite, both scales are 0 and the sum is not, scales
-        or sums are more than a factor of 1e70 apart, shapes do not fit together, or the method is not known.
+        If a sum is not finite, a scale not above 0 and finite, scales or sums are more than a factor of 1e70
+        apart, shapes do not fit together, or the method is not known.
 
     See Also
     --------
@@ -163,7 +160,7 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, 0 or above.
+        Scales of the part and of the rest, above 0.
 
     Returns
     -------
@@ -219,7 +216,7 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, 0 or above.
+        Scales of the part and of the rest, above 0.
 
     Returns
     -------
@@ -273,18 +270,18 @@ def _floats(value: ArrayLike, name: str, owner: str, must: str, good: Any) -> Fl
 
 
 def _positive(value: FloatArray) -> BoolArray:
-    return np.isfinite(value) & (value >= 0)
+    return np.isfinite(value) & (value > 0)
 
 
 def _arguments(
     arguments: Mapping[str, ArrayLike], owner: str, size: Size = None, **checked: FloatArray
 ) -> list[FloatArray]:
     """Return a sum and two scales, by their names, checked and broadcast with each other and `checked`."""
-    names = list(arguments)
-    must = ("finite numbers", "finite numbers of at least 0", "finite numbers of at least 0")
     arrays = {
-        name: _floats(value, name, owner, kind, np.isfinite if name == "s" else _positive)
-        for (name, value), kind in zip(arguments.items(), must, strict=True)
+        name: _floats(value, name, owner, "finite numbers", np.isfinite)
+        if name == "s"
+        else _floats(value, name, owner, "finite numbers above 0", _positive)
+        for name, value in arguments.items()
     }
     arrays |= checked
     shapes = [array.shape for array in arrays.values()]
@@ -297,13 +294,7 @@ def _arguments(
             f"The parameters {', '.join(map(repr, arrays))} of {owner} must have shapes that broadcast. Got "
             f"{', '.join(map(str, shapes))} instead."
         ) from error
-    sums, first, second, *more = (np.array(np.broadcast_to(array, shape)) for array in arrays.values())
-    if np.any((first == 0) & (second == 0) & (sums != 0)):
-        raise ParameterError(
-            f"The parameters {names[1]!r} and {names[2]!r} of {owner} must not both be 0 where the sum is "
-            "not."
-        )
-    return [sums, first, second, *more]
+    return [np.array(np.broadcast_to(array, shape)) for array in arrays.values()]
 
 
 def _size(size: Size, shape: tuple[int, ...], owner: str) -> tuple[int, ...]:
@@ -325,8 +316,7 @@ def _size(size: Size, shape: tuple[int, ...], owner: str) -> tuple[int, ...]:
 def _check_width(s: FloatArray, first: FloatArray, second: FloatArray, owner: str) -> None:
     """Raise an error where lengths are so far apart that their products overflow."""
     large, small = np.maximum(first, second), np.minimum(first, second)
-    # Where a scale is 0 there is nothing to compute.
-    wide = (small > 0) & ((small < large / WIDEST) | (np.abs(s) / WIDEST > large) | (large < 1 / WIDEST**4))
+    wide = (small < large / WIDEST) | (np.abs(s) / WIDEST > large) | (large < 1 / WIDEST**4)
     if wide.any():
         raise ParameterError(
             f"The scales and sums of {owner} must be within a factor of {WIDEST:g} of each other."

@@ -3,8 +3,9 @@
 import time
 
 import numpy as np
+import pandas as pd
 
-from pyrjsel import datasets
+from pyrjsel import PatternLogit, datasets
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.priors import PatternPrior
@@ -53,6 +54,22 @@ def test_bench_samplers(table):
                 table.add(group, f"{sampler}: effective log sigma, least", ess.iloc[:-1].min(), "1/s")
                 table.add(group, f"{sampler}: effective log sigma, median", ess.iloc[:-1].median(), "1/s")
                 table.add(group, f"{sampler}: effective log posterior", ess.iloc[-1], "1/s")
+
+
+def test_bench_groups(table, take_turns):
+    """From data to groups: a long sequence, and interactions of many features."""
+    rng = np.random.default_rng(1)
+    symbols, classes = rng.integers(3, size=200_020), rng.integers(2, size=500)
+    features = pd.DataFrame(rng.integers(3, size=(500, 20)))
+    makers = {
+        "200,000 histories of order 20": lambda: PatternLogit.from_sequence(symbols, 20),
+        "20 features of 3 levels, 500 cases, order 4": lambda: PatternLogit(classes, features, order=4),
+    }
+    times = take_turns(makers, 3)
+    for (what, make), target in zip(makers.items(), (5.0, 10.0), strict=True):
+        model = make()
+        note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
+        table.series("patterns: compression", what, times[what], "s", target=target, note=note)
 
 
 def test_bench_compression(table):
