@@ -6,6 +6,7 @@ from pyrjsel.design.design import Design
 from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
 from pyrjsel.design.stream import Reduced
+from pyrjsel.design.tables import TableLike, as_pandas
 from pyrjsel.design.terms import Term
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "LabelRows",
     "Reduced",
     "RowSource",
+    "TableLike",
     "Term",
     "as_chunks",
+    "as_pandas",
 ]

@@ -27,6 +27,7 @@ from pyrjsel.design.frame import Column, Kind, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.predict import conform
 from pyrjsel.design.safety import MAX_INTEGER, Expression, check_functions, column_expression
+from pyrjsel.design.tables import as_pandas
 
 Function = Callable[..., object]
 
@@ -304,6 +305,7 @@ class LabelDesign:
             unseen and an error.
         """
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
+        new = as_pandas(new)
         if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
             new = array_frame(new, list(self.names), owner, "new")
         table = Table(as_frame(new, owner, "new"), owner)

@@ -269,7 +269,7 @@ def test_chunks_that_do_not_fit(frame):
         (more.assign(y=-np.inf), r"Test \(chunk 2\) .*infinite.*'y'"),
         (more.assign(w=np.inf), r"Test \(chunk 2\) .*infinite.*'w'"),
         (more.assign(w="heavy"), r"'weights' parameter of Test \(chunk 2\) must be numeric"),
-        (more.to_numpy(), r"chunk 2, must be a pandas DataFrame .*Got ndarray"),
+        (more.to_numpy(), r"chunk 2, must be a DataFrame .*Got ndarray"),
         (more.assign(x=pd.Timestamp("2020-01-01")), r"column 'x' of Test \(chunk 2\)"),
     ]
     for bad, pattern in cases:
