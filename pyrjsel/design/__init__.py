@@ -7,6 +7,7 @@ from pyrjsel.design.inputs import InputDesign, InputRows
 from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
 from pyrjsel.design.stream import Reduced
+from pyrjsel.design.tables import TableLike, as_pandas
 from pyrjsel.design.terms import Term
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "LabelRows",
     "Reduced",
     "RowSource",
+    "TableLike",
     "Term",
     "as_chunks",
+    "as_pandas",
 ]

@@ -20,6 +20,7 @@ from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Column, Table
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
+from pyrjsel.design.tables import as_pandas
 
 
 def build_arrays(
@@ -86,6 +87,7 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     DataError
         If shapes or indexes do not match, or a name is there twice.
     """
+    exog = as_pandas(exog)
     frame = _columns(exog, owner)
     response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)), owner)
     if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
@@ -144,6 +146,9 @@ def _response(
     endog: object, exog: pd.DataFrame, indexed: bool, owner: str
 ) -> tuple[str, np.ndarray | pd.Series]:
     """Return the name of the response and its values, as many as `exog` has rows."""
+    table = as_pandas(endog)
+    if table is not endog and len(table) == len(exog):
+        endog = table.set_axis(exog.index)  # it has no index of its own
     if isinstance(endog, pd.DataFrame):
         if endog.shape[1] != 1:
             raise DataError(f"The 'endog' of {owner} must be one column. Got {endog.shape[1]} instead.")

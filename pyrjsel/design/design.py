@@ -37,6 +37,7 @@ from pyrjsel.design.predict import DesignRows, compute_extras, compute_response,
 from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks
+from pyrjsel.design.tables import as_pandas
 from pyrjsel.design.terms import Term
 
 Function = Callable[..., object]
@@ -182,8 +183,7 @@ class Design:
         (['a'], array([10., 20., 30.]))
         """
         own = check_functions(functions, owner)
-        frame = as_frame(data, owner)
-        table = Table(frame, owner)
+        table = Table(as_frame(data, owner), owner)
         aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
 
         def others(response: Expression) -> list[str]:
@@ -470,13 +470,12 @@ class Design:
         return _restore, (self.to_dict(), dict(self.functions))
 
     def _table(self, new: Any, owner: str) -> Table:
-        if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
-            if isinstance(new, pd.Series):
-                raise DataError(
-                    f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead."
-                )
-            return Table(array_frame(new, list(self.layout.variables), owner, "new"), owner)
-        return Table(as_frame(new, owner, "new"), owner)
+        new = as_pandas(new)
+        if isinstance(new, (pd.DataFrame, Mapping)) or self.formula:
+            return Table(as_frame(new, owner, "new"), owner)
+        if isinstance(new, pd.Series):
+            raise DataError(f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead.")
+        return Table(array_frame(new, list(self.layout.variables), owner, "new"), owner)
 
 
 def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:

@@ -8,6 +8,7 @@ import pandas as pd
 from pyrjsel._errors import DataError
 from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.design.frame import Column, Table, read_array, read_column
+from pyrjsel.design.tables import as_pandas
 
 
 def extra_names(extras: object, owner: str) -> dict[str, object]:
@@ -45,6 +46,9 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
     DataError
         If it is not numeric, or does not have one value for each row.
     """
+    given = as_pandas(value)
+    if given is not value and len(given) == len(table):
+        value = given.set_axis(table.index)  # it has no index of its own
     if isinstance(value, str):
         if value not in table:
             raise unknown_name(value, f"as {key!r} the column", owner, table.names)

@@ -17,6 +17,7 @@ from pyrjsel._errors import DataError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import show, unknown_name
 from pyrjsel.design.safety import MAX_INTEGER
+from pyrjsel.design.tables import as_pandas
 
 Kind = Literal["real", "integer", "boolean", "text"]
 Level = str | int | float | bool
@@ -150,7 +151,8 @@ class Table:
 
 
 def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
-    """Return `data`, a DataFrame or a mapping of columns, as a DataFrame."""
+    """Return `data`, a table or a mapping of columns, as a DataFrame."""
+    data = as_pandas(data)
     if isinstance(data, pd.DataFrame):
         return data
     if isinstance(data, Mapping):
@@ -158,9 +160,10 @@ def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
             return pd.DataFrame(dict(data))
         except (ValueError, TypeError) as error:
             raise DataError(f"The {name!r} of {owner} do not make a data frame: {error}.") from error
+    hint = " collect() makes a DataFrame of it." if hasattr(data, "collect") else ""
     raise DataError(
-        f"The {name!r} of {owner} must be a pandas DataFrame or a mapping of columns. "
-        f"Got {type(data).__name__} instead."
+        f"The {name!r} of {owner} must be a DataFrame or a mapping of columns. "
+        f"Got {type(data).__name__} instead.{hint}"
     )
 
 

@@ -18,6 +18,7 @@ from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
 from pyrjsel.design.predict import conform
 from pyrjsel.design.safety import Expression, check_functions, column_expression
+from pyrjsel.design.tables import as_pandas
 
 Function = Callable[..., object]
 MISSING = ("drop", "raise", "level")
@@ -310,6 +311,7 @@ class LabelDesign:
             unseen and an error.
         """
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
+        new = as_pandas(new)
         if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
             new = array_frame(new, list(self.names), owner, "new")
         table = Table(as_frame(new, owner, "new"), owner)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng
-from pyrjsel.design import Design, DesignData
+from pyrjsel.design import Design, DesignData, TableLike
 from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
 from pyrjsel.kernel.options import ChainOptions, choose
 from pyrjsel.kernel.priors import Prior, check_prior, scaled
@@ -150,7 +150,7 @@ class KernelRegression:
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: TableLike,
         *,
         kernel: str | KernelFunction = "gaussian",
         width: Width = 1.0,
@@ -173,7 +173,7 @@ class KernelRegression:
         formula : str
             Such as ``"y ~ x1 + log(x2) + region"``: the right-hand side gives the inputs, factors as dummy
             columns. ``.`` stands for all other columns.
-        data : DataFrame or mapping of columns
+        data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
         kernel, width, convention, mean_kernels, max_kernels, standardize : optional
             As for the class.

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pandas as pd
-
+from pyrjsel.design import TableLike
 from pyrjsel.kernel.kernels import KernelFunction
 from pyrjsel.kernel.model import KernelRegression, Width
 from pyrjsel.kernel.priors import Prior
@@ -12,7 +11,7 @@ from pyrjsel.kernel.priors import Prior
 
 def kernel_regression(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: TableLike,
     *,
     kernel: str | KernelFunction = "gaussian",
     width: Width = 1.0,
@@ -34,7 +33,7 @@ def kernel_regression(
     formula : str
         Such as ``"y ~ x1 + log(x2) + region"``: the right-hand side gives the inputs, factors as dummy
         columns. ``.`` stands for all other columns.
-    data : DataFrame or mapping of columns
+    data : DataFrame, pyarrow Table, or mapping of columns
         The rows.
     kernel, width, convention, mean_kernels, max_kernels, standardize : optional
         As for :class:`KernelRegression`.

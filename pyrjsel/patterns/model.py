@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_bool, check_choice, check_int
-from pyrjsel.design import LabelDesign, LabelRows
+from pyrjsel.design import LabelDesign, LabelRows, TableLike
 from pyrjsel.design.frame import Level
 from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features, Kind
@@ -130,7 +130,7 @@ class PatternLogit:
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: TableLike,
         *,
         prior: str = "cauchy",
         sigma_prior: SigmaPrior = None,
@@ -148,7 +148,7 @@ class PatternLogit:
             Such as ``"y ~ interactions(a, b, c, order=2)"`` or ``"y ~ sequence(x1, x2, x3)"``, the last the
             most recent; ``.`` among the features stands for all other columns. One such call is the whole
             right-hand side. Numbers that are not whole become labels by ``C()``.
-        data : DataFrame or mapping of columns
+        data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
         prior, sigma_prior, sigma_0, compress, missing : optional
             As for the class.

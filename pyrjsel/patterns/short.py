@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pandas as pd
-
+from pyrjsel.design import TableLike
 from pyrjsel.patterns.model import PatternLogit
 
 
 def pattern_logit(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: TableLike,
     *,
     prior: str = "cauchy",
     sigma_prior: Any = None,
@@ -27,7 +26,7 @@ def pattern_logit(
         Such as ``"y ~ interactions(a, b, c, order=2)"`` or ``"y ~ sequence(x1, x2, x3)"``, the last the most
         recent; ``.`` among the features stands for all other columns. One such call is the whole
         right-hand side. Numbers that are not whole become labels by ``C()``.
-    data : DataFrame or mapping of columns
+    data : DataFrame, pyarrow Table, or mapping of columns
         The rows.
     prior, sigma_prior, sigma_0, compress, missing : optional
         As for :class:`PatternLogit`.

@@ -47,20 +47,21 @@ RankWarning
 FORMULA = """\
 formula : str
     Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-data : DataFrame or mapping of columns
-    The rows."""
+data : DataFrame, pyarrow Table, or mapping of columns
+    The rows: a DataFrame of pandas or polars, or a table of another package that narwhals knows. A
+    ``Categorical`` of polars counts as text, an ``Enum`` has its order."""
 
 CHUNKS = """\
 formula : str
     Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
-data : DataFrame, mapping of columns, or rows in chunks
-    The rows. In chunks, of which sums alone are kept: an iterable of DataFrames or a function that
-    returns one, the path of a Parquet file or of a folder of them, a ``ParquetFile`` or ``Dataset`` of
-    pyarrow, or a ``dask.dataframe``. The posterior is that of all rows together, and predictions need
-    new rows. Levels and transforms are learned in a pass of their own: an iterator, which can be read
-    once, will do where columns are numeric or have the same ``CategoricalDtype`` in every chunk.
-    `weights` and `offset` are columns then. A spline without given knots holds its argument on all
-    rows while it learns."""
+data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
+    The rows; DataFrames are those of pandas or polars. In chunks, of which sums alone are kept: an
+    iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder of
+    them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that of
+    all rows together, and predictions need new rows. Levels and transforms are learned in a pass of their
+    own: an iterator, which can be read once, will do where columns are numeric or have the same
+    ``CategoricalDtype`` in every chunk. `weights` and `offset` are columns then. A spline without given
+    knots holds its argument on all rows while it learns."""
 
 FUNCTIONS = """\
 functions : mapping of str to callable, optional

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.design import Design, RowSource, as_chunks
+from pyrjsel.design import Design, RowSource, as_chunks, as_pandas
 from pyrjsel.families import Gaussian
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
@@ -207,6 +207,7 @@ class LinearSelection(Selection):
         functions: Mapping[str, Callable[..., Any]] | None,
         stacklevel: int,
     ) -> Self:
+        data = as_pandas(data)
         chunks = as_chunks(data, cls._owner)
         if chunks is None:
             return super()._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, listed, unknown_name
-from pyrjsel.design import Design, DesignData
+from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
@@ -94,6 +94,7 @@ class Selection(Studies):
         stacklevel: int,
     ) -> None:
         """Fill a new model; of `stacklevel`, 2 is the caller of this method."""
+        exog = as_pandas(exog)
         design, data = Design.from_arrays(
             endog, exog, extras=extras, missing=missing, owner=self._owner, stacklevel=stacklevel + 1
         )
@@ -106,7 +107,7 @@ class Selection(Studies):
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: TableLike,
         *,
         coef_prior: GPrior | Normal | None = None,
         model_prior: ModelPrior | None = None,
@@ -162,6 +163,7 @@ class Selection(Studies):
         stacklevel: int,
     ) -> Self:
         """Make a model; of `stacklevel`, 2 is the caller of this method."""
+        data = as_pandas(data)
         design, rows = Design.from_formula(
             formula,
             data,

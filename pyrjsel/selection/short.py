@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.design import RowSource
+from pyrjsel.design import RowSource, TableLike
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.gaussian_prior import CoefPrior
@@ -87,7 +87,7 @@ def linear(
 @shared_text
 def logit(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: TableLike,
     *,
     coef_prior: GPrior | Normal | None = None,
     model_prior: ModelPrior | None = None,
@@ -152,7 +152,7 @@ def logit(
 @shared_text
 def poisson(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: TableLike,
     *,
     coef_prior: GPrior | Normal | None = None,
     model_prior: ModelPrior | None = None,

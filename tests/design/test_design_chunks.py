@@ -139,7 +139,7 @@ def test_a_folder_in_partitions_and_a_data_set_with_a_filter(frame, tmp_path):
 
 
 def test_memory_of_files_does_not_grow_with_row_groups(tmp_path):
-    """What pyarrow holds while chunks are at work: some row groups (2 to 6 were seen), not the 40 of the file."""
+    """What pyarrow holds while chunks are at work: 2 to 6 row groups were seen, of 40."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     dataset = pytest.importorskip("pyarrow.dataset")
@@ -266,7 +266,7 @@ def test_chunks_that_do_not_fit(frame):
         (more.assign(y=-np.inf), r"Test \(chunk 2\) .*infinite.*'y'"),
         (more.assign(w=np.inf), r"Test \(chunk 2\) .*infinite.*'w'"),
         (more.assign(w="heavy"), r"'weights' parameter of Test \(chunk 2\) must be numeric"),
-        (more.to_numpy(), r"chunk 2, must be a pandas DataFrame .*Got ndarray"),
+        (more.to_numpy(), r"chunk 2, must be a DataFrame .*Got ndarray"),
         (more.assign(x=pd.Timestamp("2020-01-01")), r"column 'x' of Test \(chunk 2\)"),
     ]
     for bad, pattern in cases:

@@ -286,7 +286,7 @@ def test_the_formula_must_be_text_and_the_data_a_frame():
     for formula in (None, 3, ["y", "x"]):
         with pytest.raises(ParameterError, match="'formula' parameter of me"):
             Design.from_formula(formula, frame, owner="me")
-    with pytest.raises(DataError, match="must be a pandas DataFrame"):
+    with pytest.raises(DataError, match="must be a DataFrame"):
         Design.from_formula("y ~ x", [[1.0, 2.0]])
     with pytest.raises(DataError, match="do not make a data frame"):
         Design.from_formula("y ~ x", {"y": [1, 2], "x": [1, 2, 3]})

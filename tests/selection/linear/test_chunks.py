@@ -220,7 +220,7 @@ def test_other_families_need_rows(table):
     data = table.assign(y=(table["y"] > 0).astype(int))
     for make_model in (rj.logit, rj.poisson):
         for chunks in (cut(data), iter(cut(data)), "rows.parquet"):
-            with pytest.raises(rj.DataError, match=r"'data'.*must be a pandas DataFrame"):
+            with pytest.raises(rj.DataError, match=r"'data'.*must be a DataFrame"):
                 make_model("y ~ x1", chunks)
 
 
