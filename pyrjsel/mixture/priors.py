@@ -1,6 +1,7 @@
 """The prior of a mixture classifier: kernels and weights, and the null model of inputs that are left out."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
@@ -10,7 +11,7 @@ from scipy.stats import dirichlet, gamma, norm
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
 
-# Of two normal doubles the smaller is 0.1-th powers of uniforms to a gamma of this shape: none is 0.
+# A gamma draw of a smaller shape may be too small for a double: it is about a uniform to the power 1 / shape.
 LEAST_SHAPE = 0.1
 
 
@@ -107,10 +108,7 @@ class MixturePrior:
         # From where all precisions are far too large to where the rate is far too large, in equal parts.
         low = -np.log(self.max_precision) - 40.0 / min(self.alpha, 1.0)
         edges = np.linspace(low, np.log(1000.0 * (1.0 + self.g) / self.h), 9)
-        parts = [
-            quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0]
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
-        ]
+        parts = [quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges)]
         return float(np.log(np.sum(parts)))
 
     def log_kernels(self, beta: float, precision: FloatArray, mean: FloatArray) -> float:

@@ -19,6 +19,9 @@ from pyrjsel.report._batches import (
     visit_sums,
 )
 
+# Models whose probabilities get Monte Carlo errors and a row in the table of models.
+MODEL_ROWS = 1000
+
 
 @dataclass(frozen=True)
 class IndicatorStats:

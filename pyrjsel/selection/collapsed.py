@@ -22,8 +22,8 @@ from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
-from pyrjsel.selection.starts import checked_start, dispersed_start
 from pyrjsel.space import ModelSpace, Space
+from pyrjsel.space.starts import checked_start, dispersed_start
 
 OWNER = "sampler='collapsed'"
 # Periods between two marks, where rounding is cleared away and burn-in adapts; part of what a seed gives.

@@ -5,26 +5,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
-from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
+from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
+from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
+from pyrjsel.space import ModelSpace, ModelTable, merge_visits, pack
 
-# Models whose probabilities get Monte Carlo errors and a row in the table of models.
-MODEL_ROWS = 1000
 # Pairs of importance draws for the marginal likelihoods in that table.
 TABLE_PAIRS = 64
-# Split R-hat of the model size or log posterior over all chains beyond which they have plainly not converged.
-WORST_R_HAT = 1.2
 # A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
 LEAST_ACCEPTANCE = 0.01
 FEWEST_PROPOSALS = 200
@@ -207,7 +203,7 @@ def summarise(
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
-    index, gamma = _merge(chains, draws, space)
+    index, gamma = merge_visits([(chain.words, chain.index) for chain in chains], draws, space.n_terms)
     probability = np.bincount(index.ravel(), minlength=len(gamma)) / index.size
     stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
     mcse = np.full(len(gamma), np.nan)
@@ -228,11 +224,16 @@ def summarise(
         _stacked([chain.error_variance for chain in chains], kept),
     )
     stuck = terms.stuck & space.free.astype(bool)
-    diagnostics = _diagnostics(chains, found, manner.moves, drawn.seconds)
+    diagnostics = chain_diagnostics(
+        [chain.counts for chain in chains],
+        manner.moves,
+        {"size": found.size, "cost": found.cost, "log_posterior": found.log_posterior},
+        drawn.seconds,
+    )
     notes = [
         *drawn.notes,
-        *_disagreement(terms, space),
-        *_poor_mixing(diagnostics),
+        *disagreement(terms, space.names),
+        *poor_mixing(diagnostics),
         *_stuck_chains(chains, manner),
     ]
     for text in notes:
@@ -280,47 +281,10 @@ def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None
     return np.stack(known) if known else None
 
 
-def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:
-    """Return the draws (chains, draws) as ranks of models by visits, and the models (m, J)."""
-    table = ModelTable(space.n_terms)
-    index = np.stack([table.add(chain.words)[chain.index[:draws]] for chain in chains])
-    visits = np.bincount(index.ravel(), minlength=len(table))
-    order = np.argsort(-visits, kind="stable")
-    order = order[visits[order] > 0]
-    rank = np.empty(len(table), dtype=np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
-    return rank[index], unpack(table.words[order], space.n_terms)
-
-
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
     sums = np.sum([chain.sums for chain in chains], axis=0)
     # The intercept is in every draw.
     return Moments.of_sums(sums / sums[3, 0], regression.scale, regression.origin)
-
-
-def _disagreement(terms: IndicatorStats, space: ModelSpace) -> list[str]:
-    """Return a text on the inclusion probabilities on which the chains disagree."""
-    bad = np.flatnonzero(terms.disagree)
-    if not bad.size:
-        return []
-    names = [space.names[j] for j in bad]
-    text = (
-        f"Chains disagree on {bad.size} of {len(space.names)} inclusion probabilities by more than "
-        f"the Monte Carlo errors within each: {listed(names)}. Their errors allow for the spread of the "
-        "chains; run longer."
-    )
-    return [text]
-
-
-def _poor_mixing(diagnostics: pd.DataFrame) -> list[str]:
-    """Return a text on the R-hat over all chains that are too large."""
-    quantities = {"the model size": "r_hat_size", "the log posterior": "r_hat_log_posterior"}
-    found = {name: float(diagnostics[column]["all"]) for name, column in quantities.items()}
-    bad = [f"{value:.2f} for {name}" for name, value in found.items() if value > WORST_R_HAT]
-    if not bad:
-        return []
-    where = " and ".join(bad)
-    return [f"R-hat over all chains is {where}, above {WORST_R_HAT}: they have not converged; run longer."]
 
 
 def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
@@ -337,27 +301,3 @@ def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
         return []
     share = f"Less than {manner.least:.0%} of the {manner.words} were accepted in {listed(bad)}"
     return [f"{share}: these chains are stuck; run longer."]
-
-
-def _diagnostics(
-    chains: list[ChainDraws], draws: Draws, moves: Sequence[str], seconds: Sequence[float]
-) -> pd.DataFrame:
-    """Return acceptance, R-hat and ESS by chain, and over all chains in the row "all"."""
-    rows: dict[object, dict[str, float]] = {}
-    values = {"size": draws.size, "cost": draws.cost, "log_posterior": draws.log_posterior}
-    groups: list[tuple[object, list[int]]] = [(c, [c]) for c in range(len(chains))]
-    for label, members in [*groups, ("all", list(range(len(chains))))]:
-        counts = np.sum([chains[c].counts for c in members], axis=0)
-        row = {
-            f"acceptance_{move}": counts[1, k] / counts[0, k] if counts[0, k] else np.nan
-            for k, move in enumerate(moves)
-        }
-        for name, value in values.items():
-            stats = scalar_stats(value[members])
-            row[f"ess_{name}"], row[f"r_hat_{name}"] = stats.ess, stats.r_hat
-        row["draws"] = draws.model.shape[1] * len(members)
-        row["seconds"] = float(sum(seconds[c] for c in members))
-        rows[label] = row
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    frame.index.name = "chain"
-    return frame

@@ -27,10 +27,10 @@ from pyrjsel.selection.collect import (
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
-from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
 from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space
+from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 
 OWNER = "sampler='gibbs'"
 # Kinds of priors under which the error variance is in the state, or all coefficients are in every model:

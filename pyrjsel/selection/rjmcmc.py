@@ -16,8 +16,8 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.selection.starts import checked_start, dispersed_start, given_start
 from pyrjsel.space import ModelSpace
+from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 
 OWNER = "sampler='rjmcmc'"
 

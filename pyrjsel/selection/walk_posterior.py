@@ -21,8 +21,8 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
-from pyrjsel.selection.starts import given_start
 from pyrjsel.space import ModelSpace
+from pyrjsel.space.starts import given_start
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
 COEFFICIENT_DRAWS = 2000

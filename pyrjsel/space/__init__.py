@@ -19,7 +19,7 @@ from pyrjsel.space.priors import (
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
-from pyrjsel.space.table import ModelTable
+from pyrjsel.space.table import ModelTable, merge_visits
 
 __all__ = [
     "Bernoulli",
@@ -40,6 +40,7 @@ __all__ = [
     "enumerate_models",
     "known_count",
     "named_costs",
+    "merge_visits",
     "pack",
     "prior_inclusion",
     "restrict_prior",

@@ -1,5 +1,7 @@
 """The table of visited models: each packed model once, with a number."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -211,3 +213,41 @@ class ModelTable:
     def __setstate__(self, state: dict[str, np.ndarray]) -> None:
         restored = ModelTable.from_arrays(state)
         self.__dict__.update(restored.__dict__)
+
+
+def merge_visits(
+    chains: Sequence[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
+) -> tuple[np.ndarray, ByteArray]:
+    """Merge the models that chains visited.
+
+    Parameters
+    ----------
+    chains : sequence of (ndarray, ndarray)
+        Packed models of each chain, once each, and the row of each of its draws.
+    draws : int
+        Draws to take of each chain.
+    n_terms : int
+        Number J of terms.
+
+    Returns
+    -------
+    index : ndarray of int32, shape (chains, draws)
+        The model of each draw.
+    gamma : ndarray of uint8, shape (m, J)
+        The models of these draws, those visited most first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyrjsel.space import merge_visits, pack
+    >>> merge_visits([(pack([[1, 0], [0, 1]]), np.array([0, 1, 1]))], 3, 2)[0].tolist()
+    [[1, 0, 0]]
+    """
+    table = ModelTable(n_terms)
+    index = np.stack([table.add(words)[rows[:draws]] for words, rows in chains])
+    visits = np.bincount(index.ravel(), minlength=len(table))
+    order = np.argsort(-visits, kind="stable")
+    order = order[visits[order] > 0]
+    rank = np.empty(len(table), dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return rank[index], unpack(table.words[order], n_terms)

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.selection import collect, rjmcmc
 from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, Manner, _poor_mixing, _stuck_chains
+from pyrjsel.selection.collect import ChainDraws, Manner, _stuck_chains
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +58,13 @@ def test_a_healthy_run_is_silent(model):
     ],
 )
 def test_large_r_hat(r_hats, where):
-    (text,) = _poor_mixing(table(*r_hats))
+    (text,) = poor_mixing(table(*r_hats))
     assert text == f"R-hat over all chains is {where}, above 1.2: they have not converged; run longer."
 
 
 @pytest.mark.parametrize("r_hats", [(1.2, 1.0), (np.nan, np.nan), (1.0, 1.19)])
 def test_small_r_hat(r_hats):
-    assert _poor_mixing(table(*r_hats)) == []
+    assert poor_mixing(table(*r_hats)) == []
 
 
 def test_r_hat_of_a_run_that_is_too_short(model):

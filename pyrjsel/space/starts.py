@@ -7,7 +7,8 @@ import numpy as np
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray
 from pyrjsel._validate import bad_value, unknown_name
-from pyrjsel.space import ModelSpace, sample_models
+from pyrjsel.space.sampling import sample_models
+from pyrjsel.space.space import ModelSpace
 
 # Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
 START_TRIES = 12

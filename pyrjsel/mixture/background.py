@@ -1,0 +1,100 @@
+"""The null model of inputs, in plain numpy: what the compiled loop needs of it, and its oracle."""
+
+import numpy as np
+from scipy.special import gammaln, multigammaln
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.mixture._null import Null
+from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.problem import MixtureProblem
+
+
+def normal_evidence(z: FloatArray, prior: MixturePrior, surplus: float) -> float:
+    """Return the log density of complete rows under the null model of a subset of inputs.
+
+    Parameters
+    ----------
+    z : ndarray (N, s)
+        The inputs of the subset, in range units.
+    prior : MixturePrior
+    surplus : float
+        Degrees of freedom of the inverse Wishart beyond the number of inputs.
+
+    Returns
+    -------
+    float
+        0 for an empty subset.
+    """
+    n, s = z.shape
+    if s == 0:
+        return 0.0
+    nu, kappa = surplus + s, prior.kappa0
+    total = z.sum(axis=0)
+    scatter = prior.psi0 * np.eye(s) + z.T @ z - np.outer(total, total) / (kappa + n)
+    return float(
+        -0.5 * n * s * np.log(np.pi)
+        + 0.5 * s * np.log(kappa / (kappa + n))
+        + multigammaln(0.5 * (nu + n), s)
+        - multigammaln(0.5 * nu, s)
+        + 0.5 * nu * s * np.log(prior.psi0)
+        - 0.5 * (nu + n) * np.linalg.slogdet(scatter)[1]
+    )
+
+
+def single_evidence(z: FloatArray, prior: MixturePrior, surplus: float) -> FloatArray:
+    """Return the log density of the observed values of each input alone, shape (p,)."""
+    n = (~np.isnan(z)).sum(axis=0)
+    nu, kappa = surplus + 1.0, prior.kappa0
+    scatter = prior.psi0 + np.nansum(z**2, axis=0) - np.nansum(z, axis=0) ** 2 / (kappa + n)
+    value: FloatArray = (
+        -0.5 * n * np.log(np.pi)
+        + 0.5 * np.log(kappa / (kappa + n))
+        + gammaln(0.5 * (nu + n))
+        - gammaln(0.5 * nu)
+        + 0.5 * nu * np.log(prior.psi0)
+        - 0.5 * (nu + n) * np.log(scatter)
+    )
+    return value
+
+
+def log_background(z: FloatArray, gamma: FloatArray, problem: MixtureProblem) -> float:
+    """Return the log density of the inputs that are not selected, given those that are.
+
+    Parameters
+    ----------
+    z : ndarray (N, p)
+        Inputs in range units; complete for the gaussian background.
+    gamma : ndarray (p,)
+        1 for selected inputs.
+    problem : MixtureProblem
+
+    Returns
+    -------
+    float
+        Without a background, what makes a density of selected inputs one of the inputs as they were given.
+    """
+    inside = np.asarray(gamma, dtype=bool)
+    surplus = problem.prior.surplus(problem.n_inputs)
+    if problem.background == "gaussian":
+        everything = normal_evidence(z, problem.prior, surplus)
+        return everything - normal_evidence(z[:, inside], problem.prior, surplus)
+    gain, offset = gains(problem)
+    return offset - float(gain[inside].sum())
+
+
+def gains(problem: MixtureProblem) -> tuple[FloatArray, float]:
+    """Return the density that each input has where it is not selected, and that of all together.
+
+    For backgrounds under which inputs are independent; missing inputs are summed out.
+    """
+    if problem.background is None:
+        return (~np.isnan(problem.z)).sum(axis=0) * problem.log_range, 0.0
+    gain = single_evidence(problem.z, problem.prior, problem.prior.surplus(problem.n_inputs))
+    return gain, float(gain.sum())
+
+
+def make_null(problem: MixtureProblem) -> Null:
+    """Return the compiled null model of a problem."""
+    prior, (n, p) = problem.prior, problem.z.shape
+    gain, offset = (None, 0.0) if problem.background == "gaussian" else gains(problem)
+    return Null(p, n, prior.kappa0, prior.surplus(p), prior.psi0, gain, offset)

@@ -1,0 +1,87 @@
+"""How well chains mixed: a table of diagnostics, and what is to be said of it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import listed
+from pyrjsel.report.errors import IndicatorStats, scalar_stats
+
+# Split R-hat of the model size or log posterior over all chains beyond which they have plainly not converged.
+WORST_R_HAT = 1.2
+
+
+def chain_diagnostics(
+    counts: Sequence[ArrayLike],
+    moves: Sequence[str],
+    values: Mapping[str, np.ndarray],
+    seconds: Sequence[float],
+) -> pd.DataFrame:
+    """Return acceptance, effective sample sizes and R-hat by chain, and over all chains in the row "all".
+
+    Parameters
+    ----------
+    counts : sequence of array_like of int, shape (2, moves)
+        Proposals and acceptances of each chain.
+    moves : sequence of str
+        Names of the moves.
+    values : mapping of str to ndarray (chains, draws)
+        Quantities by name.
+    seconds : sequence of float
+        Of each chain.
+
+    Returns
+    -------
+    DataFrame
+        A row a chain and one of all.
+
+    Examples
+    --------
+    >>> size = np.array([[1, 2, 1, 2, 2, 1, 2, 1]])
+    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], {"size": size}, [0.5])
+    >>> found.columns.tolist()
+    ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds']
+    """
+    rows: dict[object, dict[str, float]] = {}
+    groups: list[tuple[object, list[int]]] = [(c, [c]) for c in range(len(counts))]
+    for label, members in [*groups, ("all", list(range(len(counts))))]:
+        proposed, accepted = np.sum([np.asarray(counts[c]) for c in members], axis=0)
+        row = {
+            f"acceptance_{move}": accepted[k] / proposed[k] if proposed[k] else np.nan
+            for k, move in enumerate(moves)
+        }
+        for name, value in values.items():
+            stats = scalar_stats(value[members])
+            row[f"ess_{name}"], row[f"r_hat_{name}"] = stats.ess, stats.r_hat
+        row["draws"] = next(iter(values.values())).shape[1] * len(members)
+        row["seconds"] = float(sum(seconds[c] for c in members))
+        rows[label] = row
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    frame.index.name = "chain"
+    return frame
+
+
+def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
+    """Return a text on the inclusion probabilities on which the chains disagree, if there are any."""
+    bad = np.flatnonzero(terms.disagree)
+    if not bad.size:
+        return []
+    text = (
+        f"Chains disagree on {bad.size} of {len(names)} inclusion probabilities by more than "
+        f"the Monte Carlo errors within each: {listed([names[j] for j in bad])}. Their errors allow for the "
+        "spread of the chains; run longer."
+    )
+    return [text]
+
+
+def poor_mixing(diagnostics: pd.DataFrame) -> list[str]:
+    """Return a text on the R-hat of size and log posterior over all chains, if one is too large."""
+    quantities = {"the model size": "r_hat_size", "the log posterior": "r_hat_log_posterior"}
+    found = {name: float(diagnostics[column]["all"]) for name, column in quantities.items()}
+    bad = [f"{value:.2f} for {name}" for name, value in found.items() if value > WORST_R_HAT]
+    if not bad:
+        return []
+    where = " and ".join(bad)
+    return [f"R-hat over all chains is {where}, above {WORST_R_HAT}: they have not converged; run longer."]

@@ -1,0 +1,57 @@
+"""Small mixture problems for the tests of samplers."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions
+from pyrjsel.space import BetaBinomial, ModelSpace
+
+
+def space_of(p, prior=None, n=100, **options):
+    terms = [
+        SimpleNamespace(name=f"x{j}", columns=(f"x{j}",), variables=(f"x{j}",), parents=(), near_parents=())
+        for j in range(p)
+    ]
+    prior = BetaBinomial(1, 1) if prior is None else prior
+    return ModelSpace.build(terms, prior=prior, n_observations=n, owner="MixtureClassifier", **options)
+
+
+def to_range_units(x):
+    """Inputs (N, p) less their midpoints over their ranges, and the logs of the ranges."""
+    low, high = np.nanmin(x, axis=0), np.nanmax(x, axis=0)
+    return (x - 0.5 * (low + high)) / (high - low), np.log(high - low)
+
+
+def problem_of(x, label, *, components=2, background="gaussian", space=None, n_classes=None, **prior):
+    """The problem of raw inputs (N, p) and labels, -1 for those that are missing."""
+    z, log_range = to_range_units(np.asarray(x, dtype=float))
+    label = np.asarray(label, dtype=np.int32)
+    return MixtureProblem(
+        z=z,
+        label=label,
+        n_classes=int(label.max()) + 1 if n_classes is None else n_classes,
+        log_range=log_range,
+        prior=MixturePrior(**prior),
+        components=components,
+        background=background,
+        space=space_of(z.shape[1]) if space is None else space,
+    )
+
+
+def toy(n=40, p=3, seed=1, classes=2, missing=0.0, unlabelled=0.0):
+    """Inputs whose first column depends on the class, a third one that depends on the second."""
+    rng = np.random.default_rng(seed)
+    label = np.arange(n) % classes
+    x = rng.standard_normal((n, p))
+    x[:, 0] += 1.5 * label
+    if p > 2:
+        x[:, 2] = 0.8 * x[:, 1] + 0.6 * x[:, 2]
+    x[rng.random((n, p)) < missing] = np.nan
+    return x, np.where(rng.random(n) < unlabelled, -1, label).astype(np.int32)
+
+
+def job_of(problem, *, draws=1000, burn_in=100, thin=1, every=1, starts=None, **options):
+    return MixtureJob(problem, MixtureOptions(**options), draws, burn_in, thin, every, starts)
