@@ -86,9 +86,7 @@ def _notes(results: MixtureResults) -> list[str]:
     if model.left_out:
         notes.append(f"Left out, since constant or missing: {listed(model.left_out)}.")
     counts = np.bincount(model.y[model.y >= 0], minlength=len(model.classes))
-    few = [
-        f"{name} ({n})" for name, n in zip(model.classes, counts, strict=True) if n < FEW_ROWS
-    ]
+    few = [f"{name} ({n})" for name, n in zip(model.classes, counts, strict=True) if n < FEW_ROWS]
     if few:
         notes.append(f"Classes whose weights rest on their prior, for lack of rows: {listed(few)}.")
     stats = posterior.inclusion

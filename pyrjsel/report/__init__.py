@@ -16,6 +16,7 @@ from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.paths import plot_path
+from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption, dropped_note, repr_short
 from pyrjsel.report.scores import calibration_table, log_chosen, score_table
@@ -31,6 +32,7 @@ from pyrjsel.report.tables import (
 from pyrjsel.report.traces import plot_trace
 
 __all__ = [
+    "Ellipses",
     "IndicatorStats",
     "ModelLooks",
     "ModelStats",
@@ -48,6 +50,7 @@ __all__ = [
     "model_stats",
     "model_table",
     "plot_band",
+    "plot_calibration",
     "plot_check",
     "plot_coefficients",
     "plot_inclusion",
@@ -55,6 +58,7 @@ __all__ = [
     "plot_lines",
     "plot_models",
     "plot_path",
+    "plot_plane",
     "plot_sensitivity",
     "plot_trace",
     "repr_short",
