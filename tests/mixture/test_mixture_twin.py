@@ -1,10 +1,9 @@
 """The compiled loop against its twin on the same random numbers."""
 
-import numpy as np
 import mixture_kit as kit
+import numpy as np
 import pytest
 
-from pyrjsel.mixture.draws import MOVES
 from pyrjsel.mixture.reference import MixtureTwin
 from pyrjsel.mixture.sampling import MixtureRunner, first_state
 from pyrjsel.space import Bernoulli
