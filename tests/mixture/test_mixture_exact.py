@@ -54,8 +54,8 @@ def errors(problem, sweeps, seed=1, **options):
     return (stats.mean - exact) / stats.mcse
 
 
-# A Student deviate of about 30 batches is beyond 6 with probability 1.5e-6, so that a right sampler would fail
-# one of these two dozen comparisons of four subsets each with probability 1.5e-4 if seeds were not fixed.
+# A Student deviate of about 30 batches is beyond 6 with probability 1.5e-6: a right sampler would fail in
+# one of these two dozen comparisons of four subsets with probability 1.5e-4 if seeds were not fixed.
 LARGEST = 6.0
 
 
