@@ -4,8 +4,8 @@ Rows have a class c and a kernel d given the class; selected inputs are normal g
 are not have the density of the null model (``_null.pyx``). Inputs are in range units. The state is the
 subset gamma, for each selected input i the rate beta_i, precisions u_di and means m_di of the D kernels,
 class weights w_cd, class probabilities, the kernel of each row, the class of each row without a label, and
-the missing inputs where the null model ties inputs together. Where it does not, missing inputs are summed out:
-they drop out of every sum. A sweep is, in this order,
+the missing inputs where the null model ties inputs together. Where it does not, missing inputs are integrated
+out: they drop out of every sum. A sweep is, in this order,
 
 1. for each selected input beta_i given the precisions, then means and precisions given the rows;
 2. moves: an input enters, one leaves, or two are exchanged, at the present kernels of the rows;
@@ -17,7 +17,7 @@ they drop out of every sum. A sweep is, in this order,
 A sweep begins with sums that are worked out from the state, so that rounding does not build up, and a state
 that was written down goes on to the same draws, bit for bit.
 
-Moves. What an input contributes given the kernels of the rows does not depend on the other inputs but for
+Moves: what an input contributes given the kernels of the rows does not depend on the other inputs but for
 the null model. With conditional proposals an input that enters gets precisions of the kernels that hold rows
 from gamma distributions q_d that are centred on what these rows say, then beta_i and the other precisions
 given those, then means from their normal conditionals. Densities of all but the first cancel out, so that the
@@ -244,13 +244,13 @@ cdef class MixtureChain:
 
     cdef void fit(self, int i) noexcept nogil:
         """The rates of q_d for input i, from the rows alone."""
-        cdef int d, step, occupied = 0
+        cdef int d, _, occupied = 0
         cdef double beta = self.g / self.h, total, shape, value
         cdef const double* count = self.count + i * self.n_kernels
         cdef const double* square = self.square + i * self.n_kernels
         for d in range(self.n_kernels):
             occupied += count[d] > 0.0
-        for step in range(STEPS):
+        for _ in range(STEPS):
             total = self.h
             for d in range(self.n_kernels):
                 if count[d] > 0.0:

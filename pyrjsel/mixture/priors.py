@@ -1,6 +1,7 @@
 """The prior of a mixture classifier: kernels and weights, and the null model of inputs that are left out."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -95,21 +96,7 @@ class MixturePrior:
 
         It normalises the density of beta_i and the precisions, from which those beyond are cut off.
         """
-        if np.isinf(self.max_precision):
-            return 0.0
-
-        def integrand(t: float) -> float:  # over log beta
-            beta = np.exp(t)
-            return float(
-                np.exp(self.g * (t + np.log(self.h)) - self.h * beta - gammaln(self.g))
-                * gammainc(self.alpha, beta * self.max_precision) ** components
-            )
-
-        # From where all precisions are far too large to where the rate is far too large, in equal parts.
-        low = -np.log(self.max_precision) - 40.0 / min(self.alpha, 1.0)
-        edges = np.linspace(low, np.log(1000.0 * (1.0 + self.g) / self.h), 9)
-        parts = [quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges)]
-        return float(np.log(np.sum(parts)))
+        return _log_mass(self, components)
 
     def log_kernels(self, beta: float, precision: FloatArray, mean: FloatArray) -> float:
         """Return the log density of the kernels of one input: beta_i, precisions (D,) and means (D,)."""
@@ -133,3 +120,22 @@ class MixturePrior:
             precision = rng.gamma(self.alpha, size=components) / beta
             if np.all(precision <= self.max_precision):
                 return beta, precision, rng.standard_normal(components)
+
+
+@lru_cache(maxsize=64)
+def _log_mass(prior: MixturePrior, components: int) -> float:
+    if np.isinf(prior.max_precision):
+        return 0.0
+
+    def integrand(t: float) -> float:  # over log beta
+        beta = np.exp(t)
+        return float(
+            np.exp(prior.g * (t + np.log(prior.h)) - prior.h * beta - gammaln(prior.g))
+            * gammainc(prior.alpha, beta * prior.max_precision) ** components
+        )
+
+    # From where all precisions are far too large to where the rate is far too large, in equal parts.
+    low = -np.log(prior.max_precision) - 40.0 / min(prior.alpha, 1.0)
+    edges = np.linspace(low, np.log(1000.0 * (1.0 + prior.g) / prior.h), 9)
+    parts = [quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges)]
+    return float(np.log(np.sum(parts)))

@@ -118,7 +118,7 @@ def first_state(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Genera
         mean,
         rng.dirichlet(np.ones(D), size=K),
         rng.dirichlet(np.ones(K)),
-        rng.integers(D, size=n).astype(np.int32),
+        rng.integers(D, size=n, dtype=np.int32),
         klass,
         z,
         rng.bit_generator.state,
@@ -252,8 +252,8 @@ class MixtureRunner:
 
     def state(self) -> MixtureState:
         """Return the state between two sweeps; a runner made of it goes on to the same draws."""
-        parts = self.loop.state()
-        return MixtureState(*parts, self.rng.bit_generator.state, self.done, self.loop.counts())
+        arrays: tuple[Any, ...] = self.loop.state()
+        return MixtureState(*arrays, self.rng.bit_generator.state, self.done, self.loop.counts())
 
     def finish(self, completed: bool) -> MixtureDraws:
         """Return what was recorded."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 # In the order in which they import one another.
-for _name in ("mixture_kit",):
+for _name in ("mixture_kit", "mixture_oracle"):
     if _name not in sys.modules:
         _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parent / f"{_name}.py")
         _module = importlib.util.module_from_spec(_spec)
