@@ -55,6 +55,7 @@ EXTENSIONS = [
     extension("pyrjsel.kernel._kernels"),
     extension("pyrjsel.mixture._mixture", random=True),
     extension("pyrjsel.mixture._null"),
+    extension("pyrjsel.mixture._predict"),
     extension("pyrjsel.patterns._closed"),
     extension("pyrjsel.patterns._linear", random=True),
     extension("pyrjsel.patterns._matching"),

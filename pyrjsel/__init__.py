@@ -17,6 +17,7 @@ from pyrjsel._errors import (
 )
 from pyrjsel._version import __version__
 from pyrjsel.kernel import KernelRegression, KernelResults, kernel_regression
+from pyrjsel.mixture import MixtureClassifier, MixturePrior, MixtureResults, mixture_classifier
 from pyrjsel.patterns import (
     PatternLogit,
     PatternResults,
@@ -66,6 +67,9 @@ __all__ = [
     "LogNormal",
     "LogitSelection",
     "MissingDataWarning",
+    "MixtureClassifier",
+    "MixturePrior",
+    "MixtureResults",
     "Normal",
     "NotAvailableError",
     "ParameterError",
@@ -91,6 +95,7 @@ __all__ = [
     "kernel_regression",
     "linear",
     "logit",
+    "mixture_classifier",
     "pattern_logit",
     "poisson",
     "split_cauchy",

@@ -317,8 +317,8 @@ class MixtureClassifier:
         empty = np.isnan(rows.X).all(axis=1)
         if empty.any():
             warnings.warn(
-                f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, and "
-                "were left out.",
+                f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, "
+                "and were left out.",
                 MissingDataWarning,
                 stacklevel=stacklevel,
             )

@@ -117,7 +117,7 @@ class MixtureTwin:
         return float(value + norm.logpdf(mean).sum())
 
     def propose(self, i: int, rng: np.random.Generator) -> tuple[float, FloatArray, FloatArray | None] | None:
-        """Propose kernels of input i, means None if they are drawn later; None if a precision is too large."""
+        """Propose kernels of input i, means None if they are drawn later; None where one is too large."""
         prior, D = self.prior, self.problem.components
         held = (self.sums(i)[0] > 0) & self.conditional
         shape, rate = self.precision_proposal(i)

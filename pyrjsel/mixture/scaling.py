@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import listed
 
 
@@ -45,10 +45,15 @@ class Scaling:
         with np.errstate(over="ignore"):  # an infinite distance is as good as one of 1e300 ranges
             return (X - self.midpoint) / self.spread
 
+    def restrict(self, keep: Sequence[int]) -> "Scaling":
+        """Return those of some of the inputs, by position."""
+        return Scaling(self.midpoint[list(keep)], self.spread[list(keep)])
 
-def constant(X: FloatArray) -> FloatArray:
+
+def constant(X: FloatArray) -> BoolArray:
     """Return which inputs (N, p) have no two different values; missing ones do not count."""
     known = ~np.isnan(X)
     low = np.where(known, X, np.inf).min(axis=0)
     high = np.where(known, X, -np.inf).max(axis=0)
-    return ~(low < high)
+    gone: BoolArray = ~(low < high)
+    return gone

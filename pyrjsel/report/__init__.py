@@ -17,6 +17,7 @@ from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.paths import plot_path
+from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption, dropped_note, repr_short
 from pyrjsel.report.scores import calibration_table, log_chosen, score_table
@@ -32,6 +33,7 @@ from pyrjsel.report.tables import (
 from pyrjsel.report.traces import plot_trace
 
 __all__ = [
+    "Ellipses",
     "IndicatorStats",
     "ModelLooks",
     "ModelStats",
@@ -49,6 +51,7 @@ __all__ = [
     "model_stats",
     "model_table",
     "plot_band",
+    "plot_calibration",
     "plot_check",
     "plot_coefficients",
     "plot_frontier",
@@ -57,6 +60,7 @@ __all__ = [
     "plot_lines",
     "plot_models",
     "plot_path",
+    "plot_plane",
     "plot_sensitivity",
     "plot_trace",
     "repr_short",
