@@ -1,6 +1,26 @@
-"""Chains: seeds, blocks, workers, progress and interrupts. Knows no model."""
+"""Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
 
-from pyrjsel.runtime.chains import ChainJob, ChainRunner, ChainsOutcome, DrawnChains, run_chains
+from pyrjsel.runtime.chains import (
+    ChainJob,
+    ChainRunner,
+    ChainsOutcome,
+    DrawnChains,
+    ResumableJob,
+    ResumableRunner,
+    run_chains,
+)
+from pyrjsel.runtime.checkpoint import Checkpoint, plain
 from pyrjsel.runtime.settings import FitSettings
 
-__all__ = ["ChainJob", "ChainRunner", "ChainsOutcome", "DrawnChains", "FitSettings", "run_chains"]
+__all__ = [
+    "ChainJob",
+    "ChainRunner",
+    "ChainsOutcome",
+    "Checkpoint",
+    "DrawnChains",
+    "FitSettings",
+    "ResumableJob",
+    "ResumableRunner",
+    "plain",
+    "run_chains",
+]
