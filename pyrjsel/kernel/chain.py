@@ -1,5 +1,6 @@
 """The batch sampler of kernel regression: the filter's invariant moves, on all rows at once."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 
 import numpy as np
@@ -7,8 +8,10 @@ import numpy as np
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import Columns
 from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.saved import columns_to_plain, particles_from_plain, parts_from_plain
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
 from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.store import Content, Plain
 
 # With at most so many rows all columns are made at once; with more, those that a chain proposes are.
 ALL_ROWS = 1024
@@ -26,7 +29,7 @@ class ChainRunner:
         t = self.columns.t
         if t <= ALL_ROWS:
             self.columns.ensure(np.arange(t, dtype=np.int32))
-        self.done = self.kept = 0
+        self.done = self.kept = self.written = 0
         most = int(settings.max_kernels)
         self.draws = Particles(
             np.empty(job.draws, dtype=np.int32),
@@ -58,6 +61,39 @@ class ChainRunner:
         refresh(self.loop, columns, self.particle, moves, pool, self.rng, self.counts)
         if columns.t > ALL_ROWS:
             columns.retain(self.particle.held())
+
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        new = self.draws.take(slice(self.written, self.kept))
+        recorded = vars(new) if self.kept > self.written else {}
+        self.written = self.kept
+        state = {
+            "particle": vars(self.particle),
+            # Inner products have, to the last bit, what the columns were that came and went.
+            "columns": columns_to_plain(self.columns) if self.columns.t > ALL_ROWS else None,
+            "tried": self.counts[0],
+            "accepted": self.counts[1],
+            "bit_generator": self.rng.bit_generator.state,
+            "done": self.done,
+        }
+        return state, recorded
+
+    def restore(self, state: Content, recorded: Mapping[str, np.ndarray]) -> None:
+        """Go on from what snapshots told."""
+        job = self.job
+        self.rng.bit_generator.state = state.pcg64("bit_generator")
+        self.particle = particles_from_plain(state.part("particle"), 1, job.settings, self.columns.t)
+        if self.columns.t > ALL_ROWS:
+            self.columns.hold(parts_from_plain(state.part("columns"), self.columns.t))
+        for name, into in zip(("tried", "accepted"), self.counts, strict=True):
+            into[...] = state.array(name, np.int64, into.shape)
+        self.done = state.integer("done", high=job.total)
+        self.kept = self.written = max(0, self.done - job.burn_in) // job.thin
+        if self.kept:
+            known = Content(dict(recorded), "the draws")
+            drawn = particles_from_plain(known, self.kept, job.settings, self.columns.t)
+            for name, array in vars(drawn).items():
+                getattr(self.draws, name)[: self.kept] = array
 
     def finish(self, completed: bool) -> KernelDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""
@@ -94,6 +130,12 @@ class ChainJob:
     def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
         """Return a chain without kernels, its variances from a start of their own."""
         return ChainRunner(self, np.random.Generator(np.random.PCG64(seed)))
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> ChainRunner:
+        """Return the chain that snapshots were taken of."""
+        runner = ChainRunner(self, np.random.Generator(np.random.PCG64(0)))
+        runner.restore(state, recorded)
+        return runner
 
 
 def run_mcmc(

@@ -53,18 +53,24 @@ class Columns:
         parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray],
     ) -> "Columns":
         """Return those that `parts` had been made of, by :meth:`parts` after `t` rows."""
-        owners, columns, gram, moments = parts
         made = cls(kernel, x, y)
-        made.t, made.m = t, len(owners)
-        made._reserve(made.m)
-        made.owners[: made.m] = owners
-        made.slot[owners[1:]] = np.arange(1, made.m)
-        made.columns[: made.m, :t] = columns
-        made.gram[: made.m, : made.m] = gram
-        made.moments[: made.m] = moments
+        made.t = t
+        made.hold(parts)
         for value in y[:t]:  # in the order in which rows came, to the last bit
             made.yy += float(value) ** 2
         return made
+
+    def hold(self, parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]) -> None:
+        """Have the columns that `parts` had been made of, over as many rows; there must be none yet."""
+        owners, columns, gram, moments = parts
+        t, m = self.t, len(owners)
+        self._reserve(m)
+        self.m = m
+        self.owners[:m] = owners
+        self.slot[owners[1:]] = np.arange(1, m)
+        self.columns[:m, :t] = columns
+        self.gram[:m, :m] = gram
+        self.moments[:m] = moments
 
     def parts(self) -> tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]:
         """Return copies of owners, columns, inner products, and those with y."""

@@ -1,5 +1,7 @@
 """The particle filter of kernel regression: one pass over rows. The loop itself is in ``_filter.pyx``."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
@@ -8,7 +10,9 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import KEPT, Columns
 from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.resampling import resample
+from pyrjsel.kernel.saved import state_from_plain, state_to_plain
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.store import Content, Plain
 
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
@@ -160,6 +164,10 @@ class FilterRunner:
             self.rng.bit_generator.state,
         )
 
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data; it has what was recorded."""
+        return state_to_plain(self.state()), {}
+
     def finish(self, completed: bool) -> FilterState:
         """Return the state, of the rows done where a run was interrupted."""
         return self.state()
@@ -192,3 +200,10 @@ class FilterJob:
         if self.given is not None:
             rng.bit_generator.state = dict(self.given.bit_generator)
         return FilterRunner(self.settings, self.x, self.y, rng, self.given)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
+        """Return the runner that snapshots were taken of."""
+        known = state_from_plain(state, self.x, self.y, self.settings)
+        rng = np.random.Generator(np.random.PCG64(0))
+        rng.bit_generator.state = dict(known.bit_generator)
+        return FilterRunner(self.settings, self.x, self.y, rng, known)

@@ -1,5 +1,6 @@
 """The model that users build: rows, kernel, priors, and ``fit``."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -19,10 +20,13 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import Checkpoint, FitSettings, plain
+from pyrjsel.store import Plain
 
 Width = float | str | Sequence[float]
 
+# Rows between which a kernel's values tell it from others.
+PROBES = 8
 # Most kernels of a model where nothing is said.
 MOST_KERNELS = 50
 
@@ -313,6 +317,7 @@ class KernelRegression:
         rng: RNGLike | SeedLike | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> KernelResults:
         """Follow the posterior through the rows by a particle filter, or sample that of all by MCMC.
@@ -328,6 +333,12 @@ class KernelRegression:
             Workers at a time, see joblib, for several widths, runs or chains.
         progress : bool, optional
             Whether to show progress; None shows it in a terminal.
+        checkpoint : str or path-like, optional
+            A folder where chains, or passes over the rows, write down every few seconds what they have drawn
+            and where they are. The same call goes on from there after a crash or Ctrl-C, to the same results
+            as without (on the same machine and versions); ``rng=None`` is the seed of the run that is there.
+            It holds values of kernels between rows, and no rows. The workers of a cluster must all see the
+            folder.
         **options : dict
             Of the filter: ``particles`` (250); ``move_fraction`` (0.25), the largest share of births, and of
             deaths, at a row; ``row_order`` (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or
@@ -350,6 +361,8 @@ class KernelRegression:
             If a parameter or option is out of range, or several widths are to be compared by MCMC.
         UnknownNameError
             If the sampler has no such option.
+        StoreError
+            If the checkpoint is that of another run, of another version, damaged or in use.
 
         Warns
         -----
@@ -359,7 +372,7 @@ class KernelRegression:
         owner = f"{self._owner}.fit"
         chosen, loop = choose(sampler, options, owner)
         settings = replace(self.settings, **loop)
-        generator = check_rng(rng, owner)
+        about = None if checkpoint is None else self._identity(sampler, settings)
         if isinstance(chosen, ChainOptions):
             if len(self.kernels) > 1:
                 raise ParameterError(
@@ -372,12 +385,17 @@ class KernelRegression:
                 burn_in=chosen.burn_in,
                 thin=chosen.thin,
                 chains=chosen.chains,
-                rng=generator,
+                rng=rng,
                 n_jobs=n_jobs,
                 progress=progress,
+                checkpoint=checkpoint,
+                about=about,
             )
             chains = fit_chains(settings, self.x, self.y, self.data.index, fit, stacklevel=2)
             return KernelResults(self, chains)
+        place, generator = None, check_rng(rng, owner)
+        if checkpoint is not None and about is not None:
+            place, generator = Checkpoint.open(checkpoint, {**about, **plain(chosen)}, rng, owner)
         run = fit_filter(
             settings,
             self.kernels,
@@ -389,9 +407,26 @@ class KernelRegression:
             generator,
             n_jobs,
             progress,
+            place,
             stacklevel=2,
         )
         return KernelResults(self, run)
+
+    def _identity(self, sampler: str, settings: KernelSettings) -> dict[str, Plain]:
+        """Return what the results of a fit depend on beside the seed, by names that users know."""
+        rows = self.x[:PROBES]
+        return {
+            "model": type(self).__name__,
+            "formula": self.design.formula,
+            "design": self.design.to_dict(),
+            "data": {"X": self.data.X, "y": self.data.y, "standardize": self.standardize},
+            "width": list(self.widths),
+            # A user's kernel is what it does.
+            "values of the kernel": [kernel(rows, rows) for kernel in self.kernels],
+            "sampler": sampler,
+            "kernel": self.kernels[0].name,
+            **{name: value for name, value in vars(settings).items() if name != "kernel"},
+        }
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

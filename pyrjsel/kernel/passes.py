@@ -1,12 +1,13 @@
 """Several passes of the filter side by side: other widths, or the same again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pyrjsel.kernel.filter import FilterJob, FilterRunner
 from pyrjsel.kernel.state import FilterState
-from pyrjsel.runtime import run_chains
+from pyrjsel.runtime import Checkpoint, run_chains
+from pyrjsel.store import Content
 
 
 class Passes:
@@ -26,6 +27,10 @@ class Passes:
         """Return the runner of pass number `chain`."""
         return self.jobs[chain].start(seed, chain)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
+        """Return the runner that snapshots of pass number `chain` were taken of."""
+        return self.jobs[chain].resume(state, recorded, chain)
+
 
 def run_passes(
     jobs: Sequence[FilterJob],
@@ -33,6 +38,7 @@ def run_passes(
     *,
     n_jobs: int | None = None,
     progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> list[FilterState]:
     """Return the states of filters after their passes, or after what Ctrl-C left of them.
 
@@ -41,7 +47,9 @@ def run_passes(
     KeyboardInterrupt
         If one was interrupted before its first row.
     """
-    outcome = run_chains(Passes(jobs), len(jobs), rng, n_jobs=n_jobs, progress=progress, label="rows")
+    outcome = run_chains(
+        Passes(jobs), len(jobs), rng, n_jobs=n_jobs, progress=progress, label="rows", checkpoint=checkpoint
+    )
     states: list[FilterState] = outcome.results
     if any(len(state.y) == 0 for state in states):
         raise KeyboardInterrupt("interrupted before the first row")

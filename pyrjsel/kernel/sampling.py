@@ -17,7 +17,7 @@ from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.runs import ChainRun, FilterRun, same_rows
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import Checkpoint, FitSettings
 
 
 def fit_filter(
@@ -31,6 +31,7 @@ def fit_filter(
     rng: np.random.Generator,
     n_jobs: int | None,
     progress: bool | None,
+    checkpoint: Checkpoint | None,
     stacklevel: int,
 ) -> FilterRun:
     """Pass over the rows once for each width and run, and return the runs of the width of largest evidence.
@@ -53,6 +54,8 @@ def fit_filter(
     rng : Generator
     n_jobs, progress
         As for ``fit``.
+    checkpoint : Checkpoint, optional
+        Where the passes write down where they are.
     stacklevel : int
         Of warnings; 2 is the caller of this function.
 
@@ -65,7 +68,7 @@ def fit_filter(
     order = rng.permutation(len(y)) if options.row_order == "random" else np.arange(len(y))
     each = [replace(settings, kernel=kernel) for kernel in kernels]
     jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
-    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress)
+    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint)
     rows = min(len(state.y) for state in states)
     found = [
         pool_evidence(

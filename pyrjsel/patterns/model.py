@@ -1,5 +1,6 @@
 """The model that users build: patterns from a formula, arrays or a sequence, compressed, and ``fit``."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Self
@@ -19,8 +20,9 @@ from pyrjsel.patterns.histories import read_histories
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, choose, run
-from pyrjsel.runtime import FitSettings
+from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
+from pyrjsel.runtime import FitSettings, plain
+from pyrjsel.store import Plain
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 
@@ -332,6 +334,7 @@ class PatternLogit:
         rng: RNGLike | SeedLike | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> PatternResults:
         """Sample the posterior of the sums over groups and of the scales by order.
@@ -357,6 +360,11 @@ class PatternLogit:
             Workers at a time, see joblib.
         progress : bool, optional
             Whether to show progress; None shows it in a terminal.
+        checkpoint : str or path-like, optional
+            A folder where chains write down, every few seconds, what they have drawn and where they are. The
+            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
+            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
+            data. The workers of a cluster must all see the folder.
         **options : dict
             Of the sampler: ``steps`` and ``sigma_updates``; of ``"slice"`` also ``width`` and
             ``sigma_width``.
@@ -372,6 +380,8 @@ class PatternLogit:
             If a parameter or option is out of range.
         UnknownNameError
             If the sampler has no such option.
+        StoreError
+            If the checkpoint is that of another run, of another version, damaged or in use.
 
         Warns
         -----
@@ -401,9 +411,28 @@ class PatternLogit:
             rng=rng,
             n_jobs=n_jobs,
             progress=progress,
+            checkpoint=checkpoint,
+            about=None if checkpoint is None else self._identity(name, chosen),
         )
         problem = PatternProblem.of(self.compression, self.y, len(self.classes), self.prior)
         return PatternResults(self, run(problem, name, chosen, settings, stacklevel=2))
+
+    def _identity(self, sampler: str, options: Options) -> dict[str, Plain]:
+        """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
+        design, features = self.design, self.features
+        return {
+            "model": type(self).__name__,
+            "formula": design.formula,
+            "features": {"names": plain(features.names), "levels": plain(features.levels)},
+            "response": {"name": design.response, "classes": plain(design.classes)},
+            "data": {"codes": self.data.codes, "y": self.data.y},
+            "kind": features.kind,
+            "order": features.order,
+            "compress": self.compression.compressed,
+            "priors": plain(self.prior),
+            "sampler": sampler,
+            **{f"option {name}": value for name, value in plain(options).items() if name != "is"},
+        }
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

@@ -15,7 +15,8 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import FitSettings, plain
+from pyrjsel.store import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
@@ -28,6 +29,9 @@ WORST_R_HAT = 1.2
 # leave the ends of a 95 % interval uncertain by a quarter of the posterior deviation. Default runs have 190
 # and more, but for Gaussian coefficients of three and more classes.
 LEAST_ESS = 100
+
+# What a chain records.
+SERIES = ("s", "log_sigma", "log_posterior")
 
 # Updates of an iteration and how often each is made.
 Plan = list[tuple[str, int]]
@@ -200,6 +204,20 @@ class PatternJob:
         log_sigma = np.concatenate([[prior.log_sigma_0], scales])
         return PatternRunner(self, PatternState(s, log_sigma, rng.bit_generator.state, 0))
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PatternRunner":
+        """Return the chain that snapshots were taken of."""
+        problem = self.problem
+        s = state.array("s", float, (problem.n_free, problem.n_groups), finite=True)
+        log_sigma = state.array("log_sigma", float, (problem.order + 1,), finite=True)
+        done = state.integer("done", high=self.total)
+        runner = PatternRunner(self, PatternState(s, log_sigma, state.pcg64("bit_generator"), done))
+        runner.kept = runner.written = max(0, done - self.burn_in) // self.thin
+        known = Content(dict(recorded), "the draws")
+        for name in SERIES if runner.kept else ():
+            into = getattr(runner, name)[: runner.kept]
+            into[...] = known.array(name, float, into.shape)
+        return runner
+
 
 class PatternRunner:
     """One chain: the compiled loop, its generator and what it has recorded."""
@@ -210,7 +228,7 @@ class PatternRunner:
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.loop = job.loop(state.s, state.log_sigma)
         self.done = state.done
-        self.kept = 0
+        self.kept = self.written = 0
         # All at once: a run that memory does not suffice for fails before it begins.
         self.s = np.empty((job.draws, *state.s.shape))
         self.log_sigma = np.empty((job.draws, job.problem.order))
@@ -236,6 +254,13 @@ class PatternRunner:
     def state(self) -> PatternState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         return PatternState(*self.loop.state(), self.rng.bit_generator.state, self.done)
+
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        new = slice(self.written, self.kept)
+        self.written = self.kept
+        recorded = {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
+        return plain(self.state()), recorded
 
     def finish(self, completed: bool) -> PatternDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""

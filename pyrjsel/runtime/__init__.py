@@ -1,6 +1,15 @@
-"""Chains: seeds, blocks, workers, progress and interrupts. Knows no model."""
+"""Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
 
-from pyrjsel.runtime.chains import ChainJob, ChainRunner, ChainsOutcome, DrawnChains, run_chains
+from pyrjsel.runtime.chains import (
+    ChainJob,
+    ChainRunner,
+    ChainsOutcome,
+    DrawnChains,
+    ResumableJob,
+    ResumableRunner,
+    run_chains,
+)
+from pyrjsel.runtime.checkpoint import Checkpoint, plain
 from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings
@@ -9,9 +18,13 @@ __all__ = [
     "ChainJob",
     "ChainRunner",
     "ChainsOutcome",
+    "Checkpoint",
     "DrawnChains",
     "FitSettings",
     "Refits",
+    "ResumableJob",
+    "ResumableRunner",
     "deal",
+    "plain",
     "run_chains",
 ]

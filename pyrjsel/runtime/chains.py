@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -14,10 +15,13 @@ from joblib.parallel import get_active_backend
 from numpy.random.bit_generator import ISpawnableSeedSequence
 from threadpoolctl import threadpool_limits
 
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import bad_value, check_bool, check_int
 from pyrjsel.runtime.board import Board, RemoteBoard
+from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.progress import ProgressBar
+from pyrjsel.store import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
 # nothing, short enough that Ctrl-C feels immediate.
@@ -36,6 +40,17 @@ class ChainRunner(Protocol):
         """Return the result (picklable); partial, possibly empty, where `completed` is False."""
 
 
+class ResumableRunner(ChainRunner, Protocol):
+    """A chain that can write down where it is."""
+
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and arrays of what was recorded since the last snapshot.
+
+        Those of several snapshots are put together along their first axis, by name; what is empty may be
+        left out.
+        """
+
+
 class ChainJob(Protocol):
     """What every chain of a run does: plain data that can be pickled."""
 
@@ -44,6 +59,13 @@ class ChainJob(Protocol):
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
         """Return the runner of chain number `chain` (from 0), whose randomness comes from `seed`."""
+
+
+class ResumableJob(ChainJob, Protocol):
+    """A job whose chains can go on from what they have written down."""
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> ResumableRunner:
+        """Return the runner that snapshots were taken of: its draws go on to the same, bit for bit."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +147,7 @@ def run_chains(
     n_jobs: int | None = None,
     progress: bool | None = None,
     label: str = "",
+    checkpoint: Checkpoint | None = None,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -145,7 +168,10 @@ def run_chains(
     progress : bool, optional
         Whether to show a progress bar. None shows one after a second in a terminal or notebook.
     label : str
-        What stands before the progress bar.
+        What stands before the progress bar, and in the names of the files of a checkpoint.
+    checkpoint : Checkpoint, optional
+        Where chains of a :class:`ResumableJob` write down where they are, at least every ten seconds and
+        before they end, and from where they go on.
 
     Returns
     -------
@@ -159,6 +185,10 @@ def run_chains(
     ParameterError
         If `chains`, `n_jobs` or `progress` is out of range, or if the seed sequence of `rng`
         cannot be spawned from.
+    NotAvailableError
+        If there is a checkpoint and the chains of the job cannot be resumed.
+    StoreError
+        If the files of the checkpoint are damaged or in use.
     KeyboardInterrupt
         At a second Ctrl-C, or if the first one killed a worker process that had not yet begun.
 
@@ -183,11 +213,20 @@ def run_chains(
     if progress is not None:
         progress = check_bool(progress, "progress", "run_chains")
     seeds = spawn_seeds(rng, chains)
+    if checkpoint is not None:
+        if not hasattr(job, "resume"):
+            raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
+        checkpoint.begin()
     workers = _count_workers(n_jobs, chains)
     board = Board(chains)
     parent = os.getpid()
     parallel = joblib.Parallel(n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1)
-    tasks = [joblib.delayed(_run_chain)(job, seed, chain, board, parent) for chain, seed in enumerate(seeds)]
+    tasks = [
+        joblib.delayed(_run_chain)(
+            job, seed, chain, board, parent, checkpoint and checkpoint.chain(label, chain)
+        )
+        for chain, seed in enumerate(seeds)
+    ]
     try:
         with (
             InterruptGuard(board) as guard,
@@ -260,32 +299,61 @@ class _ChainContext:
 
 
 def _run_chain(
-    job: ChainJob, seed: np.random.SeedSequence, chain: int, board: Board | RemoteBoard, parent: int
+    job: ChainJob,
+    seed: np.random.SeedSequence,
+    chain: int,
+    board: Board | RemoteBoard,
+    parent: int,
+    file: ChainFile | None,
 ) -> tuple[Any, int, float]:
     """Return the result, the iterations and the seconds of one chain; runs in the worker."""
-    with _ChainContext(chain, board):
+    with _ChainContext(chain, board), file or nullcontext():
+        start = _Start(job, seed, chain, file)
         if not board.remote:
-            return _advance(job, seed, chain, board)
+            return _advance(start, board)
         ignore_in_worker(parent)
         with threadpool_limits(1, user_api="blas"):
-            return _advance(job, seed, chain, board)
+            return _advance(start, board)
 
 
-def _advance(
-    job: ChainJob, seed: np.random.SeedSequence, chain: int, board: Board | RemoteBoard
-) -> tuple[Any, int, float]:
+@dataclass(frozen=True)
+class _Start:
+    """How a chain begins, and where it writes down where it is."""
+
+    job: Any
+    seed: np.random.SeedSequence
+    chain: int
+    file: ChainFile | None
+
+    def runner(self) -> tuple[Any, int, float]:
+        """Return a runner, and the iterations and seconds that it has behind it."""
+        found = None if self.file is None else self.file.load()
+        if found is None:
+            return self.job.start(self.seed, self.chain), 0, 0.0
+        content, recorded = found
+        runner = self.job.resume(content.part("state"), recorded, self.chain)
+        return runner, content.integer("done", high=self.job.total), content.number("seconds")
+
+
+def _advance(start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float]:
     begin = time.perf_counter()
-    runner = job.start(seed, chain)
-    total, done, block = job.total, 0, 1
+    runner, done, before = start.runner()
+    total, written, file, block = start.job.total, done, start.file, 1
     while done < total and not board.stopped:
         n = min(block, total - done)
-        before = time.perf_counter()
+        at = time.perf_counter()
         runner.advance(n)
         done += n
-        board.report(chain, done)
-        block = next_block(n, time.perf_counter() - before)
+        board.report(start.chain, done)
+        now = time.perf_counter()
+        block = next_block(n, now - at)
+        if file is not None and file.due():
+            file.save(done, before + now - begin, runner.snapshot())
+            written = done
+    if file is not None and written < done:
+        file.save(done, before + time.perf_counter() - begin, runner.snapshot())
     result = runner.finish(done == total)
-    return result, done, time.perf_counter() - begin
+    return result, done, before + time.perf_counter() - begin
 
 
 def next_block(n: int, seconds: float) -> int:

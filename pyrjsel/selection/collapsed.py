@@ -18,12 +18,13 @@ from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
-from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards
+from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, snapshot
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
 from pyrjsel.space.starts import checked_start, dispersed_start
+from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='collapsed'"
 # Periods between two marks, where rounding is cleared away and burn-in adapts; part of what a seed gives.
@@ -182,6 +183,29 @@ class WalkJob:
         )
         return self.runner(state)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "WalkRunner":
+        """Return the chain that snapshots were taken of."""
+        known, count = state.part("chain"), self.powers.size
+        done = known.integer("done", high=self.total)
+        runner = self.runner(
+            WalkState(
+                known.array("gamma", np.uint8, (count, self.space.n_terms)),
+                known.array("powers", float, (count,)),
+                known.pcg64("bit_generator"),
+                done,
+                known.integer("since", high=min(EVERY, self.total - done)),
+                known.array("moves", np.int64, (2, len(self.moves))),
+                known.array("exchanged", np.int64, (2, count - 1)),
+                self.known_lessons(known.part("learnt")),
+            )
+        )
+        runner.collector.restore(state.part("totals"), recorded)
+        return runner
+
+    def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
+        """Return what burn-in has adapted beside the powers."""
+        return {}
+
     def runner(self, state: WalkState) -> "WalkRunner":
         """Return a chain that goes on from a state."""
         return WalkRunner(self, state)
@@ -195,11 +219,17 @@ class WalkCollector(Collector):
     job : WalkJob
     """
 
+    series: ClassVar[tuple[str, ...]] = (*Collector.series, "relative_variance", "effective")
+
     def __init__(self, job: WalkJob) -> None:
-        super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
-        self.averages = Averages(job.draws, job.rows, job.space.n_terms)
         self.relative_variance: list[FloatArray] = []
         self.effective: list[FloatArray] = []
+        super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
+        self.averages = Averages(job.draws, job.rows, job.space.n_terms)
+
+    def totals(self) -> dict[str, np.ndarray]:
+        """Return the arrays of sums over draws."""
+        return {**super().totals(), "averages": self.averages.sums}
 
 
 @dataclass
@@ -345,6 +375,10 @@ class WalkRunner:
         """Return the state between two periods; a runner made of it goes on to the same draws."""
         return replace(self.mark_state, since=self.done - self.mark_state.done)
 
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        return snapshot(self.state(), self.collector)
+
     def finish(self, completed: bool) -> WalkDraws:
         """Return what was recorded, with coefficients drawn for every so manyth draw."""
         collector = self.collector
@@ -365,5 +399,5 @@ class WalkRunner:
             found.counts,
             error_variance,
             averages=collector.averages.sums / self.job.unit,
-            relative_variance=np.concatenate([*collector.relative_variance, np.empty(0)]),
+            relative_variance=collector.all("relative_variance"),
         )

@@ -1,8 +1,9 @@
 """From the loops' blocks of draws to the posterior that results show; shared by all samplers."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +12,14 @@ from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings, plain
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import ModelSpace, ModelTable, merge_visits, pack
+from pyrjsel.store import Content, Plain
 
 # Pairs of importance draws for the marginal likelihoods in that table.
 TABLE_PAIRS = 64
@@ -113,6 +115,9 @@ class Collector:
         Numbers at the end of these vectors that are no coefficients, an error variance the first.
     """
 
+    # Lists of arrays of what was recorded, in order.
+    series: ClassVar[tuple[str, ...]] = ("index", "log_posterior", "coefficients")
+
     def __init__(self, n_terms: int, n_columns: int, every: int, n_extra: int = 0) -> None:
         self.table = ModelTable(n_terms)
         self.every = every
@@ -122,6 +127,8 @@ class Collector:
         self.index: list[np.ndarray] = []
         self.log_posterior: list[FloatArray] = []
         self.coefficients: list[FloatArray] = []
+        self._models_seen = 0
+        self._seen = dict.fromkeys(self.series, 0)
 
     def room(self, draws: int) -> Block:
         """Return arrays for at most `draws` draws."""
@@ -139,19 +146,71 @@ class Collector:
         if kept_coefficients:
             self.coefficients.append(block.coefficients[:kept_coefficients].copy())
 
+    def all(self, name: str) -> np.ndarray:
+        """Return one of the series as one array."""
+        return np.concatenate([*getattr(self, name), self._empty(name)])
+
+    def totals(self) -> dict[str, np.ndarray]:
+        """Return the arrays of sums over draws: not copies."""
+        return {"sums": self.sums}
+
+    def snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Return the sums, and what was recorded since the last snapshot."""
+        recorded = {"words": self.table.words[self._models_seen :]}
+        for name in self.series:
+            parts = getattr(self, name)
+            recorded[name] = np.concatenate([*parts[self._seen[name] :], self._empty(name)])
+        self._look()
+        return self.totals(), {name: array for name, array in recorded.items() if len(array)}
+
+    def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
+        """Have what snapshots told, of a collector that has nothing yet.
+
+        Raises
+        ------
+        StoreError
+            If that does not fit the problem.
+        """
+        for name, into in self.totals().items():
+            into[...] = totals.array(name, into.dtype, into.shape)
+        known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
+        self.table.add(known.array("words", np.uint64, (None, self.n_words)))
+        for name in self.series:
+            empty = self._empty(name)
+            if name in recorded:
+                getattr(self, name).append(known.array(name, empty.dtype, (None, *empty.shape[1:])))
+        if any(index.size and not 0 <= index.min() <= index.max() < len(self.table) for index in self.index):
+            raise known.wrong("index", f"rows of {len(self.table)} models")
+        self._look()
+
+    def _look(self) -> None:
+        """Take note of what has been seen by a snapshot."""
+        self._models_seen = len(self.table)
+        self._seen = {name: len(getattr(self, name)) for name in self.series}
+
+    def _empty(self, name: str) -> np.ndarray:
+        if name == "coefficients":
+            return np.empty((0, self.n_columns + self.n_extra))
+        return np.empty(0, dtype=np.int32 if name == "index" else float)
+
     def finish(self, counts: np.ndarray) -> ChainDraws:
         """Return everything that was recorded."""
-        empty = np.empty((0, self.n_columns + self.n_extra))
-        vectors = np.concatenate([*self.coefficients, empty])
+        vectors = self.all("coefficients")
         return ChainDraws(
             self.table.words,
-            np.concatenate([*self.index, np.empty(0, dtype=np.int32)]),
-            np.concatenate([*self.log_posterior, np.empty(0)]),
+            self.all("index"),
+            self.all("log_posterior"),
             vectors[:, : self.n_columns],
             self.sums,
             counts,
             vectors[:, self.n_columns] if self.n_extra else None,
         )
+
+
+def snapshot(state: Any, collector: Collector) -> tuple[Plain, dict[str, np.ndarray]]:
+    """Return the state of a chain and what its collector has, for a checkpoint."""
+    totals, recorded = collector.snapshot()
+    return {"chain": plain(state), "totals": totals}, recorded
 
 
 def draw_afterwards(

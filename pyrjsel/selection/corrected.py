@@ -45,6 +45,7 @@ from pyrjsel.selection.effective import MATTERS, with_enough
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.surrogate import Surrogate, learn_correction
 from pyrjsel.space import ModelSpace, pack
+from pyrjsel.store import Content
 
 # Integrals that a chain keeps, those used last; others are made again where they are needed. Some 1 kB each.
 KEPT_INTEGRALS = 2**15
@@ -159,6 +160,20 @@ class CorrectedJob(WalkJob):
         """Return what integrates single models; not to be shared by chains."""
         widest = self.regression.widest(self.space.max_size)
         return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE)
+
+    def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
+        """Return what burn-in has adapted beside the powers: the surrogate, and what it is made of."""
+        n_terms, width = self.space.n_terms, self.regression.n_columns
+        gamma = learnt.array("gamma", np.uint8, (None, n_terms))
+        return {
+            "at": learnt.array("at", float, (width,), finite=True),
+            "correction": learnt.array("correction", float, (n_terms,), finite=True),
+            "reference": learnt.array("reference", float, ()),
+            "sum": learnt.array("sum", float, (width,)),
+            "count": learnt.array("count", float, ()),
+            "gamma": gamma,
+            "log_ratio": learnt.array("log_ratio", float, (len(gamma),)),
+        }
 
     def runner(self, state: WalkState) -> "CorrectedRunner":
         """Return a chain that goes on from a state; a new one looks for its first surrogate."""
@@ -337,7 +352,7 @@ class CorrectedRunner(WalkRunner):
             return found
         gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
         share = visits / max(1, found.index.size)
-        effective, sums = np.concatenate([*self.collector.effective, np.empty(0)]), found.sums.copy()
+        effective, sums = self.collector.all("effective"), found.sums.copy()
         for row in np.flatnonzero(share >= MATTERS):
             known = self.integrals.of(gamma[row]).integral
             better = with_enough(self.marginal, gamma[row], known, share[row])

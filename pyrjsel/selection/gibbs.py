@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pyrjsel.selection.collect import (
     Manner,
     draw_afterwards,
     n_draws,
+    snapshot,
     summarise,
     thinning,
 )
@@ -31,6 +32,7 @@ from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='gibbs'"
 # Kinds of priors under which the error variance is in the state, or all coefficients are in every model:
@@ -151,6 +153,22 @@ class GibbsJob:
         counts = np.zeros((2, len(MOVES)), dtype=np.int64)
         return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
+        """Return the chain that snapshots were taken of."""
+        known = state.part("chain")
+        runner = GibbsRunner(
+            self,
+            GibbsState(
+                known.array("gamma", np.uint8, (self.space.n_terms,)),
+                known.number("variance"),
+                known.pcg64("bit_generator"),
+                known.integer("done", high=self.total),
+                known.array("counts", np.int64, (2, len(MOVES))),
+            ),
+        )
+        runner.collector.restore(state.part("totals"), recorded)
+        return runner
+
 
 def existence(regression: GaussianRegression) -> Callable[[ByteArray], bool]:
     """Return what says whether a model (J,) has a coefficient prior."""
@@ -168,11 +186,17 @@ class GibbsCollector(Collector):
     job : GibbsJob
     """
 
+    series: ClassVar[tuple[str, ...]] = (*Collector.series, "variance")
+
     def __init__(self, job: GibbsJob) -> None:
+        self.variance: list[FloatArray] = []
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.sums = np.zeros((6, job.regression.n_columns))
         self.averages = Averages(job.draws, WALK_ROWS, job.space.n_terms)
-        self.variance: list[FloatArray] = []
+
+    def totals(self) -> dict[str, np.ndarray]:
+        """Return the arrays of sums over draws."""
+        return {**super().totals(), "averages": self.averages.sums}
 
 
 @dataclass
@@ -222,7 +246,7 @@ class GibbsRunner:
         """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
         job, collector = self.job, self.collector
         block = collector.room(n // job.thin + 1)
-        variance, found = np.empty(len(block.coefficients)), np.zeros(averages.shape)
+        variance = np.empty(len(block.coefficients))
         kept, kept_b = self.loop.run(
             self.rng,
             n,
@@ -230,14 +254,13 @@ class GibbsRunner:
             thin=job.thin,
             words=block.words,
             log_posterior=block.log_posterior,
-            averages=found,
+            averages=averages,
             variance=variance,
             coefficients=block.coefficients,
             every=job.coefficients_every,
             sums=collector.sums,
             intercept=self.intercept,
         )
-        averages += found / job.thin
         collector.add(block, kept, kept_b)
         collector.variance.append(variance[:kept_b])
         self.done += n
@@ -247,12 +270,16 @@ class GibbsRunner:
         gamma, variance = self.loop.state()
         return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.loop.counts())
 
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        return snapshot(self.state(), self.collector)
+
     def finish(self, completed: bool) -> GibbsDraws:
         """Return what was recorded, with coefficients for every so manyth draw."""
         collector = self.collector
         found = collector.finish(self.loop.counts())
         coefficients: FloatArray = found.coefficients
-        variance: FloatArray | None = np.concatenate([*collector.variance, np.empty(0)])
+        variance: FloatArray | None = collector.all("variance")
         if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
             ahead: Any = np.random.PCG64()
@@ -271,7 +298,7 @@ class GibbsRunner:
             found.sums,
             found.counts,
             variance,
-            averages=collector.averages.sums,
+            averages=collector.averages.sums / self.job.thin,
         )
 
 

@@ -1,5 +1,6 @@
 """What the selection models of all families share: construction, constraints, and ``fit``."""
 
+import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -10,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import RankWarning
+from pyrjsel._errors import NotAvailableError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, listed, unknown_name
+from pyrjsel._validate import bad_value, listed, show, unknown_name
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
@@ -24,6 +25,7 @@ from pyrjsel.selection.checks import (
 )
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.identity import identity
 from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
@@ -347,6 +349,7 @@ class Selection(Studies):
         rng: RNGLike | SeedLike | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> SelectionResults:
         """Find the posterior over models and coefficients.
@@ -381,6 +384,11 @@ class Selection(Studies):
             there are processors.
         progress : bool, optional
             Whether to show progress; None shows it on terminals and in notebooks after a second.
+        checkpoint : str or path-like, optional
+            A folder where chains write down, every few seconds, what they have drawn and where they are. The
+            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
+            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
+            data. The workers of a cluster must all see the folder. Not for ``"enumerate"``.
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
@@ -409,7 +417,9 @@ class Selection(Studies):
         UnknownNameError
             If the sampler or an option is not known.
         NotAvailableError
-            If the sampler cannot do this model.
+            If the sampler cannot do this model, or has no checkpoints.
+        StoreError
+            If the checkpoint is that of another run, of another version, damaged or in use.
 
         Warns
         -----
@@ -423,6 +433,15 @@ class Selection(Studies):
         owner = f"{self._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *self._samplers):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *self._samplers))
+        if sampler == "auto":
+            sampler = "enumerate" if self._enumerable() else self._large_sampler()
+        kind, find = self._samplers[sampler]
+        chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
+        if checkpoint is not None and sampler == "enumerate":
+            raise NotAvailableError(
+                f"The 'checkpoint' parameter of {owner} must be None for sampler='enumerate', which draws "
+                f"nothing. Got {show(checkpoint)} instead; other samplers know checkpoints."
+            )
         settings = FitSettings.check(
             owner,
             draws=draws,
@@ -432,11 +451,9 @@ class Selection(Studies):
             rng=rng,
             n_jobs=n_jobs,
             progress=progress,
+            checkpoint=checkpoint,
+            about=None if checkpoint is None else identity(self, sampler, chosen),
         )
-        if sampler == "auto":
-            sampler = "enumerate" if self._enumerable() else self._large_sampler()
-        kind, find = self._samplers[sampler]
-        chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
         posterior = find(self.regression, self.space, settings, chosen)
         return SelectionResults(self, posterior, settings)
 

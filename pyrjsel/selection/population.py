@@ -1,7 +1,7 @@
 """Population reversible-jump MCMC: options, state, adaptation, chains. The loop is in ``_population.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -13,7 +13,15 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, n_draws, summarise, thinning
+from pyrjsel.selection.collect import (
+    ChainDraws,
+    Collector,
+    Manner,
+    n_draws,
+    snapshot,
+    summarise,
+    thinning,
+)
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
@@ -30,6 +38,7 @@ from pyrjsel.selection.temperatures import (
     log_constants,
 )
 from pyrjsel.space import ModelSpace
+from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='population'"
 # Iterations between two steps of adaptation during burn-in; part of what a seed gives.
@@ -198,6 +207,34 @@ class PopulationJob:
         runner.weigh()
         return runner
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PopulationRunner":
+        """Return the population that snapshots were taken of."""
+        known, regression, k = state.part("chain"), self.regression, len(self.laws)
+        grid = known.array("grid", float, (k, None))
+        laws = [
+            replace(first, a=law.number("a"), b=law.number("b"))
+            for law, first in zip(known.parts("laws"), self.laws, strict=True)
+        ]
+        runner = PopulationRunner(
+            self,
+            PopulationState(
+                known.array("gamma", np.uint8, (k + 1, self.space.n_terms)),
+                known.array("b", float, (k + 1, regression.n_columns + regression.n_extra)),
+                known.array("level", np.intc, (k,)),
+                grid,
+                known.array("log_law", float, grid.shape),
+                known.array("sums", float, grid.shape),
+                known.array("visits", float, grid.shape),
+                laws,
+                known.pcg64("bit_generator"),
+                known.integer("done", high=self.total),
+                known.array("moves", np.int64, (k + 1, 2, len(MOVES))),
+                known.array("exchanges", np.int64, (2, k)),
+            ),
+        )
+        runner.collector.restore(state.part("totals"), recorded)
+        return runner
+
 
 def _fixed(law: Law) -> float:
     return law.mean if law.kind == "hot" else 1.0 + law.mean
@@ -315,6 +352,10 @@ class PopulationRunner:
             moves,
             exchanges,
         )
+
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        return snapshot(self.state(), self.collector)
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""

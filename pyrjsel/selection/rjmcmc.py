@@ -11,13 +11,22 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.collect import ChainDraws, Collector, Manner, n_draws, summarise, thinning
+from pyrjsel.selection.collect import (
+    ChainDraws,
+    Collector,
+    Manner,
+    n_draws,
+    snapshot,
+    summarise,
+    thinning,
+)
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
 from pyrjsel.space import ModelSpace
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
 
@@ -102,6 +111,22 @@ class RJJob:
         gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
         state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
         return RJRunner(self, state)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "RJRunner":
+        """Return the chain that snapshots were taken of."""
+        known, regression = state.part("chain"), self.regression
+        runner = RJRunner(
+            self,
+            RJState(
+                known.array("gamma", np.uint8, (self.space.n_terms,)),
+                known.array("b", float, (regression.n_columns + regression.n_extra,)),
+                known.pcg64("bit_generator"),
+                known.integer("done", high=self.total),
+                known.array("counts", np.int64, (2, len(MOVES))),
+            ),
+        )
+        runner.collector.restore(state.part("totals"), recorded)
+        return runner
 
 
 def first_state(
@@ -197,6 +222,10 @@ class RJRunner:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         gamma, b = self.loop.state()
         return RJState(gamma, b, self.rng.bit_generator.state, self.done, self.loop.counts())
+
+    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+        """Return the state as plain data, and what was recorded since the last snapshot."""
+        return snapshot(self.state(), self.collector)
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded."""

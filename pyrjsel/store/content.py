@@ -1,5 +1,6 @@
 """What was read from a file, taken out piece by piece with checks of types and shapes."""
 
+import sys
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -61,8 +62,11 @@ class Content:
         return int(value)
 
     def number(self, key: str) -> float:
-        """Return a float, or an int as one."""
-        return float(self._typed(key, (int, float), "a number"))
+        """Return a finite float, or an int as one."""
+        value = self._typed(key, (int, float), "a number")
+        if not abs(value) <= sys.float_info.max:
+            raise self.wrong(key, "a finite number")
+        return float(value)
 
     def flag(self, key: str) -> bool:
         """Return a boolean."""
@@ -104,6 +108,15 @@ class Content:
         if finite and not np.isfinite(value).all():
             raise self.wrong(key, "an array of finite numbers")
         return value.copy()
+
+    def pcg64(self, key: str) -> dict[str, Any]:
+        """Return the state of a PCG64."""
+        value = self.plain(key)
+        try:
+            np.random.PCG64(0).state = value
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise self.wrong(key, "the state of a PCG64") from error
+        return dict(value)
 
     def part(self, key: str) -> "Content":
         """Return a part that is an object."""

@@ -1,0 +1,88 @@
+"""States of the samplers as plain data, for checkpoints and files of results, and back with checks."""
+
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.columns import Columns
+from pyrjsel.kernel.particles import Particles
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.store import Content, Plain
+
+Parts = tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]
+
+
+def columns_to_plain(columns: Columns) -> Plain:
+    """Return owners, columns and inner products."""
+    return dict(zip(("owners", "columns", "gram", "moments"), columns.parts(), strict=True))
+
+
+def parts_from_plain(content: Content, t: int) -> Parts:
+    """Return the same, over `t` rows."""
+    owners = content.array("owners", np.int32, (None,))
+    m = len(owners)
+    others = owners[1:]
+    if m == 0 or owners[0] != -1 or (others < 0).any() or (others >= t).any() or len(set(others)) < m - 1:
+        raise content.wrong("owners", "-1 and different rows")
+    return (
+        owners,
+        content.array("columns", float, (m, t)),
+        content.array("gram", float, (m, m)),
+        content.array("moments", float, (m,)),
+    )
+
+
+def particles_from_plain(content: Content, n: int, settings: KernelSettings, t: int) -> Particles:
+    """Return `n` particles whose centres are among `t` rows."""
+    most = int(settings.max_kernels)
+    k = content.array("k", np.int32, (n,))
+    centres = content.array("centres", np.int32, (n, most))
+    inside = np.arange(most) < k[:, None]
+    rising = np.diff(centres, axis=1)[inside[:, 1:]] > 0
+    if (k < 0).any() or (k > most).any() or not rising.all():
+        raise content.wrong("centres", "rising rows, k of each particle")
+    if (centres[~inside] != -1).any() or (centres[inside] < 0).any() or (centres[inside] >= t).any():
+        raise content.wrong("centres", f"rows below {t}, and -1 beyond the first k")
+    numbers = [
+        content.array(item.name, float, (n, most + 1) if item.name in ("beta", "mean") else (n,), finite=True)
+        for item in fields(Particles)[2:]
+    ]
+    return Particles(k, centres, *numbers)
+
+
+def state_to_plain(state: FilterState) -> Plain:
+    """Return the state of a filter, without its rows."""
+    return {name: value for name, value in vars(state).items() if name not in ("x", "y")}
+
+
+def state_from_plain(content: Content, x: FloatArray, y: FloatArray, settings: KernelSettings) -> FilterState:
+    """Return the state of a filter of some of the rows `x` (T, d) and `y` (T,), the first ones."""
+    path = content.array("log_evidence_path", float, (None,))
+    n, t = int(settings.particles), len(path)
+    if t > len(y):
+        raise content.wrong("log_evidence_path", f"of at most {len(y)} rows")
+    particles = particles_from_plain(content, n, settings, t)
+    owners, columns, gram, moments = parts_from_plain(content, t)
+    if np.setdiff1d(particles.held(), owners).size:
+        raise content.wrong("owners", "rows with the centres of all particles among them")
+    return FilterState(
+        x[:t].copy(),
+        y[:t].copy(),
+        **vars(particles),
+        log_weights=content.array("log_weights", float, (n,)),
+        log_evidence=content.number("log_evidence"),
+        owners=owners,
+        columns=columns,
+        gram=gram,
+        moments=moments,
+        ess=content.array("ess", float, (t,)),
+        resampled=content.array("resampled", bool, (t,)),
+        ancestors=content.array("ancestors", np.int64, (t,)),
+        mean_k=content.array("mean_k", float, (t,)),
+        log_evidence_path=path,
+        moves_tried=content.array("moves_tried", np.int64, (t, len(MOVES))),
+        moves_accepted=content.array("moves_accepted", np.int64, (t, len(MOVES))),
+        bit_generator=content.pcg64("bit_generator"),
+    )

@@ -1,0 +1,279 @@
+"""Checkpoints: chains write down where they are and what they have drawn, and a killed run goes on.
+
+A checkpoint is a folder of files in the format of :mod:`pyrjsel.store`. ``checkpoint.rjs`` says of which run
+it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as a
+whole, and a file of draws, to which new ones are appended, each part with its length (uint64, little-endian)
+before it; the state says how many bytes of draws belong to it, and what a crash has left beyond them is cut
+off. Chains write their own files, wherever they run.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pyrjsel._errors import StoreError
+from pyrjsel._typing import RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_rng, listed, show
+from pyrjsel._version import __version__
+from pyrjsel.runtime.lock import lock
+from pyrjsel.store import Content, Document, Plain, append, digest, read, read_all, write
+
+RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
+SCHEMA = 1
+# Seconds between two writes of a chain, which take some hundredths of one.
+INTERVAL = 5.0
+# Longer descriptions are kept, and compared, as digests.
+SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the chains of one run write down where they are.
+
+    Attributes
+    ----------
+    folder : Path
+    about : dict of str to str
+        What the run is: values that are short as they are, digests of others.
+    generator : plain data
+        State of the random numbers at its beginning.
+    """
+
+    folder: Path
+    about: Mapping[str, str]
+    generator: Plain
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        about: Mapping[str, Plain],
+        rng: RNGLike | SeedLike | None,
+        owner: str,
+    ) -> tuple["Checkpoint", np.random.Generator]:
+        """Return a checkpoint and the random numbers of its run: of that which is there, if there is one.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A folder; nothing is written before chains run.
+        about : mapping of str to plain data
+            Everything that draws depend on, by names that users understand: model, data, priors, settings.
+        rng : None, int, SeedSequence or Generator
+            As for ``fit``; None is that of the run that is there.
+        owner : str
+            Who is asking, for messages.
+
+        Raises
+        ------
+        ParameterError
+            If `path` is no path, or `rng` none that can be kept.
+        StoreError
+            If there is something else, or a checkpoint of another run.
+        """
+        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+            raise bad_value("checkpoint", owner, "None or the path of a folder", path)
+        folder, words = Path(path), {name: _worded(value) for name, value in about.items()}
+        if not (folder / f"{RUN}.rjs").exists():
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                raise StoreError(
+                    f"The 'checkpoint' parameter of {owner} must be a new folder or one with a checkpoint. "
+                    f"{os.fspath(path)!r} holds something else."
+                )
+            generator = check_rng(rng, owner)
+            return cls(folder, words, _generator_state(generator, owner)), generator
+        there = cls._there(folder)
+        there._compare(words, owner)
+        if rng is None:
+            return there, _generator(there.generator, folder)
+        generator = check_rng(rng, owner)
+        if digest(_generator_state(generator, owner)) != digest(there.generator):
+            raise there._other(
+                "its random numbers began elsewhere. Give the same 'rng' again, or None", owner
+            )
+        return there, generator
+
+    @classmethod
+    def _there(cls, folder: Path) -> "Checkpoint":
+        document = read(folder / f"{RUN}.rjs")
+        if document.kind != RUN:
+            raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file and no checkpoint.")
+        if document.schema != SCHEMA or document.version != __version__:
+            raise StoreError(
+                f"The checkpoint {os.fspath(folder)!r} was written by version {document.version} of the "
+                f"package, in layout {document.schema}. This is version {__version__}, with layout {SCHEMA}: "
+                "its draws may be others."
+            )
+        content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
+        about = {key: str(value) for key, value in content.part("about").items()}
+        return cls(folder, about, content.plain("generator"))
+
+    def _other(self, reason: str, owner: str) -> StoreError:
+        return StoreError(
+            f"The 'checkpoint' of {owner}, {os.fspath(self.folder)!r}, is that of another run: {reason}. "
+            "Give another folder, or remove this one."
+        )
+
+    def _compare(self, words: Mapping[str, str], owner: str) -> None:
+        """Raise where a run is not the one that is there."""
+        different = []
+        for name in dict.fromkeys([*words, *self.about]):
+            now, then = words.get(name, "not given"), self.about.get(name, "not given")
+            if now != then:
+                known = not any(value.startswith("digest ") for value in (now, then))
+                different.append(f"{name} was {then} and is {now}" if known else f"{name} differs")
+        if different:
+            raise self._other(listed(different), owner)
+
+    def begin(self) -> None:
+        """Have the folder, and in it what the run is."""
+        if not (self.folder / f"{RUN}.rjs").exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
+            write(self.folder / f"{RUN}.rjs", Document(RUN, SCHEMA, content))
+
+    def chain(self, label: str, chain: int) -> "ChainFile":
+        """Return the files of one chain of a job."""
+        return ChainFile(self.folder, f"{label}-{chain}")
+
+
+class ChainFile:
+    """The state of one chain and its draws; a context manager that keeps other processes away.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._state, self._draws = folder / f"{name}.rjs", folder / f"{name}.draws"
+        self._written: float
+        self._file: BinaryIO
+
+    def __enter__(self) -> "ChainFile":
+        self._file = open(self._draws, "ab")
+        try:
+            lock(self._file)
+        except BlockingIOError as error:
+            self._file.close()
+            raise StoreError(
+                f"The checkpoint {os.fspath(self._draws.parent)!r} is in use: another run that has not ended "
+                "writes to it."
+            ) from error
+        self._written = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def load(self) -> tuple[Content, dict[str, np.ndarray]] | None:
+        """Return what was written last, and all that was recorded; None where there is nothing yet.
+
+        Raises
+        ------
+        StoreError
+            If a file is damaged.
+        """
+        if not self._state.exists():
+            self._file.truncate(0)
+            return None
+        content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
+        size = content.integer("size")
+        parts: dict[str, list[np.ndarray]] = {}
+        for document in read_all(self._draws, size):
+            for name, array in Content(document.content, "the draws").items():
+                parts.setdefault(name, []).append(np.asarray(array))
+        try:
+            recorded = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        except ValueError as error:
+            raise StoreError(f"The draws in {os.fspath(self._draws)!r} do not fit together.") from error
+        self._file.truncate(size)
+        return content, recorded
+
+    def due(self) -> bool:
+        """Whether the last write is long enough ago."""
+        return time.perf_counter() - self._written >= INTERVAL
+
+    def save(self, done: int, seconds: float, snapshot: tuple[Plain, Mapping[str, np.ndarray]]) -> None:
+        """Append what a chain has recorded since the last write, and replace its state.
+
+        Raises
+        ------
+        OSError
+            If the disk is full, or a file cannot be written.
+        """
+        state, recorded = snapshot
+        if recorded:
+            append(self._file, Document(DRAWS, SCHEMA, dict(recorded)))
+        content = {"done": done, "seconds": seconds, "size": self._file.seek(0, os.SEEK_END), "state": state}
+        write(self._state, Document(CHAIN, SCHEMA, content))
+        self._written = time.perf_counter()
+
+
+def plain(value: Any) -> Plain:
+    """Return a description as plain data: dataclasses are what they are called and what they hold."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            "is": type(value).__name__,
+            **{item.name: plain(getattr(value, item.name)) for item in fields(value)},
+        }
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def _worded(value: Plain) -> str:
+    """Return a description as a short text, or as a digest."""
+    text = repr(value) if value is None or isinstance(value, (str, int, float)) else ""
+    return (
+        text
+        if 0 < len(text) <= SHOWN and not text.startswith("digest ")
+        else f"digest {digest(plain(value))}"
+    )
+
+
+def _generator_state(generator: np.random.Generator, owner: str) -> Plain:
+    """Return everything that the numbers of a generator, and of its children, depend on."""
+    bits = generator.bit_generator
+    seed = bits.seed_seq
+    if not isinstance(seed, np.random.SeedSequence) or seed.entropy is None:
+        raise bad_value("rng", owner, "None, an int, a SeedSequence or a Generator made of one", generator)
+    return {
+        "name": type(bits).__name__,
+        "state": plain(bits.state),
+        "entropy": seed.entropy if isinstance(seed.entropy, int) else [int(part) for part in seed.entropy],
+        "spawn_key": [int(part) for part in seed.spawn_key],
+        "pool_size": seed.pool_size,
+        "spawned": seed.n_children_spawned,
+    }
+
+
+def _generator(state: Plain, folder: Path) -> np.random.Generator:
+    """Return the generator of a state."""
+    content = Content(state, "the state of the random numbers")
+    name = content.text("name", ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
+    try:
+        seed = np.random.SeedSequence(
+            content.plain("entropy"),
+            spawn_key=content.sequence("spawn_key", (int,)),
+            pool_size=content.integer("pool_size"),
+            n_children_spawned=content.integer("spawned"),
+        )
+        bits = getattr(np.random, name)(seed)
+        bits.state = content.plain("state")
+    except (TypeError, ValueError, KeyError) as error:
+        raise StoreError(
+            f"The state of the random numbers in {os.fspath(folder)!r} cannot be read: {show(state)}."
+        ) from error
+    return np.random.Generator(bits)
