@@ -252,8 +252,21 @@ class MixtureRunner:
 
     def state(self) -> MixtureState:
         """Return the state between two sweeps; a runner made of it goes on to the same draws."""
-        arrays: tuple[Any, ...] = self.loop.state()
-        return MixtureState(*arrays, self.rng.bit_generator.state, self.done, self.loop.counts())
+        gamma, beta, precision, mean, weight, prior, kernel, klass, z = self.loop.state()
+        return MixtureState(
+            gamma,
+            beta,
+            precision,
+            mean,
+            weight,
+            prior,
+            kernel,
+            klass,
+            z,
+            self.rng.bit_generator.state,
+            self.done,
+            self.loop.counts(),
+        )
 
     def finish(self, completed: bool) -> MixtureDraws:
         """Return what was recorded."""
