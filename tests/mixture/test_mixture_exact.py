@@ -4,9 +4,12 @@ import mixture_kit as kit
 import mixture_oracle as oracle
 import numpy as np
 import pytest
+from scipy.stats import multivariate_t
 
+from pyrjsel.mixture.background import normal_evidence, single_evidence
+from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.report import indicator_stats
-from pyrjsel.space import merge_visits
+from pyrjsel.space import Bernoulli, merge_visits
 
 BACKGROUNDS = ("gaussian", "independent", None)
 # One under which the kernels that the prior proposes are taken now and then, and moves a sweep.
