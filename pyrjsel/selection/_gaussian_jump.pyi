@@ -19,6 +19,7 @@ class GaussianJump(ReversibleJump):
         rows: float,
         sigma: tuple[float, float],
         scaled: bool,
+        typical: float,
         mixture: tuple[float, float, float] | None = None,
         **rest: Any,
     ) -> None: ...

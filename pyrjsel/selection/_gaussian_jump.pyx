@@ -4,15 +4,16 @@ Given v = sigma^2 and g, a gaussian model is a regression with known weights and
 and updates of coefficients are those of other families. Each iteration begins with draws of v and, under a
 mixture of g-priors, of g.
 
-The target at temperature t. With coefficients u = b / sqrt(g) of d columns beside the flat intercept, under
-a mixture, and u = b under other priors, it has the density
+The target at temperature t. With coefficients u = b / (s sqrt(g)) of d columns beside the flat intercept,
+under a mixture, and u = b / s under other priors, s^2 a typical sigma^2, it has the density
 
     (p(y | b, v, gamma) p(u | v, gamma) p(v) p(gamma))^t p(g)
 
 over (gamma, u, v, g). (A power of the density of (b, g) has no integral for t > 1, since it grows without
-bounds as b and g go to 0, nor one for small t, where g goes to infinity: p(g) has heavy tails.) It is proper
-where t (n + d + 2 a + 2) > d + 3, with an inverse gamma prior of shape a or a = 0 for p(v) = 1 / v; d counts
-as 0 if prior variances are no multiples of v. Then, given the rest,
+bounds as b and g go to 0, nor one for small t, where g goes to infinity: p(g) has heavy tails. And a power of
+densities of b itself knows the unit of the response: each column more counts s^(1 - t) times as much.) It is
+proper where t (n + d + 2 a + 2) > d + 3, with an inverse gamma prior of shape a or a = 0 for p(v) = 1 / v; d
+counts as 0 if prior variances are no multiples of v. Then, given the rest,
 
     v ~ IG(t ((n + d) / 2 + a + 1) - 1, t (RSS / 2 + Q / 2 + b0)),
 
@@ -31,8 +32,9 @@ from pyrjsel.selection._problem cimport Problem, prior_dimension, prior_exponent
 from pyrjsel.selection._rjmcmc cimport ReversibleJump
 
 cdef double LOG_2PI = 1.8378770664093454836
-# Draws of sigma^2 outside are rejected. Far from 1 as they are, only tempered chains over two or three rows
-# come near: there the tail of the target falls as a power of sigma^2 close to 0.
+# Draws of sigma^2 of less or more than so many times a typical one are rejected. Far out as that is, only
+# tempered chains over two or three rows come near: there the tail of the target falls as a power of sigma^2
+# close to 0.
 cdef double LEAST = 1e-200, MOST = 1e200
 
 
@@ -54,21 +56,25 @@ cdef class GaussianJump(ReversibleJump):
         a and b of sigma^2 ~ IG(a, b), or zeros.
     scaled : bool
         Whether prior variances are multiples of sigma^2.
+    typical : float
+        A likely sigma^2, in whatever unit the response has.
     mixture : tuple of (float, float, float) or None
         What ``Mixture.conditional`` returns.
     """
 
-    cdef double rows, a, b0, log_scales
+    cdef double rows, a, b0, least, most, log_unit, log_scales
     cdef bint scaled, mixed
     cdef double shape, power, unit
     cdef double[::1] shares      # 1 / sigma^2 for each row of the problem
 
     def __init__(self, Problem problem not None, space, gamma, b, *, double rows, sigma, bint scaled,
-                 mixture=None, **rest):
+                 double typical, mixture=None, **rest):
         self.n_extra = 2
         self.rows = rows
         self.a, self.b0 = sigma
         self.scaled = scaled
+        self.least, self.most = LEAST * typical, MOST * typical
+        self.log_unit = 0.5 * log(typical)
         self.mixed = mixture is not None
         if self.mixed:
             self.shape, self.power, self.unit = mixture
@@ -85,8 +91,8 @@ cdef class GaussianJump(ReversibleJump):
             self.shares[i] = 1.0 / variance
         self.own.w = &self.shares[0]
         self.own.scale = exp(-log_g) / variance if self.scaled else 1.0
-        self.own.log_constant = -0.5 * (LOG_2PI + log(variance) if self.scaled else LOG_2PI)
-        self.own.log_unit = 0.5 * log_g
+        self.own.log_constant = self.log_unit - 0.5 * (LOG_2PI + log(variance) if self.scaled else LOG_2PI)
+        self.own.log_unit = self.log_unit + 0.5 * log_g
         self.log_scales = (-0.5 * self.rows * (LOG_2PI + log(variance))
                            - (self.a + 1.0) * log(variance) - self.b0 / variance)
         return ReversibleJump.refresh(self)
@@ -114,7 +120,7 @@ cdef class GaussianJump(ReversibleJump):
             half += exp(-log_g[0]) * form
         shape = self.t * (0.5 * (self.rows + size) + self.a + 1.0) - 1.0
         new = self.t * half / random_standard_gamma(rng, shape)
-        if LEAST < new < MOST:
+        if self.least < new < self.most:
             variance[0] = new
         if self.mixed:
             shape = self.shape + 0.5 * size

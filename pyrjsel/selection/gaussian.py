@@ -20,7 +20,7 @@ from pyrjsel.selection._score import GaussianScore
 from pyrjsel.selection.gaussian_prior import RANK_TOL, CoefPrior, GaussianPrior
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.shrinkage import Shrinkage
-from pyrjsel.selection.spectrum import Spectrum
+from pyrjsel.selection.spectrum import Spectrum, square_root
 from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.sums import SufficientStatistics
 from pyrjsel.selection.variance import variance_evidence
@@ -217,6 +217,20 @@ class GaussianRegression(TermColumns):
                 f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
                 "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
                 "sigma_prior, such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
+            )
+
+    def check_models(self, max_size: int) -> None:
+        """Raise :class:`DataError` where models of at most `max_size` terms have no posterior.
+
+        Samplers whose state has sigma^2 would not see it: the posterior has an infinite spike at 0.
+        """
+        if self.prior.kind != "unscaled" or self.b > 0 or self.widest(max_size) <= self.rows:
+            return
+        if square_root(self)[2] <= ROUNDING * self.square:
+            raise DataError(
+                f"Models of {self.rows} columns fit the response of {self.rows + 1} rows perfectly (R^2 = 1) "
+                "and under p(sigma^2) = 1 / sigma^2 and Normal(scaled=False) their marginal likelihoods are "
+                "infinite. Give a sigma_prior, such as InverseGamma(2, 1), or a smaller max_size."
             )
 
     # ------------------------------------------------------------------ sums

@@ -149,6 +149,7 @@ class GaussianRows(Regression):
             rows=float(whole.n),
             sigma=(whole.a, whole.b),
             scaled=self.scaled,
+            typical=whole.total / whole.nu,
             mixture=None if mixture is None else mixture.conditional(float(whole.n)),
             **rest,
         )
@@ -165,11 +166,19 @@ Sampler = Callable[[Regression, ModelSpace, FitSettings, Any], Posterior]
 def over_rows(
     sampler: Sampler,
 ) -> Callable[[GaussianRegression, ModelSpace, FitSettings, Any], Posterior]:
-    """Return a sampler of regressions as one of gaussian regressions."""
+    """Return a sampler of regressions as one of gaussian regressions.
+
+    Raises
+    ------
+    DataError
+        Where models have no posterior.
+    """
 
     def find(
         regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: Any
     ) -> Posterior:
-        return sampler(GaussianRows.of(regression), space, settings, options)
+        rows = GaussianRows.of(regression)
+        regression.check_models(space.max_size)
+        return sampler(rows, space, settings, options)
 
     return find

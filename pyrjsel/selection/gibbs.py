@@ -313,7 +313,10 @@ def gibbs_posterior(
         If ``sweep="conditional"`` is asked for with a prior that has a point mass at 0.
     ParameterError
         If `start` is no feasible model with linearly independent columns.
+    DataError
+        If models have no posterior.
     """
+    regression.check_models(space.max_size)
     kind = regression.prior.kind
     classical = options.sweep == "conditional" and bool(regression.mean.size)
     if classical and regression.prior.ratio is None:

@@ -63,7 +63,7 @@ def fixed_scales(case, variance, log_g):
         offset=case.offset,
         prior=known,
         sizes=np.diff(rows.term_start),
-        log_unit=0.5 * scales[1],
+        log_unit=0.5 * (scales[1] + np.log(rows.whole.total / rows.whole.nu)),
         likelihood=SimpleNamespace(
             family=Gaussian(),
             log=lambda y, eta: -0.5 * (y - eta) ** 2,
@@ -78,6 +78,7 @@ def fixed_scales(case, variance, log_g):
 class Tempered:
     """The power t of a posterior whose prior variances are multiples of sigma^2, g known: all in closed form.
 
+    It is that of the density of coefficients over s, s^2 the sum of squares over its degrees of freedom.
     With quadratic form (b - m)'H(b - m) + S of all d + 1 coefficients, the density of (b, sigma^2 | gamma) to
     the power t is that of a normal and an inverse gamma variate.
     """
@@ -118,7 +119,8 @@ class Tempered:
         if shape <= 0:
             return np.inf
         n, d, t = self.case.y.size, centre.size - 1, self.t
-        value = t * (log_model - 0.5 * (n + d) * np.log(2 * np.pi) + 0.5 * log_form)
+        value = 0.5 * (t - 1) * d * np.log(self.case.regression.total / self.case.regression.nu)
+        value += t * (log_model - 0.5 * (n + d) * np.log(2 * np.pi) + 0.5 * log_form)
         value += 0.5 * (d + 1) * np.log(2 * np.pi / t) - 0.5 * np.linalg.slogdet(precision)[1]
         return value + gammaln(shape) - shape * np.log(scale)
 

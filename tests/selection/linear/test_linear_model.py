@@ -220,6 +220,23 @@ class TestEdges:
         found = fit("y ~ x + z + u", few, coef_prior=rj.Normal(1.0, scaled=False), sigma_prior=INVERSE_GAMMA)
         assert found.models["posterior"].sum() == pytest.approx(1)
 
+    @pytest.mark.filterwarnings("ignore:R-hat:pyrjsel.ConvergenceWarning")  # of 20 draws
+    @pytest.mark.parametrize("sampler", ["gibbs", "rjmcmc", "population"])
+    def test_samplers_do_not_walk_on_infinite_marginals(self, sampler):
+        """Chains with sigma^2 in their state would go on as if nothing were wrong: it only falls, slowly."""
+        few = FRAME.head(4)
+
+        def sample(data=few, **options):
+            model = rj.linear("y ~ x + z + u", data, coef_prior=rj.Normal(1.0, scaled=False), **options)
+            return model.fit(sampler=sampler, draws=20, chains=1, rng=1, n_jobs=1, progress=False)
+
+        with pytest.raises(rj.DataError, match=r"Models of 3 columns fit .* 4 rows perfectly.*sigma_prior"):
+            sample()
+        for kept in ({"max_size": 2}, {"sigma_prior": INVERSE_GAMMA}):
+            assert np.all(sample(**kept).draws.variance > 0)
+        # As many columns of a lower rank do not interpolate.
+        assert np.all(sample(few.assign(u=few["x"] - few["z"])).draws.variance > 0)
+
     def test_more_columns_than_rows_under_a_g_prior(self):
         with pytest.warns(rj.RankWarning, match="linearly dependent"):
             model = rj.linear("y ~ x + z + u + w + o", FRAME.head(4))

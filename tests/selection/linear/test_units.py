@@ -76,6 +76,25 @@ def test_every_sampler_knows_the_spread_of_a_distant_intercept():
         assert np.std(fit.posterior.draws.coefficients[0, :, 0]) == pytest.approx(want["sd"], rel=0.15)
 
 
+@pytest.mark.parametrize("unit", [1e-120, 1e120])
+@pytest.mark.parametrize("sampler", ["gibbs", "collapsed", "rjmcmc", "population"])
+def test_samplers_do_not_know_the_unit_of_the_response(sampler, unit):
+    """Error variances of 1e240 are no further out than others, and temperatures do not see them either."""
+    rng = np.random.default_rng(5)
+    x = pd.DataFrame(rng.normal(size=(15, 2)), columns=["a", "b"])
+    y = pd.Series(0.4 * x["a"] + rng.normal(size=15), name="y")
+    fits = [
+        rj.LinearSelection(response, x, coef_prior=rj.HyperG(3)).fit(
+            sampler=sampler, draws=200, chains=1, rng=2, n_jobs=1, progress=False
+        )
+        for response in (y, y * unit)
+    ]
+    # The same random numbers: rounding alone is between the draws.
+    near, far = (each.draws.variance for each in fits)
+    np.testing.assert_allclose(far / unit**2, near, rtol=1e-6)
+    np.testing.assert_array_equal(fits[1].draws.size, fits[0].draws.size)
+
+
 def test_the_unit_of_the_weights():
     """Twice the weights are twice sigma^2: no matter to g-priors, and twice the variances of scaled ones."""
     rng = np.random.default_rng(6)
