@@ -251,7 +251,7 @@ class GibbsRunner:
         """Return what was recorded, with coefficients for every so manyth draw."""
         collector = self.collector
         found = collector.finish(self.loop.counts())
-        coefficients: FloatArray = found.coefficients
+        coefficients = found.coefficients
         variance: FloatArray | None = np.concatenate([*collector.variance, np.empty(0)])
         if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
@@ -259,7 +259,7 @@ class GibbsRunner:
             ahead.state = self.rng.bit_generator.state
             coefficients, variance = draw_afterwards(
                 SingleModels(self.job.regression),
-                collector.table.gamma(),
+                collector.table,
                 found.index[:: self.job.coefficients_every],
                 np.random.Generator(ahead.jumped()),
             )
