@@ -19,6 +19,8 @@ MOST_BATCHES = 30
 LEVEL = 1e-3
 # Draws whose inclusion vectors are looked at together; 2^16 of 100 terms are 26 MB.
 CHUNK = 2**16
+# Numbers of inclusion vectors of models that are looked at together.
+NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,13 @@ def inclusion_sums(chain: IntArray, gamma: ByteArray, plan: Plan) -> Iterator[Fl
         # Each row of this matrix is a segment; its column sums count the visits of each model.
         visits = sparse.csr_matrix((ones, column, edges - edges[0]), shape=(edges.size - 1, models.size))
         visits.sum_duplicates()
-        yield np.asarray(visits @ gamma[models].astype(np.int32), dtype=np.float64)
+        by_model = visits.tocsc()
+        found = np.zeros((edges.size - 1, gamma.shape[1]))
+        step = max(1, NUMBERS // max(1, gamma.shape[1]))
+        for at in range(0, models.size, step):
+            some = slice(at, at + step)
+            found += by_model[:, some] @ gamma[models[some]].astype(np.int32)
+        yield found
 
 
 def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatArray]:

@@ -388,8 +388,7 @@ class WalkRunner:
         ahead = np.random.PCG64()
         ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
         rng = np.random.Generator(ahead.jumped())
-        single, table = self.job.single(), collector.table.gamma()
-        coefficients, error_variance = draw_afterwards(single, table, some, rng)
+        coefficients, error_variance = draw_afterwards(self.job.single(), collector.table, some, rng)
         return WalkDraws(
             found.words,
             found.index,

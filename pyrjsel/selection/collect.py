@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
@@ -18,7 +19,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.space import ModelSpace, ModelTable, merge_visits, pack
+from pyrjsel.space import ModelSpace, ModelTable, merge_visits, pack, unpack
 from pyrjsel.store import Content, Plain
 
 # Pairs of importance draws for the marginal likelihoods in that table.
@@ -28,6 +29,8 @@ LEAST_ACCEPTANCE = 0.01
 FEWEST_PROPOSALS = 200
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
 COEFFICIENT_BYTES = 32 * 2**20
+# Numbers of them that are taken to the scale of the design together.
+NUMBERS = 2**20
 
 
 @dataclass
@@ -49,7 +52,7 @@ class ChainDraws:
     words: WordArray
     index: np.ndarray
     log_posterior: FloatArray
-    coefficients: FloatArray
+    coefficients: FloatArray | sparse.csr_array
     sums: FloatArray
     counts: np.ndarray
     error_variance: FloatArray | None = None
@@ -214,22 +217,25 @@ def snapshot(state: Any, collector: Collector) -> tuple[Plain, dict[str, np.ndar
 
 
 def draw_afterwards(
-    single: SingleModel, models: ByteArray, index: np.ndarray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray | None]:
+    single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
+) -> tuple[sparse.csr_array, FloatArray | None]:
     """Draw internal coefficients (m, D + 1) given each of the models `index` (m,), and error variances (m,).
 
     The latter are None in families that have none.
     """
-    coefficients = np.zeros((index.size, single.regression.n_columns))
+    parts, order = [sparse.csr_array((0, single.regression.n_columns))], [np.empty(0, dtype=np.intp)]
     variance: FloatArray | None = np.zeros(index.size)
     for row in np.unique(index):
         places = np.flatnonzero(index == row)
-        coefficients[places], drawn = single.sample_with_variance(models[row], places.size, rng)
+        model = unpack(table.words[row], table.n_terms)[0]
+        vectors, drawn = single.sample_with_variance(model, places.size, rng)
+        parts.append(sparse.csr_array(vectors))
+        order.append(places)
         if drawn is None:
             variance = None
         elif variance is not None:
             variance[places] = drawn
-    return coefficients, variance
+    return sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))], variance
 
 
 def n_draws(chain: ChainDraws) -> int:
@@ -272,7 +278,7 @@ def summarise(
     log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
     if manner.density:
         log_posterior += regression.log_scale(gamma)[index]
-    kept = min(len(chain.coefficients) for chain in chains)
+    kept = min(chain.coefficients.shape[0] for chain in chains)
     found = Draws(
         index,
         gamma,
@@ -322,16 +328,17 @@ def summarise(
     )
 
 
-def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) -> FloatArray:
-    """Take the coefficients out of the chains, in units of the design's columns, (chains, kept, D + 1).
-
-    Draws are in memory once: with thousands of columns they are most of what a fit holds.
-    """
-    out = np.empty((len(chains), kept, regression.n_columns))
-    for place, chain in zip(out, chains, strict=True):
-        regression.to_raw(chain.coefficients[:kept], place)
+def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) -> sparse.csr_array:
+    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1)."""
+    parts = [sparse.csr_array((0, regression.n_columns))]
+    step = max(1, NUMBERS // regression.n_columns)
+    for chain in chains:
+        for at in range(0, kept, step):
+            some = chain.coefficients[at : min(at + step, kept)]
+            dense = some if isinstance(some, np.ndarray) else some.toarray()
+            parts.append(sparse.csr_array(regression.to_raw(dense)))
         chain.coefficients = chain.coefficients[:0].copy()
-    return out
+    return sparse.vstack(parts, format="csr")
 
 
 def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:

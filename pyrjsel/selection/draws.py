@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from scipy import sparse
+
 from pyrjsel._typing import FloatArray
 from pyrjsel.space import ModelDraws
 
@@ -18,14 +20,19 @@ class Draws(ModelDraws):
         Unnormalised log posterior density of model and coefficients, in units of the design's columns; of
         the sampler ``collapsed`` that of the model, coefficients integrated out. Reversible jumps of linear
         models have sigma^2 in it, and are given g.
-    coefficients : ndarray (chains, kept, D + 1)
+    vectors : sparse array (chains * kept, D + 1)
         Coefficients of the design's columns, intercept first, 0 outside the model, of every
-        `coefficients_every`-th draw.
+        `coefficients_every`-th draw, chain by chain: of thousands of columns most are 0.
     coefficients_every : int
     variance : ndarray (chains, kept) or None
         Error variances that go with the coefficients, in families that have one.
     """
 
-    coefficients: FloatArray
+    vectors: sparse.csr_array
     coefficients_every: int
     variance: FloatArray | None = None
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """Coefficients of every `coefficients_every`-th draw, (chains, kept, D + 1); made on demand."""
+        return self.vectors.toarray().reshape(len(self.model), -1, self.vectors.shape[1])

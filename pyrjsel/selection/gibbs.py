@@ -278,7 +278,7 @@ class GibbsRunner:
         """Return what was recorded, with coefficients for every so manyth draw."""
         collector = self.collector
         found = collector.finish(self.loop.counts())
-        coefficients: FloatArray = found.coefficients
+        coefficients = found.coefficients
         variance: FloatArray | None = collector.all("variance")
         if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
@@ -286,7 +286,7 @@ class GibbsRunner:
             ahead.state = self.rng.bit_generator.state
             coefficients, variance = draw_afterwards(
                 SingleModels(self.job.regression),
-                collector.table.gamma(),
+                collector.table,
                 found.index[:: self.job.coefficients_every],
                 np.random.Generator(ahead.jumped()),
             )

@@ -43,10 +43,9 @@ def averaged_draws(
     Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one.
     """
     if posterior.draws is not None:
-        flat = posterior.draws.coefficients.reshape(-1, posterior.draws.coefficients.shape[2])
-        step = max(1, len(flat) // PREDICTION_DRAWS)
-        variance = posterior.draws.variance
-        return flat[::step], None if variance is None else variance.reshape(-1)[::step]
+        vectors, variance = posterior.draws.vectors, posterior.draws.variance
+        step = max(1, vectors.shape[0] // PREDICTION_DRAWS)
+        return vectors[::step].toarray(), None if variance is None else variance.reshape(-1)[::step]
     models, counts = np.unique(resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True)
     parts = [
         single.sample_with_variance(posterior.gamma[model], int(count), rng)
