@@ -20,8 +20,8 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.runtime import Checkpoint, FitSettings, plain
-from pyrjsel.store import Plain
+from pyrjsel.runtime import Checkpoint, FitSettings
+from pyrjsel.store import Plain, plain
 
 Width = float | str | Sequence[float]
 

@@ -21,8 +21,8 @@ from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
-from pyrjsel.runtime import FitSettings, plain
-from pyrjsel.store import Plain
+from pyrjsel.runtime import FitSettings
+from pyrjsel.store import Plain, plain
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 

@@ -15,8 +15,8 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings, plain
-from pyrjsel.store import Content, Plain
+from pyrjsel.runtime import FitSettings
+from pyrjsel.store import Content, Plain, plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.

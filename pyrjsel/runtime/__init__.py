@@ -9,7 +9,7 @@ from pyrjsel.runtime.chains import (
     ResumableRunner,
     run_chains,
 )
-from pyrjsel.runtime.checkpoint import Checkpoint, plain
+from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.settings import FitSettings
 
 __all__ = [
@@ -21,6 +21,5 @@ __all__ = [
     "FitSettings",
     "ResumableJob",
     "ResumableRunner",
-    "plain",
     "run_chains",
 ]

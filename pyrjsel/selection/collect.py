@@ -12,14 +12,14 @@ from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
-from pyrjsel.runtime import DrawnChains, FitSettings, plain
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
-from pyrjsel.store import Content, Plain
+from pyrjsel.store import Content, Plain, plain
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyrjsel.runtime import plain
 from pyrjsel.selection.summed import SummedRows
-from pyrjsel.store import Plain
+from pyrjsel.store import Plain, plain
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
