@@ -47,6 +47,7 @@ from pyrjsel.selection import (
     poisson,
 )
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
+from pyrjsel.store import load
 
 __all__ = [
     "Bernoulli",
@@ -90,6 +91,7 @@ __all__ = [
     "histories",
     "kernel_regression",
     "linear",
+    "load",
     "logit",
     "pattern_logit",
     "poisson",

@@ -421,7 +421,7 @@ class PatternLogit:
             "compress": self.compression.compressed,
             "priors": plain(self.prior),
             "sampler": sampler,
-            **{f"option {name}": value for name, value in plain(options).items() if name != "is"},
+            **{f"option {name}": value for name, value in vars(options).items()},
         }
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
-from pyrjsel.store import Content, Plain, plain
+from pyrjsel.store import Content, Plain
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000
@@ -214,7 +214,11 @@ class Collector:
 def snapshot(state: Any, collector: Collector) -> tuple[Plain, dict[str, np.ndarray]]:
     """Return the state of a chain and what its collector has, for a checkpoint."""
     totals, recorded = collector.snapshot()
-    return {"chain": plain(state), "totals": totals}, recorded
+    chain = {
+        name: [vars(item) for item in value] if isinstance(value, list) else value
+        for name, value in vars(state).items()
+    }
+    return {"chain": chain, "totals": totals}, recorded
 
 
 def draw_afterwards(

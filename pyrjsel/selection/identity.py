@@ -39,5 +39,5 @@ def identity(model: Selection, sampler: str, options: Any) -> dict[str, Plain]:
         "heredity": choices.heredity,
         "max_size": choices.max_size,
         "sampler": sampler,
-        **{f"option {name}": value for name, value in plain(options).items() if name != "is"},
+        **{f"option {name}": plain(value) for name, value in vars(options).items()},
     }

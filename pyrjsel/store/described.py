@@ -16,10 +16,10 @@ Makers = Mapping[str, Callable[..., Any]]
 
 
 def plain(value: Any) -> Plain:
-    """Return a description as plain data: dataclasses are what they are called and what they hold."""
+    """Return a description as plain data: dataclasses are what they are called, and what they hold."""
     if is_dataclass(value) and not isinstance(value, type):
         held = {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-        return {"is": type(value).__name__, **held}
+        return {"is": type(value).__name__, "has": held}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -39,12 +39,12 @@ def described(value: Plain, makers: Makers) -> Any:
         return tuple(described(item, makers) for item in value)
     if not isinstance(value, dict):
         return value
-    parts = {key: described(item, makers) for key, item in value.items() if key != "is"}
-    if "is" not in value:
-        return parts
-    name = value["is"]
-    if not isinstance(name, str) or name not in makers:
+    name, held = value.get("is"), value.get("has")
+    if not isinstance(name, str) or not isinstance(held, dict):
+        return {key: described(item, makers) for key, item in value.items()}
+    if name not in makers:
         raise StoreError(f"it describes something that is none of {', '.join(sorted(makers))}")
+    parts = {key: described(item, makers) for key, item in held.items()}
     try:
         return makers[name](**parts)
     except (PyrjselError, TypeError, ValueError) as error:

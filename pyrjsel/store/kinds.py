@@ -64,6 +64,19 @@ def load(
         If a function is needed and not given.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results.save(Path(folder) / "births.rjs")
+    ...     again = rj.load(Path(folder) / "births.rjs")
+    >>> again.inclusion.equals(results.inclusion)
+    True
     """
     document, name = read(path), os.fspath(path)
     if document.kind not in _READERS:
