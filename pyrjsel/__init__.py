@@ -48,6 +48,7 @@ from pyrjsel.selection import (
     poisson,
 )
 from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
+from pyrjsel.store import load
 
 __all__ = [
     "Bernoulli",
@@ -94,6 +95,7 @@ __all__ = [
     "histories",
     "kernel_regression",
     "linear",
+    "load",
     "logit",
     "mixture_classifier",
     "pattern_logit",

@@ -1,5 +1,6 @@
 """From a formula and a data frame to terms and columns, and the same columns for new rows."""
 
+from pyrjsel.design.again import frames_again, rows_again
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
@@ -25,4 +26,6 @@ __all__ = [
     "Term",
     "as_chunks",
     "as_pandas",
+    "frames_again",
+    "rows_again",
 ]

@@ -20,7 +20,7 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.runtime import Checkpoint, FitSettings, plain
+from pyrjsel.runtime import Checkpoint, FitSettings
 from pyrjsel.store import Plain
 
 Width = float | str | Sequence[float]
@@ -395,7 +395,7 @@ class KernelRegression:
             return KernelResults(self, chains)
         place, generator = None, check_rng(rng, owner)
         if checkpoint is not None and about is not None:
-            place, generator = Checkpoint.open(checkpoint, {**about, **plain(chosen)}, rng, owner)
+            place, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng, owner)
         run = fit_filter(
             settings,
             self.kernels,

@@ -21,8 +21,8 @@ from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
-from pyrjsel.runtime import FitSettings, plain
-from pyrjsel.store import Plain
+from pyrjsel.runtime import FitSettings
+from pyrjsel.store import Plain, plain
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 
@@ -431,7 +431,7 @@ class PatternLogit:
             "compress": self.compression.compressed,
             "priors": plain(self.prior),
             "sampler": sampler,
-            **{f"option {name}": value for name, value in plain(options).items() if name != "is"},
+            **{f"option {name}": value for name, value in vars(options).items()},
         }
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings, plain
+from pyrjsel.runtime import FitSettings
 from pyrjsel.store import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
@@ -260,7 +260,7 @@ class PatternRunner:
         new = slice(self.written, self.kept)
         self.written = self.kept
         recorded = {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
-        return plain(self.state()), recorded
+        return vars(self.state()), recorded
 
     def finish(self, completed: bool) -> PatternDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""

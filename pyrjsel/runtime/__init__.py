@@ -9,7 +9,7 @@ from pyrjsel.runtime.chains import (
     ResumableRunner,
     run_chains,
 )
-from pyrjsel.runtime.checkpoint import Checkpoint, plain
+from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings
@@ -25,6 +25,5 @@ __all__ = [
     "ResumableJob",
     "ResumableRunner",
     "deal",
-    "plain",
     "run_chains",
 ]

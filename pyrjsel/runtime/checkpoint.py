@@ -10,10 +10,10 @@ off. Chains write their own files, wherever they run.
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.lock import lock
-from pyrjsel.store import Content, Document, Plain, append, digest, read, read_all, write
+from pyrjsel.store import Content, Document, Plain, append, digest, plain, read, read_all, write
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
 SCHEMA = 1
 # Seconds between two writes of a chain, which take some hundredths of one.
-INTERVAL = 5.0
+INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.
 SHOWN = 80
 
@@ -217,20 +217,6 @@ class ChainFile:
         content = {"done": done, "seconds": seconds, "size": self._file.seek(0, os.SEEK_END), "state": state}
         write(self._state, Document(CHAIN, SCHEMA, content))
         self._written = time.perf_counter()
-
-
-def plain(value: Any) -> Plain:
-    """Return a description as plain data: dataclasses are what they are called and what they hold."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            "is": type(value).__name__,
-            **{item.name: plain(getattr(value, item.name)) for item in fields(value)},
-        }
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    return value
 
 
 def _worded(value: Plain) -> str:

@@ -2,6 +2,7 @@
 
 from pyrjsel.selection.compare import compare_samplers
 from pyrjsel.selection.linear import LinearSelection
+from pyrjsel.selection.loading import read_results
 from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.priors import GPrior, Normal
@@ -28,4 +29,5 @@ __all__ = [
     "linear",
     "logit",
     "poisson",
+    "read_results",
 ]

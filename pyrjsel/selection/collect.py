@@ -13,7 +13,7 @@ from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
-from pyrjsel.runtime import DrawnChains, FitSettings, plain
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
@@ -213,7 +213,11 @@ class Collector:
 def snapshot(state: Any, collector: Collector) -> tuple[Plain, dict[str, np.ndarray]]:
     """Return the state of a chain and what its collector has, for a checkpoint."""
     totals, recorded = collector.snapshot()
-    return {"chain": plain(state), "totals": totals}, recorded
+    chain = {
+        name: [vars(item) for item in value] if isinstance(value, list) else value
+        for name, value in vars(state).items()
+    }
+    return {"chain": chain, "totals": totals}, recorded
 
 
 def draw_afterwards(

@@ -11,7 +11,6 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
-from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.space import space_facts
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
             ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
         ]
     # After enumeration sigma is known from draws alone, which would make the summary another one each time.
-    if posterior.draws is not None and isinstance(model.regression, GaussianRegression):
+    if posterior.draws is not None and posterior.draws.variance is not None:
         mean, _, low, high = results.sigma.loc["sigma"]
         info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
     info += [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyrjsel.runtime import plain
 from pyrjsel.selection.summed import SummedRows
-from pyrjsel.store import Plain
+from pyrjsel.store import Plain, plain
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -40,5 +39,5 @@ def identity(model: Selection, sampler: str, options: Any) -> dict[str, Plain]:
         "heredity": choices.heredity,
         "max_size": choices.max_size,
         "sampler": sampler,
-        **{f"option {name}": value for name, value in plain(options).items() if name != "is"},
+        **{f"option {name}": plain(value) for name, value in vars(options).items()},
     }

@@ -18,6 +18,7 @@ from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.absent import AbsentRows
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -202,27 +203,8 @@ class Selection(Studies):
     ) -> None:
         self.design, self.data = design, data
         check_right_side(design, self._owner)
-        self.coef_prior = self._known_prior(choices.coef_prior)
-        self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         self._check_rows()
-        costs = named_costs(choices.costs, choices.known)
-        self.space = ModelSpace.build(
-            design.terms,
-            prior=self.model_prior,
-            always=choices.always,
-            costs=costs,
-            budget=choices.budget,
-            heredity=choices.heredity,
-            max_size=choices.max_size,
-            data_columns=[str(name) for name in choices.known],
-            n_observations=self._n_observations(),
-            owner=self._owner,
-        )
-        self.priced = costs is not None
-        # Copies, checked by now: what the user does with the originals later changes nothing here.
-        fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
-        prices = None if costs is None else dict(costs.items())
-        self._choices = replace(choices, costs=prices, always=fixed)
+        self._constrain(choices, self._n_observations())
         self.regression = self._make_regression()
         self.dependent = tuple(self.space.names[j] for j in self._dependent_terms())
         if self.dependent and self.needs_independence:
@@ -234,6 +216,29 @@ class Selection(Studies):
                 RankWarning,
                 stacklevel=stacklevel,
             )
+
+    def _constrain(self, choices: Choices, n_observations: float) -> None:
+        """Set priors and the space of models, for the n of priors."""
+        self.coef_prior = self._known_prior(choices.coef_prior)
+        self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
+        costs = named_costs(choices.costs, choices.known)
+        self.space = ModelSpace.build(
+            self.design.terms,
+            prior=self.model_prior,
+            always=choices.always,
+            costs=costs,
+            budget=choices.budget,
+            heredity=choices.heredity,
+            max_size=choices.max_size,
+            data_columns=[str(name) for name in choices.known],
+            n_observations=n_observations,
+            owner=self._owner,
+        )
+        self.priced = costs is not None
+        # Copies, checked by now: what the user does with the originals later changes nothing here.
+        fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
+        prices = None if costs is None else dict(costs.items())
+        self._choices = replace(choices, costs=prices, always=fixed)
 
     def _known_prior(self, given: Any) -> Any:
         """Return the coefficient prior, or that of the family where none is given."""
@@ -255,6 +260,8 @@ class Selection(Studies):
 
     def _response_facts(self) -> list[tuple[str, str]]:
         """Return labels and values that describe the response in a summary."""
+        if isinstance(self.data, AbsentRows):
+            return self.data.facts
         return self._family.facts(self.data.y, self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import NotAvailableError, PyrjselWarning, SeparationWarning
+from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int, check_real, listed
+from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.report import Report, coefficient_table, inclusion_table, model_table
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
@@ -31,19 +31,19 @@ from pyrjsel.selection.predict import (
     prediction_rows,
 )
 from pyrjsel.selection.predictive import Predictive
+from pyrjsel.selection.saving import Saving
 from pyrjsel.selection.screen import screened
+from pyrjsel.selection.separation import Separated, look_for_separation
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
 
 # Rows of the table of models.
 TABLE_ROWS = 10_000
-# Models with at least this posterior probability are looked at for separation, at most so many.
-SEPARATION_MASS, SEPARATION_MODELS = 0.005, 50
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Looks, Frontier, Predictive, Exports):
+class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -54,6 +54,8 @@ class SelectionResults(Looks, Frontier, Predictive, Exports):
         Full-precision arrays behind the tables.
     settings : FitSettings
         The parameters of ``fit``.
+    separated : dict, optional
+        As the attribute; None looks for it.
 
     Attributes
     ----------
@@ -72,12 +74,20 @@ class SelectionResults(Looks, Frontier, Predictive, Exports):
     {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
     """
 
-    def __init__(self, model: Selection, posterior: Posterior, settings: FitSettings) -> None:
+    def __init__(
+        self,
+        model: Selection,
+        posterior: Posterior,
+        settings: FitSettings,
+        separated: Separated | None = None,
+    ) -> None:
         self.model = model
         self.posterior = posterior
         self.settings = settings
         self.sampler = posterior.sampler
-        self.separated = self._look_for_separation()
+        if separated is None:
+            separated = look_for_separation(model, posterior, self._marginal, 3)
+        self.separated = separated
 
     # ------------------------------------------------------------------ pieces
 
@@ -92,25 +102,6 @@ class SelectionResults(Looks, Frontier, Predictive, Exports):
 
     def _terms(self, gamma: ByteArray) -> tuple[str, ...]:
         return self.model.space.terms_of(gamma)
-
-    def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
-        posterior = self.posterior
-        some = max(int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS)), 1)
-        found = self._marginal.separated(posterior.gamma[:some])
-        names = self.model.term_names
-        result = {
-            self._terms(posterior.gamma[row]): tuple(names[j] for j in terms) for row, terms in found.items()
-        }
-        if result:
-            culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
-            best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
-            warnings.warn(
-                f"{self.model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
-                "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
-                SeparationWarning,
-                stacklevel=4,
-            )
-        return result
 
     # ------------------------------------------------------------------ tables
 

@@ -21,18 +21,35 @@ compared with that of the file before anything is allocated, and whatever does n
 """
 
 from pyrjsel.store.content import Content
+from pyrjsel.store.described import (
+    Makers,
+    described,
+    frame_from_plain,
+    frame_to_plain,
+    labels_from_plain,
+    labels_to_plain,
+    plain,
+)
 from pyrjsel.store.digest import digest
 from pyrjsel.store.files import Document, append, read, read_all, replace, write
-from pyrjsel.store.kinds import load, register
+from pyrjsel.store.kinds import Given, load, register
 from pyrjsel.store.plain import Plain
 
 __all__ = [
     "Content",
     "Document",
+    "Given",
+    "Makers",
     "Plain",
     "append",
+    "described",
     "digest",
+    "frame_from_plain",
+    "frame_to_plain",
+    "labels_from_plain",
+    "labels_to_plain",
     "load",
+    "plain",
     "read",
     "read_all",
     "register",

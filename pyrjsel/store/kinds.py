@@ -1,15 +1,25 @@
 """The kinds of files that can be loaded, and what reads each; the rooms fill the registry."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyrjsel._errors import StoreError
 from pyrjsel.store.content import Content
 from pyrjsel.store.files import read, unreadable
 
-# From the content of a file of some schema, and the rows given to `load`: the object.
-Reader = Callable[[Content, int, Any], Any]
+
+@dataclass(frozen=True)
+class Given:
+    """What a user gave to :func:`load` beside the file: rows, or None, and functions by name."""
+
+    data: Any = None
+    functions: Mapping[str, Callable[..., Any]] | None = None
+
+
+# From the content of a file of some schema and what was given beside it: the object.
+Reader = Callable[[Content, int, "Given"], Any]
 
 _READERS: dict[str, tuple[int, Reader]] = {}
 
@@ -19,7 +29,12 @@ def register(kind: str, schema: int, reader: Reader) -> None:
     _READERS[kind] = (schema, reader)
 
 
-def load(path: str | os.PathLike[str], data: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    data: Any = None,
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Any:
     """Load results that ``save`` wrote.
 
     Nothing in the file is run: it holds numbers and text, and the formula calls what formulas may call.
@@ -31,6 +46,8 @@ def load(path: str | os.PathLike[str], data: Any = None) -> Any:
     data : DataFrame or mapping of columns, optional
         The rows of the fit, for what needs them; where the model was made from arrays the pair
         ``(endog, exog)``. Not needed for a file that was saved with its rows.
+    functions : mapping of str to callable, optional
+        The user's functions that the formula calls, and a kernel of the user's, by name: a file has no code.
 
     Returns
     -------
@@ -43,8 +60,23 @@ def load(path: str | os.PathLike[str], data: Any = None) -> Any:
         If the file is damaged, not of this package, of a newer version, or a checkpoint.
     DataError
         If `data` are not the rows of the fit.
+    ParameterError
+        If a function is needed and not given.
     OSError
         If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results.save(Path(folder) / "births.rjs")
+    ...     again = rj.load(Path(folder) / "births.rjs")
+    >>> again.inclusion.equals(results.inclusion)
+    True
     """
     document, name = read(path), os.fspath(path)
     if document.kind not in _READERS:
@@ -58,6 +90,6 @@ def load(path: str | os.PathLike[str], data: Any = None) -> Any:
             f"package, and this one reads up to {schema}",
         )
     try:
-        return reader(Content(document.content, "the file"), document.schema, data)
+        return reader(Content(document.content, "the file"), document.schema, Given(data, functions))
     except StoreError as error:
         raise unreadable(name, error) from error

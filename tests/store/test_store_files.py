@@ -308,7 +308,7 @@ def test_an_absent_file_is_an_error_of_the_system(path):
 @pytest.fixture
 def kind(monkeypatch):
     monkeypatch.setattr("pyrjsel.store.kinds._READERS", dict(_READERS))
-    register("test", 2, lambda content, schema, data: (content.integer("n"), schema, data))
+    register("test", 2, lambda content, schema, given: (content.integer("n"), schema, given.data))
     return "test"
 
 

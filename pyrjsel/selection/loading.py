@@ -1,0 +1,333 @@
+"""Results as files: what is read."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, RankWarning, StoreError
+from pyrjsel.design import Design, DesignData, rows_again
+from pyrjsel.priors import InverseGamma
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.absent import AbsentRegression, AbsentRows, KnownModels, RankRule
+from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.identity import rows_of
+from pyrjsel.selection.linear import LinearSelection
+from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.model import Selection
+from pyrjsel.selection.models import LogitSelection, PoissonSelection
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
+from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
+from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, ModelPrior, TruncatedPoisson, Uniform
+from pyrjsel.store import (
+    Content,
+    Given,
+    described,
+    digest,
+    frame_from_plain,
+    labels_from_plain,
+    register,
+)
+
+CLASSES: Mapping[str, type[Selection]] = {
+    kind.__name__: kind for kind in (LinearSelection, LogitSelection, PoissonSelection)
+}
+OWNER = "load"
+
+
+def _bernoulli(p: Any, expected_size: Any) -> Bernoulli:
+    named = isinstance(p, tuple) and bool(p) and isinstance(p[0], tuple)
+    return Bernoulli(dict(p) if named else p, expected_size=expected_size)
+
+
+def _cost_adjusted(costs: Any, baseline: Any) -> CostAdjusted:
+    return CostAdjusted(dict(costs), baseline)
+
+
+COEF_PRIORS: Mapping[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (GPrior, HyperG, HyperGN, Normal, SpikeSlab, ZellnerSiow)
+}
+MODEL_PRIORS: Mapping[str, Callable[..., Any]] = {
+    "Bernoulli": _bernoulli,
+    "BetaBinomial": BetaBinomial,
+    "CostAdjusted": _cost_adjusted,
+    "TruncatedPoisson": TruncatedPoisson,
+    "Uniform": Uniform,
+}
+
+
+def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
+    """Return the results in a file; reads schema 1."""
+    kind = CLASSES[content.text("class", CLASSES)]
+    design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
+    choices = _choices(content.part("choices"))
+    rows, dependent = content.part("rows"), tuple(content.sequence("dependent"))
+    columns = content.part("regression")
+    summed = rows.flag("summed")
+    model: Selection
+    if "rows" in rows or (given.data is not None and not summed):
+        data = _saved_rows(rows, design) if "rows" in rows else _given_rows(rows, design, given.data)
+        model = kind.__new__(kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RankWarning)  # it was said when the model was made
+            model._build(design, data, choices, 2)
+    elif given.data is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            extras = dict(design.extra_columns)
+            model = kind._from_rows(design.formula, given.data, choices, extras, "drop", given.functions, 2)
+    else:
+        model = _without_rows(kind, design, choices, rows, columns)
+        model.dependent = dependent
+    if given.data is not None and digest(rows_of(model)) != rows.text("digest"):
+        raise DataError("The 'data' of load must be the rows of the fit. Those given have other values.")
+    return _results(content, model)
+
+
+def _choices(content: Content) -> Choices:
+    coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
+    model_prior = described(content.plain("model_prior"), MODEL_PRIORS)
+    sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
+    if not isinstance(model_prior, ModelPrior):
+        raise content.wrong("model_prior", "a prior over models")
+    if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
+        raise content.wrong("sigma_prior", "a prior of a variance")
+    costs = None
+    if "costs" in content:
+        prices = content.part("costs")
+        costs = {name: prices.number(name) for name, _ in prices.items()}
+    return Choices(
+        coef_prior,
+        model_prior,
+        costs,
+        content.number("budget") if "budget" in content else None,
+        tuple(content.sequence("always")),
+        content.text("heredity", ("weak", "strong")) if "heredity" in content else None,
+        content.integer("max_size") if "max_size" in content else None,
+        tuple(content.sequence("known")),
+        sigma_prior,
+    )
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def _missing(rows: Content) -> pd.Series:
+    counts = rows.part("missing")
+    found = {name: counts.integer(name) for name, _ in counts.items()}
+    return pd.Series(found, dtype=np.int64, name="missing")
+
+
+def _positions(rows: Content, n: int, n_rows: int) -> np.ndarray:
+    if "positions" not in rows:
+        return np.arange(n, dtype=np.int64)
+    positions = rows.array("positions", np.int64, (n,))
+    if n and (positions[0] < 0 or positions[-1] >= n_rows or (np.diff(positions) <= 0).any()):
+        raise rows.wrong("positions", f"rising rows below {n_rows}")
+    return positions
+
+
+def _counts(rows: Content) -> tuple[int, int, int]:
+    n, n_rows, n_dropped = (rows.integer(name) for name in ("n", "n_rows", "n_dropped"))
+    if n < 1 or n + n_dropped != n_rows:
+        raise rows.wrong("n_dropped", "the rows less those that were used")
+    return n, n_rows, n_dropped
+
+
+def _saved_rows(rows: Content, design: Design) -> DesignData:
+    n, n_rows, n_dropped = _counts(rows)
+    held = rows.part("rows")
+    extras = held.part("extras")
+    names = [name for name, _ in extras.items()]
+    if sorted(names) != sorted(design.extra_columns):
+        raise held.wrong("extras", "those of the design")
+    X = held.array("X", float, (n, len(design.column_names)), finite=True)
+    return DesignData(
+        held.array("y", float, (n,), finite=True),
+        np.asfortranarray(X),
+        {name: extras.array(name, float, (n,), finite=True) for name in names},
+        labels_from_plain(held.part("index"), n),
+        _positions(rows, n, n_rows),
+        n_rows,
+        _missing(rows),
+        n_dropped,
+    )
+
+
+def _given_rows(rows: Content, design: Design, data: Any) -> DesignData:
+    n, n_rows, n_dropped = _counts(rows)
+    found = rows_again(design, data, _positions(rows, n, n_rows), n_rows, OWNER)
+    return DesignData(
+        found.y, found.X, found.extras, found.index, found.positions, n_rows, _missing(rows), n_dropped
+    )
+
+
+def _without_rows(
+    kind: type[Selection], design: Design, choices: Choices, rows: Content, columns: Content
+) -> Selection:
+    """Return a model that answers what it can."""
+    n, n_rows, n_dropped = _counts(rows)
+    facts = rows.sequence("facts", (list,))
+    if not all(len(fact) == 2 and all(isinstance(part, str) for part in fact) for fact in facts):
+        raise rows.wrong("facts", "pairs of text")
+    model = kind.__new__(kind)
+    model.design = design
+    summed = rows.flag("summed")
+    known: Any = AbsentRows(
+        n,
+        n_rows,
+        n_dropped,
+        _missing(rows),
+        [(fact[0], fact[1]) for fact in facts],
+        rows.text("digest"),
+        _positions(rows, n, n_rows) if "positions" in rows else None,
+        summed,
+    )
+    model.data = known
+    n_observations = rows.number("n_observations")
+    if n_observations <= 0:
+        raise rows.wrong("n_observations", "positive")
+    model._constrain(choices, n_observations)
+    sizes = [len(term.columns) for term in design.terms]
+    width = sum(sizes)
+    scale = columns.array("scale", float, (width,), finite=True)
+    if (scale <= 0).any():
+        raise columns.wrong("scale", "positive")
+    regression: Any = AbsentRegression(
+        columns.array("mean", float, (width,), finite=True),
+        scale,
+        np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+        kind._family,
+        RankRule(columns.number("rank_tol")),
+    )
+    model.regression = regression
+    return model
+
+
+# ---------------------------------------------------------------------- results
+
+
+def _results(content: Content, model: Selection) -> SelectionResults:
+    posterior = _posterior(content.part("posterior"), model)
+    kept = content.part("settings")
+    settings = FitSettings.check(
+        OWNER,
+        draws=kept.integer("draws"),
+        burn_in=kept.integer("burn_in"),
+        thin=kept.integer("thin"),
+        chains=kept.integer("chains"),
+        rng=np.random.SeedSequence(int.from_bytes(posterior.entropy, "little")),
+        n_jobs=None,
+        progress=None,
+    )
+    separated = {}
+    for pair in content.sequence("separated", (list,)):
+        if len(pair) != 2 or not all(isinstance(names, list) for names in pair):
+            raise content.wrong("separated", "pairs of terms")
+        terms, culprits = (tuple(str(name) for name in names) for names in pair)
+        separated[terms] = culprits
+    results = SelectionResults(model, posterior, settings, separated)
+    median, width = content.part("median"), model.regression.n_columns
+    gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
+    problem = median.text("problem") if "problem" in median else None
+    # What is worked out from rows, where it is asked for, was worked out before it was saved.
+    results.__dict__["_median"] = (gamma, problem)
+    if posterior.draws is None:
+        coefficients = content.array("averaged", float, (None, width))
+        variance = None
+        if "averaged variance" in content:
+            variance = content.array("averaged variance", float, (len(coefficients),))
+        if not len(coefficients):
+            raise content.wrong("averaged", "draws")
+        results.__dict__["_averaged"] = (coefficients, variance)
+    if isinstance(model.regression, AbsentRegression):
+        rows = min(TABLE_ROWS, posterior.odds.size)
+        known = content.part("models")
+        results.__dict__["_marginal"] = KnownModels(
+            model.regression,
+            posterior.gamma[:rows],
+            known.array("log_marginal", float, (rows,)),
+            known.array("deviance", float, (rows,)),
+        )
+    return results
+
+
+def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
+    found = content.array(name, np.uint8, shape)
+    if (found > 1).any():
+        raise content.wrong(name, "zeros and ones")
+    return found
+
+
+def _posterior(content: Content, model: Selection) -> Posterior:
+    n_terms, width = len(model.term_names), model.regression.n_columns
+    gamma = _zeros_and_ones(content, "gamma", (None, n_terms))
+    m = len(gamma)
+    rows = len(content.array("odds", float, (None,)))
+    if not 1 <= rows <= m:
+        raise content.wrong("odds", f"those of 1 to {m} models")
+
+    arrays: dict[str, Any] = {
+        name: content.array(name, float, (size,))
+        for names, size in ((BY_MODEL, m), (BY_ROW, rows), (BY_TERM, n_terms))
+        for name in names
+    }
+    probability = content.array("probability", float, (m,), finite=True)
+    if (probability < 0).any() or not 0.99 < probability.sum() < 1.01:
+        raise content.wrong("probability", "probabilities")
+    moments = content.array("moments", float, (len(MOMENTS), width))
+    return Posterior(
+        sampler=content.text("sampler"),
+        gamma=gamma,
+        **arrays,
+        log_marginal=content.array("log_marginal", float, (m,)) if "log_marginal" in content else None,
+        **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
+        moments=Moments(*moments),
+        draws=_draws(content.part("draws"), model, gamma) if "draws" in content else None,
+        diagnostics=_diagnostics(content),
+        estimator=content.text("estimator"),
+        entropy=content.raw("entropy", 16),
+        pairs=content.integer("pairs"),
+        notes=content.sequence("notes"),
+        excluded=content.array("excluded", float, (n_terms,)) if "excluded" in content else None,
+    )
+
+
+def _diagnostics(content: Content) -> pd.DataFrame:
+    frame = frame_from_plain(content.part("diagnostics"))
+    if not len(frame) or "seconds" not in frame:
+        raise content.wrong("diagnostics", "a table with seconds")
+    return frame
+
+
+def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
+    index = content.array("model", np.int32, (None, None))
+    chains, draws = index.shape
+    if not index.size or index.min() < 0 or index.max() >= len(gamma):
+        raise content.wrong("model", f"rows of {len(gamma)} models")
+    coefficients = content.array("coefficients", float, (chains, None, model.regression.n_columns))
+    kept = coefficients.shape[1]
+    every = content.integer("coefficients_every", low=1)
+    if not 1 <= kept <= draws:
+        raise content.wrong("coefficients", f"those of 1 to {draws} draws a chain")
+    variance = content.array("variance", float, (chains, kept)) if "variance" in content else None
+    if (variance is None) != (not isinstance(model, LinearSelection)):
+        raise StoreError("its error variances are not those of its family")
+    return Draws(
+        index,
+        gamma,
+        np.asarray(model.space.cost(gamma), dtype=float),
+        content.array("log_posterior", float, (chains, draws)),
+        coefficients,
+        every,
+        variance,
+    )
+
+
+register(KIND, SCHEMA, read_results)

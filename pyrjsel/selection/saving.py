@@ -1,0 +1,155 @@
+"""Results as files: what is written."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._validate import check_bool
+from pyrjsel.selection.absent import HOW, AbsentRows
+from pyrjsel.selection.identity import rows_of
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.summed import SummedRows
+from pyrjsel.store import Document, Plain, digest, frame_to_plain, labels_to_plain, plain, write
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import Selection
+    from pyrjsel.selection.results import SelectionResults
+
+KIND, SCHEMA = "selection results", 1
+# Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
+BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
+BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
+FLAGS = ("stuck", "disagree")
+MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
+
+
+class Saving:
+    """The method of :class:`SelectionResults` that writes files."""
+
+    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
+        """Save the results in a file, which :func:`pyrjsel.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that is there is replaced once the new one is whole.
+        data : bool, default False
+            Whether the rows of the fit are in it: response, columns of the design, weights, offset, labels.
+            Without them all tables, draws and predictions of new rows can be had after loading, and what
+            needs the rows themselves takes ``rj.load(path, data=...)``.
+
+        Raises
+        ------
+        NotAvailableError
+            If the rows are asked for and were not kept.
+        OSError
+            If the file cannot be written.
+
+        Notes
+        -----
+        The format is described in ``pyrjsel.store``: a zip archive of a JSON header and arrays, which holds
+        no code. Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
+        Functions that the formula calls are kept by name alone.
+        """
+        results = cast("SelectionResults", self)
+        with_rows = check_bool(data, "data", "save")
+        write(path, Document(KIND, SCHEMA, content_of(results, with_rows)))
+
+
+def content_of(results: SelectionResults, with_rows: bool) -> Plain:
+    """Return what is written of results."""
+    model, posterior, settings = results.model, results.posterior, results.settings
+    table = results.models
+    averaged, variance = results._averaged if posterior.draws is None else (None, None)
+    median, problem = results._median
+    return {
+        "class": type(model).__name__,
+        "design": model.design.to_dict(),
+        "choices": _choices(model),
+        "rows": _rows(model, with_rows),
+        "regression": {
+            "mean": model.regression.mean,
+            "scale": model.regression.scale,
+            "rank_tol": float(model.regression.prior.rank_tol),
+        },
+        "dependent": list(model.dependent),
+        "settings": {name: getattr(settings, name) for name in ("draws", "burn_in", "thin", "chains")},
+        "posterior": _posterior(posterior),
+        "models": {
+            "log_marginal": table["log_marginal"].to_numpy(dtype=float),
+            "deviance": table["deviance"].to_numpy(dtype=float),
+        },
+        "separated": [[list(terms), list(culprits)] for terms, culprits in results.separated.items()],
+        "median": {"gamma": median, "problem": problem},
+        "averaged": averaged,
+        "averaged variance": variance,
+    }
+
+
+def _choices(model: Selection) -> Plain:
+    choices = model._choices
+    costs: Any = choices.costs
+    return {
+        "coef_prior": plain(model.coef_prior),
+        "model_prior": plain(model.model_prior),
+        "sigma_prior": plain(choices.sigma_prior),
+        "costs": None if costs is None else {str(name): float(cost) for name, cost in costs.items()},
+        "budget": None if choices.budget is None else float(choices.budget),
+        "always": list(choices.always),
+        "heredity": choices.heredity,
+        "max_size": None if choices.max_size is None else int(choices.max_size),
+        "known": [str(name) for name in choices.known],
+    }
+
+
+def _rows(model: Selection, with_rows: bool) -> Plain:
+    data: Any = model.data
+    rows = None
+    if isinstance(data, AbsentRows):
+        summed, sums, positions = data.summed, data.digest, data.positions
+        if with_rows:
+            raise NotAvailableError(f"The rows of the fit cannot be saved: {HOW}.")
+    else:
+        summed, sums = isinstance(data, SummedRows), digest(rows_of(model))
+        if with_rows and summed:
+            raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
+        positions = None if summed or not data.n_dropped else data.positions
+        if with_rows:
+            rows = {**rows_of(model), "index": labels_to_plain(data.index)}
+    return {
+        "n": int(data.n),
+        "n_rows": int(data.n_rows),
+        "n_dropped": int(data.n_dropped),
+        "missing": {str(name): int(count) for name, count in data.missing.items()},
+        "n_observations": float(model.space.n_observations),
+        "facts": [list(fact) for fact in model._response_facts()],
+        "summed": summed,
+        "digest": sums,
+        "positions": positions,
+        "rows": rows,
+    }
+
+
+def _posterior(posterior: Posterior) -> Plain:
+    draws = posterior.draws
+    kept = (*BY_MODEL, *BY_ROW, *BY_TERM, *FLAGS, "gamma", "log_marginal", "excluded")
+    return {
+        **{name: getattr(posterior, name) for name in kept},
+        **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
+        "notes": list(posterior.notes),
+        "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),
+        "diagnostics": frame_to_plain(posterior.diagnostics),
+        "draws": None
+        if draws is None
+        else {
+            "model": draws.model,
+            "log_posterior": draws.log_posterior,
+            "coefficients": draws.coefficients,
+            "coefficients_every": int(draws.coefficients_every),
+            "variance": draws.variance,
+        },
+    }
