@@ -15,6 +15,7 @@ from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
+from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
 from pyrjsel.report.plots import plot_inclusion, plot_models
 from pyrjsel.report.render import Report, covered_caption, dropped_note
@@ -31,12 +32,15 @@ from pyrjsel.report.traces import plot_trace
 __all__ = [
     "IndicatorStats",
     "ModelStats",
+    "Picture",
     "Report",
     "ScalarStats",
+    "as_png",
     "coefficient_table",
     "covered_caption",
     "covered_mass",
     "dropped_note",
+    "html_page",
     "inclusion_bayes_factor",
     "inclusion_table",
     "indicator_stats",
