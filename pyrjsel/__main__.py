@@ -1,4 +1,4 @@
-"""The command line: ``python -m pyrjsel demo`` replays the pneumonia analysis."""
+"""The command line: ``python -m pyrjsel FORMULA FILE`` selects, ``python -m pyrjsel demo`` shows how."""
 
 import argparse
 import io
@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 import pyrjsel as rj
+from pyrjsel._command import add_arguments, select
 from pyrjsel.report import Report
 
+PROGRAM = "python -m pyrjsel"
 BUDGET = 10.0
 # The best models in print whose posterior probabilities both sources give.
 COMPARED = ("m1", "m2", "m3", "m4")
@@ -48,18 +50,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 130 after Ctrl-C.
+        Exit status: 0; 2 if a file, a column or an option cannot be used; 130 after Ctrl-C.
     """
-    parser = _parser()
-    chosen = parser.parse_args(arguments)
-    if chosen.command is None:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    replay = words[:1] == ["demo"]
+    parser = _demo_parser() if replay else _parser()
+    if not words:
         parser.print_help()
         return 0
+    chosen = parser.parse_args(words[1:] if replay else words)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # The tables have dashes and a plus-minus, which not every terminal's encoding knows.
         sys.stdout.reconfigure(errors="replace")
     try:
-        demo(chosen.draws, chosen.seed)
+        if replay:
+            demo(chosen.draws, chosen.seed)
+        else:
+            select(chosen, words)
+    except rj.PyrjselError as error:
+        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
@@ -68,13 +78,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m pyrjsel", description="Bayesian model and variable selection."
+        prog=PROGRAM,
+        description="Bayesian variable selection: which terms of a formula belong in the model.",
+        epilog=f"{PROGRAM} demo replays a published selection under a budget, in half a minute.",
     )
     parser.add_argument("--version", action="version", version=f"pyrjsel {rj.__version__}")
-    commands = parser.add_subparsers(dest="command", title="commands")
-    replay = commands.add_parser(
-        "demo",
-        help="replay a published selection under a budget, in half a minute",
+    add_arguments(parser)
+    return parser
+
+
+def _demo_parser() -> argparse.ArgumentParser:
+    replay = argparse.ArgumentParser(
+        prog=f"{PROGRAM} demo",
         description=(
             "Select among 13 indicators of a synthetic pneumonia cohort under a budget of 10 minutes, by "
             "enumeration and by reversible-jump MCMC, and compare with the published figures."
@@ -84,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         "--draws", type=_positive, default=10_000, help="draws of each of the 4 chains (default: 10000)"
     )
     replay.add_argument("--seed", type=_natural, default=1, help="seed of both fits (default: 1)")
-    return parser
+    return replay
 
 
 def _positive(text: str) -> int:

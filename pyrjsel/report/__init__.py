@@ -16,6 +16,7 @@ from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
+from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
 from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.plots import plot_inclusion, plot_models
@@ -37,13 +38,16 @@ __all__ = [
     "IndicatorStats",
     "ModelLooks",
     "ModelStats",
+    "Picture",
     "Report",
     "ScalarStats",
+    "as_png",
     "calibration_table",
     "coefficient_table",
     "covered_caption",
     "covered_mass",
     "dropped_note",
+    "html_page",
     "inclusion_bayes_factor",
     "inclusion_table",
     "indicator_stats",

@@ -377,8 +377,15 @@ def _simple(grid: _Grid, escape: Callable[[str], str]) -> SimpleTable:
     """Return the grid as a statsmodels table whose cells have gone through `escape`."""
     rows = [[escape(cell) for cell in row] for row in grid.rows]
     header = [escape(cell) for cell in grid.header] or None
-    # Width 0: HTML needs no padding.
-    return SimpleTable(rows, headers=header, title=escape(grid.caption), html_fmt={"colwidths": 0})
+    # Width 0: HTML needs no padding. Notebooks align cells on the right, where words do not belong.
+    formats = ["<td>%s</td>", '<td style="text-align: left">%s</td>']
+    return SimpleTable(
+        rows,
+        headers=header,
+        title=escape(grid.caption),
+        datatypes=[int(left) for left in grid.left],
+        html_fmt={"colwidths": 0, "data_fmts": formats},
+    )
 
 
 def _latex(cell: str) -> str:

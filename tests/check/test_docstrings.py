@@ -14,6 +14,7 @@ from numpydoc.docscrape_sphinx import get_doc_object
 from numpydoc.validate import validate
 
 import pyrjsel
+import pyrjsel.sklearn
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]
@@ -26,7 +27,11 @@ def public_items():
     the folder of the data, which has the same name as the function.
     """
     items = {}
-    for prefix, module in (("pyrjsel", pyrjsel), ("pyrjsel.datasets", pyrjsel.datasets)):
+    for prefix, module in (
+        ("pyrjsel", pyrjsel),
+        ("pyrjsel.datasets", pyrjsel.datasets),
+        ("pyrjsel.sklearn", pyrjsel.sklearn),
+    ):
         for name in module.__all__:
             item = getattr(module, name)
             if inspect.isclass(item) or inspect.isfunction(item):
@@ -48,7 +53,7 @@ ITEMS = public_items()
 
 def module_names():
     found = pkgutil.walk_packages(pyrjsel.__path__, "pyrjsel.")
-    return sorted(info.name for info in found if info.name not in ("pyrjsel.__main__", "pyrjsel.sklearn"))
+    return sorted(info.name for info in found if info.name != "pyrjsel.__main__")
 
 
 def excused(name, code):

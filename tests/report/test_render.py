@@ -176,6 +176,16 @@ def test_html_parses_and_escapes(report):
     assert " + ".join(f"term_{k}" for k in range(30)) in parser.cells
 
 
+def test_html_aligns_words_on_the_left_and_numbers_on_the_right(report):
+    """Notebooks align all cells on the right by themselves."""
+    left = re.findall(r'<td style="text-align: left">([^<]*)</td>', report.as_html())
+    assert "Formula" in left
+    assert " + ".join(f"term_{k}" for k in range(30)) in left
+    assert "age" in left
+    assert "0.900" not in left
+    assert "0.900" in re.findall(r"<td>([^<]*)</td>", report.as_html())
+
+
 def test_latex_is_balanced_and_escaped(report):
     text = report.as_latex()
     stack = []

@@ -1,0 +1,337 @@
+"""The command line's selection: a formula and a file go in, a summary, tables, plots and a page come out."""
+
+import argparse
+import shlex
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import pyrjsel as rj
+from pyrjsel.report import Picture, as_png, html_page
+
+MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
+MODEL_PRIORS = {"beta-binomial": rj.BetaBinomial(1, 1), "uniform": rj.Uniform()}
+# What a file may be called that separates columns by tabs, and not by commas.
+TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
+# Terms and models that the plots show: more would not be read.
+MOST_TERMS, MOST_MODELS = 40, 20
+CAPTIONS = {
+    "inclusion": "Prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.",
+    "models": "Which terms are in the best models; a column is as wide as its model is probable.",
+    "coefficients": (
+        "Coefficients per standard deviation of their columns: averaged over all models with 95 % intervals "
+        "in blue, given inclusion with two standard deviations in grey."
+    ),
+    "frontier": "Deviance of the best model under each budget, the dot larger the more probable it is there.",
+    "trace": "Traces of the chains, and shares of their draws: size, cost, log posterior and terms changed.",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the words and options of a selection to a parser.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        What reads the command line.
+    """
+    parser.add_argument("formula", help="such as 'mortality ~ .'; the dot stands for all other columns")
+    parser.add_argument("data", type=Path, help="rows: a CSV file (.csv, .tsv, also .gz) or a Parquet file")
+    parser.add_argument(
+        "--model",
+        choices=MODELS,
+        help="kind of regression (default: logit if the response is a column of 0 and 1 alone, else linear)",
+    )
+    space = parser.add_argument_group("models that are compared")
+    space.add_argument(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="CSV file of names and prices: two columns, or one called 'variable' and one 'cost...'",
+    )
+    space.add_argument("--budget", type=float, metavar="PRICE", help="largest cost of a model")
+    space.add_argument(
+        "--always", action="append", default=[], metavar="TERM", help="a term in every model; may be repeated"
+    )
+    space.add_argument("--heredity", choices=("weak", "strong"), help="what interactions need beside them")
+    space.add_argument("--max-size", type=int, metavar="N", help="most terms of a model")
+    space.add_argument(
+        "--model-prior",
+        choices=MODEL_PRIORS,
+        default="beta-binomial",
+        help="prior over models (default: %(default)s)",
+    )
+    rows = parser.add_argument_group("rows")
+    rows.add_argument("--weights", metavar="COLUMN", help="column of weights")
+    rows.add_argument("--offset", metavar="COLUMN", help="column of offsets")
+    rows.add_argument(
+        "--missing",
+        choices=("drop", "raise"),
+        default="drop",
+        help="rows with missing values (default: %(default)s)",
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--sampler",
+        default="auto",
+        choices=("auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"),
+        help="(default: enumerate up to 2**20 models, else collapsed)",
+    )
+    run.add_argument("--draws", type=int, default=10_000, help="draws of each chain (default: %(default)s)")
+    run.add_argument("--burn-in", type=int, metavar="N", help="left out at the start (default: a fifth)")
+    run.add_argument("--chains", type=int, default=4, help="independent chains (default: %(default)s)")
+    run.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: %(default)s)")
+    run.add_argument("--jobs", type=int, metavar="N", help="workers (default: one a chain and processor)")
+    run.add_argument("--quiet", action="store_true", help="no progress")
+    out = parser.add_argument_group("output")
+    out.add_argument("--top", type=int, default=10, help="models in the summary (default: %(default)s)")
+    out.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="where tables (CSV), plots (PNG) and report.html go; files of the same names are replaced",
+    )
+
+
+def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
+    """Fit, print the summary, and write the files that are asked for.
+
+    Parameters
+    ----------
+    chosen : Namespace
+        What was asked, by :func:`add_arguments`.
+    words : sequence of str
+        The words of the command line, which the page repeats.
+
+    Raises
+    ------
+    PyrjselError
+        If a file, a column or an option cannot be used.
+    """
+    with _folder(chosen.out) as plt, _told() as said:
+        data = read_rows(chosen.data)
+        make = MODELS[chosen.model or _kind(chosen.formula, data)]
+        model: Any = make(
+            chosen.formula,
+            data,
+            model_prior=MODEL_PRIORS[chosen.model_prior],
+            costs=None if chosen.costs is None else read_costs(chosen.costs),
+            budget=chosen.budget,
+            always=chosen.always,
+            heredity=chosen.heredity,
+            max_size=chosen.max_size,
+            weights=chosen.weights,
+            offset=chosen.offset,
+            missing=chosen.missing,
+        )
+        results = model.fit(
+            sampler=chosen.sampler,
+            draws=chosen.draws,
+            burn_in=chosen.burn_in,
+            chains=chosen.chains,
+            rng=chosen.seed,
+            n_jobs=chosen.jobs,
+            progress=False if chosen.quiet else None,
+        )
+        summary = results.summary(chosen.top)
+        print(summary)
+        if chosen.out is None:
+            return
+        try:
+            write(results, summary, chosen, words, plt, said)
+        except OSError as error:
+            raise rj.DataError(f"The folder {str(chosen.out)!r} cannot be written to: {error}") from error
+
+
+def read_rows(path: Path) -> pd.DataFrame:
+    """Return the rows of a file.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file, with tabs for commas if its name says so, or a Parquet file.
+
+    Returns
+    -------
+    DataFrame
+        Its columns.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or it cannot be read.
+    """
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, sep="\t" if path.name.endswith(TABS) else ",")
+    # A missing engine for Parquet is an ImportError; what is wrong with a file mostly a ValueError.
+    except (OSError, ImportError, ValueError, EOFError, zlib.error) as error:
+        raise rj.DataError(f"The file {str(path)!r} cannot be read: {error}") from error
+
+
+def read_costs(path: Path) -> pd.Series:
+    """Return the prices of a file, by name.
+
+    Parameters
+    ----------
+    path : Path
+        A CSV file of two columns, names and prices; or of more, of which one is called "variable", "term" or
+        "name" (the first of these that there is) and one begins with "cost" or "price".
+
+    Returns
+    -------
+    Series
+        Prices.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or it is not clear which columns are meant.
+    """
+    frame = read_rows(path)
+    columns = [str(name) for name in frame.columns]
+    if len(columns) == 2:
+        names, prices = columns
+    else:
+        known = [name for name in ("variable", "term", "name") if name in columns]
+        priced = [name for name in columns if name.lower().startswith(("cost", "price"))]
+        if not known or len(priced) != 1:
+            raise rj.DataError(
+                f"The file {str(path)!r} of costs must have two columns, names and prices, or one called "
+                f"'variable' and one that begins with 'cost'. Got {', '.join(columns)} instead."
+            )
+        names, prices = known[0], priced[0]
+    found = pd.Series(frame[prices].to_numpy(), index=frame[names].astype(str), name="cost")
+    if not pd.api.types.is_numeric_dtype(found) or found.isna().any():
+        raise rj.DataError(
+            f"The column {prices!r} of the file {str(path)!r} must have a number in every row."
+        )
+    return found
+
+
+def write(
+    results: rj.SelectionResults,
+    summary: Any,
+    chosen: argparse.Namespace,
+    words: Sequence[str],
+    plt: Any,
+    said: Sequence[str],
+) -> None:
+    """Write tables, plots and the page.
+
+    Parameters
+    ----------
+    results : SelectionResults
+        What was found.
+    summary : Report
+        Its summary.
+    chosen : Namespace
+        What was asked.
+    words : sequence of str
+        The command line.
+    plt : module
+        ``matplotlib.pyplot``.
+    said : sequence of str
+        What was warned of so far; what comes while the files are made is added.
+    """
+    folder: Path = chosen.out
+    tables = {
+        "inclusion": results.inclusion,
+        "models": _written(results.models),
+        "coefficients": results.coefficients,
+        "diagnostics": results.diagnostics,
+    }
+    many = MOST_TERMS if len(results.inclusion) > MOST_TERMS else None
+    plots: dict[str, Callable[[], Any]] = {
+        "inclusion": lambda: results.plot_inclusion(top=many),
+        "models": lambda: results.plot_models(top=MOST_MODELS),
+        "coefficients": lambda: results.plot_coefficients(top=many),
+    }
+    if results.model.priced:
+        tables["frontier"] = _written(results.frontier())
+        plots["frontier"] = results.plot_frontier
+    if results.posterior.draws is not None:
+        plots["trace"] = results.plot_trace
+    pictures = []
+    for name, draw in plots.items():
+        drawn = draw()
+        figure = drawn.flat[0].figure if hasattr(drawn, "flat") else drawn.figure
+        pictures.append(Picture(name.capitalize(), CAPTIONS[name], as_png(figure)))
+        plt.close(figure)
+    page = html_page(
+        f"{results.model.title}: {chosen.formula}",
+        summary,
+        pictures,
+        command=shlex.join(["python", "-m", "pyrjsel", *words]),
+        warnings=list(dict.fromkeys(said)),
+        footer=f"Made by pyrjsel {rj.__version__}.",
+    )
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=name != "frontier")
+    for picture in pictures:
+        (folder / f"{picture.heading.lower()}.png").write_bytes(picture.png)
+    (folder / "summary.txt").write_text(f"{summary}\n", encoding="utf-8")
+    (folder / "report.html").write_text(page, encoding="utf-8")
+    print(f"\nTables, plots and report.html are in {folder}.")
+
+
+def _written(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of models with their terms as text."""
+    return table.assign(terms=[" + ".join(terms) or "(no terms)" for terms in table["terms"]])
+
+
+def _kind(formula: str, data: pd.DataFrame) -> str:
+    """Return the kind of regression that the response asks for."""
+    response = formula.partition("~")[0].strip().strip("`")
+    binary = response in data.columns and set(data[response].dropna().unique()) == {0, 1}
+    return "logit" if binary else "linear"
+
+
+@contextmanager
+def _folder(path: Path | None) -> Iterator[Any]:
+    """Make the folder and yield pyplot, before any work is done; nothing where no files are asked for."""
+    if path is None:
+        yield None
+        return
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise rj.DataError(f"The folder {str(path)!r} cannot be made: {error}") from error
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise rj.NotAvailableError(
+            "--out draws plots, which need matplotlib. Install it with: pip install 'pyrjsel[plots]'"
+        ) from error
+    before = plt.get_backend()
+    plt.switch_backend("agg")
+    try:
+        yield plt
+    finally:
+        plt.switch_backend(before)
+
+
+@contextmanager
+def _told() -> Iterator[list[str]]:
+    """Print the package's warnings as sentences, and yield a list of them."""
+    said: list[str] = []
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, rj.PyrjselWarning):
+            plain(message, category, *place, **more)
+        elif str(message) not in said:
+            said.append(str(message))
+            print(f"Warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        plain = warnings.showwarning
+        warnings.simplefilter("always", rj.PyrjselWarning)
+        warnings.showwarning = show
+        yield said

@@ -1,0 +1,153 @@
+"""A report as one HTML file that needs nothing beside it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._validate import bad_value
+from pyrjsel.report.render import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Dots to an inch of the pictures: sharp on screens of twice the usual density.
+RESOLUTION = 160
+
+STYLE = """\
+body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #1a1a1a; background: #fff;
+       font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+code { font: 0.9em ui-monospace, monospace; overflow-wrap: anywhere; }
+.report { overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
+th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid #d9d9d9; text-align: right; vertical-align: top; }
+th:nth-child(n+9):last-child { text-align: left; } /* the terms of models */
+figure { margin: 1rem 0; } figcaption { color: #555; font-size: 0.875rem; }
+img { max-width: 100%; height: auto; }
+ul.warnings li { margin-bottom: 0.5rem; }
+footer { margin-top: 3rem; color: #555; font-size: 0.875rem; }
+@media print { body { margin: 0; max-width: none; } figure, table { break-inside: avoid; } }
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot for a page.
+
+    Attributes
+    ----------
+    heading : str
+        What stands above it.
+    caption : str
+        What it shows, in a sentence: also for those who cannot see it.
+    png : bytes
+        The picture.
+    """
+
+    heading: str
+    caption: str
+    png: bytes
+
+
+def as_png(figure: Figure) -> bytes:
+    """Return a figure as a PNG picture.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        What is drawn; it stays open.
+
+    Returns
+    -------
+    bytes
+        A file, without the time at which it was made: equal figures give equal files.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> as_png(Figure(figsize=(1, 1)))[1:4]
+    b'PNG'
+    """
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=RESOLUTION, bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def html_page(
+    title: str,
+    report: Report,
+    pictures: Sequence[Picture],
+    *,
+    command: str = "",
+    warnings: Sequence[str] = (),
+    footer: str = "",
+) -> str:
+    """Return a page with a summary, what was warned of, and pictures.
+
+    Parameters
+    ----------
+    title : str
+        Of the page.
+    report : Report
+        The summary.
+    pictures : sequence of Picture
+        The plots, in order.
+    command : str
+        What made the page, to be run again.
+    warnings : sequence of str
+        Texts that must not be missed; they come first.
+    footer : str
+        What stands at the end.
+
+    Returns
+    -------
+    str
+        HTML that needs no other file, no script and no network.
+
+    Raises
+    ------
+    ParameterError
+        If `report` or `pictures` are something else.
+
+    Examples
+    --------
+    >>> page = html_page("Deaths & costs", Report("Fit", [("Draws", 10)], []), [])
+    >>> "<title>Deaths &amp; costs</title>" in page
+    True
+    """
+    if not isinstance(report, Report):
+        raise bad_value("report", "html_page", "a Report", report)
+    if not all(isinstance(picture, Picture) for picture in pictures):
+        raise ParameterError("The 'pictures' parameter of html_page must be a sequence of Picture.")
+    said = html.escape
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        f'<head><meta charset="utf-8"><title>{said(title)}</title>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<style>\n{STYLE}</style></head>",
+        f"<body><h1>{said(title)}</h1>",
+    ]
+    if command:
+        parts.append(f"<p><code>{said(command)}</code></p>")
+    if warnings:
+        items = "".join(f"<li>{said(text)}</li>" for text in warnings)
+        parts.append(f'<h2>Warnings</h2><ul class="warnings">{items}</ul>')
+    parts.append(f'<h2>Summary</h2><div class="report">{report.as_html()}</div>')
+    for picture in pictures:
+        data = base64.b64encode(picture.png).decode("ascii")
+        parts.append(
+            f"<h2>{said(picture.heading)}</h2><figure>"
+            f'<img alt="{said(picture.caption)}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{said(picture.caption)}</figcaption></figure>"
+        )
+    if footer:
+        parts.append(f"<footer>{said(footer)}</footer>")
+    return "\n".join([*parts, "</body></html>", ""])

@@ -1,0 +1,465 @@
+"""Selection as scikit-learn's estimators: a classifier, a regressor, and a selector of columns.
+
+Every column of ``X`` is one term, named as in the data frame, or x0, x1, ... in an array. Columns of text and
+categories in a data frame are factors, which are in or out as a whole. Missing values are an error, as usual
+in scikit-learn; formulas, offsets and heredity are of the package's own models.
+
+Examples
+--------
+>>> from sklearn.model_selection import cross_val_score
+>>> import pyrjsel as rj
+>>> from pyrjsel.sklearn import SelectionClassifier
+>>> births = rj.datasets.birthwt().data
+>>> X, y = births[["lwt", "race", "smoke", "ht"]], births["low"]
+>>> scores = cross_val_score(SelectionClassifier(random_state=1), X, y, scoring="roc_auc", cv=3)
+>>> bool(scores.mean() > 0.6)
+True
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from pandas.api.types import is_numeric_dtype
+from scipy.special import logit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_random_state, column_or_1d, get_tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_real
+from pyrjsel.design import as_pandas
+from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
+from pyrjsel.space import ModelPrior
+
+__all__ = ["SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
+
+
+class _Selection(BaseEstimator):
+    """What classifier and regressor share."""
+
+    _make: ClassVar[type[LinearSelection] | type[LogitSelection]]
+
+    def __init__(
+        self,
+        *,
+        coef_prior: Any = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        max_size: int | None = None,
+        which: str = "bma",
+        sampler: str = "auto",
+        draws: int = 10_000,
+        chains: int = 4,
+        fit_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.coef_prior = coef_prior
+        self.model_prior = model_prior
+        self.costs = costs
+        self.budget = budget
+        self.always = always
+        self.max_size = max_size
+        self.which = which
+        self.sampler = sampler
+        self.draws = draws
+        self.chains = chains
+        self.fit_options = fit_options
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fit(self, X: pd.DataFrame, y: FloatArray, sample_weight: ArrayLike | None) -> None:
+        """Fit the model of checked columns and response."""
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        name = "y"
+        while name in X.columns:
+            name += "_"
+        model = self._make(
+            pd.Series(y, index=X.index, name=name),
+            X,
+            coef_prior=self.coef_prior,
+            model_prior=self.model_prior,
+            costs=self.costs,
+            budget=self.budget,
+            always=self.always,
+            max_size=self.max_size,
+            weights=sample_weight,
+            missing="raise",
+        )
+        self.results_: SelectionResults = model.fit(
+            sampler=self.sampler,
+            draws=self.draws,
+            chains=self.chains,
+            rng=_rng(self.random_state),
+            n_jobs=self.n_jobs,
+            **{"progress": False, **(self.fit_options or {})},
+        )
+        self.inclusion_: FloatArray = self.results_.inclusion["posterior"].to_numpy()
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Posterior inclusion probabilities of the columns, ndarray (n_features,)."""
+        check_is_fitted(self)
+        return self.inclusion_
+
+    def _columns(self, X: Any) -> tuple[Any, bool]:
+        """Return data with pandas in place of other tables, and whether some columns are not numbers."""
+        X = as_pandas(X)
+        mixed = isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes))
+        return X, mixed
+
+    def _frame(self, X: Any) -> pd.DataFrame:
+        """Return checked columns as a data frame with the names of the features."""
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        if isinstance(X, pd.DataFrame):
+            return X.set_axis(pd.Index(list(names)), axis=1)
+        return pd.DataFrame(X, columns=list(names))
+
+    def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[pd.DataFrame, NDArray[Any]]:
+        """Return columns and response for a fit."""
+        X, mixed = self._columns(X)
+        if mixed:
+            validate_data(self, X, skip_check_array=True)
+            y = column_or_1d(y, warn=True)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, **options)
+        return self._frame(X), np.asarray(y)
+
+    def _predicted(self, X: Any) -> FloatArray:
+        """Return expected responses of new rows."""
+        check_is_fitted(self)
+        X, mixed = self._columns(X)
+        if mixed:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        else:
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        found: FloatArray = self.results_.predict(self._frame(X), self.which).to_numpy()
+        return found
+
+
+class SelectionClassifier(ClassifierMixin, _Selection):
+    """Bayesian variable selection in a logistic regression, for two classes.
+
+    Parameters
+    ----------
+    coef_prior, model_prior, costs, budget, always, max_size : optional
+        Priors and constraints, as for :class:`pyrjsel.LogitSelection`.
+    which : {"bma", "hpm", "mpm"}
+        What predicts: the average over all models, the highest-probability or the median probability model.
+    sampler, draws, chains : optional
+        As for ``LogitSelection.fit``.
+    fit_options : mapping of str to object, optional
+        More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
+    random_state : None, int, RandomState or Generator
+        Source of randomness. None is fresh entropy and not numpy's global state.
+    n_jobs : int, optional
+        Workers; None follows ``joblib.parallel_config``.
+
+    Attributes
+    ----------
+    results_ : SelectionResults
+        The posterior: tables, plots and predictions with intervals.
+    inclusion_ : ndarray of float, shape (n_features,)
+        Posterior inclusion probabilities.
+    classes_ : ndarray of shape (2,)
+        The classes.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns, where they have any.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> from pyrjsel.sklearn import SelectionClassifier
+    >>> births = rj.datasets.birthwt().data
+    >>> X = births[["lwt", "smoke", "ht"]]
+    >>> classifier = SelectionClassifier(random_state=1).fit(X, births["low"])
+    >>> classifier.inclusion_.round(1)
+    array([0.8, 0.6, 0.8])
+    >>> classifier.predict_proba(X[:2]).round(2)
+    array([[0.85, 0.15],
+           [0.81, 0.19]])
+    """
+
+    _make = LogitSelection
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the posterior.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (n, n_features)
+            Columns.
+        y : array_like, shape (n,)
+            Two classes.
+        sample_weight : array_like, shape (n,), optional
+            How many rows a row counts for.
+
+        Returns
+        -------
+        SelectionClassifier
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            If there are not two classes, or a parameter is not valid.
+        DataError
+            If the data cannot be used.
+        """
+        X, y = self._checked(X, y)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            # In scikit-learn's words, which its checks look for.
+            raise ParameterError(
+                "Only binary classification is supported. The type of the 'y' of SelectionClassifier must be "
+                f"binary. Got {kind} instead."
+            )
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size != 2:
+            raise bad_value("y", "SelectionClassifier", "of two classes, and not of one class", y)
+        self._fit(X, codes.astype(np.float64), sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return probabilities of the classes.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, n_features)
+            Columns.
+
+        Returns
+        -------
+        ndarray of float, shape (m, 2)
+            By row, in the order of ``classes_``.
+        """
+        second = self._predicted(X)
+        return np.column_stack([1.0 - second, second])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return log odds of the second class.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, n_features)
+            Columns.
+
+        Returns
+        -------
+        ndarray of float, shape (m,)
+            The logit of the averaged probability.
+        """
+        odds: FloatArray = logit(self._predicted(X))
+        return odds
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more probable class.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, n_features)
+            Columns.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Classes.
+        """
+        second = self._predicted(X) > 0.5
+        return np.asarray(self.classes_[second.astype(np.intp)])
+
+
+class SelectionRegressor(RegressorMixin, _Selection):
+    """Bayesian variable selection in a linear regression.
+
+    Parameters
+    ----------
+    coef_prior, model_prior, costs, budget, always, max_size : optional
+        Priors and constraints, as for :class:`pyrjsel.LinearSelection`.
+    which : {"bma", "hpm", "mpm"}
+        What predicts: the average over all models, the highest-probability or the median probability model.
+    sampler, draws, chains : optional
+        As for ``LinearSelection.fit``.
+    fit_options : mapping of str to object, optional
+        More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
+    random_state : None, int, RandomState or Generator
+        Source of randomness. None is fresh entropy and not numpy's global state.
+    n_jobs : int, optional
+        Workers; None follows ``joblib.parallel_config``.
+
+    Attributes
+    ----------
+    results_ : SelectionResults
+        The posterior: tables, plots and predictions with intervals.
+    inclusion_ : ndarray of float, shape (n_features,)
+        Posterior inclusion probabilities.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns, where they have any.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> from pyrjsel.sklearn import SelectionRegressor
+    >>> hald = rj.datasets.hald().data
+    >>> X, y = hald.drop(columns="y"), hald["y"]
+    >>> regressor = SelectionRegressor(random_state=1).fit(X, y)
+    >>> regressor.inclusion_.round(1)
+    array([0.9, 0.7, 0.5, 0.6])
+    >>> round(regressor.score(X, y), 2)
+    0.98
+    """
+
+    _make = LinearSelection
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the posterior.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (n, n_features)
+            Columns.
+        y : array_like, shape (n,)
+            Response.
+        sample_weight : array_like, shape (n,), optional
+            Precisions, as in weighted least squares: the error variance of a row is sigma^2 over its weight.
+            A row of weight 2 is not two rows.
+
+        Returns
+        -------
+        SelectionRegressor
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is not valid.
+        DataError
+            If the data cannot be used.
+        """
+        X, y = self._checked(X, y, y_numeric=True)
+        self._fit(X, y.astype(np.float64), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return expected responses.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (m, n_features)
+            Columns.
+
+        Returns
+        -------
+        ndarray of float, shape (m,)
+            Posterior means.
+        """
+        return self._predicted(X)
+
+
+class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+    """Columns by their posterior inclusion probability, for pipelines.
+
+    Parameters
+    ----------
+    estimator : SelectionClassifier or SelectionRegressor
+        What finds the probabilities.
+    threshold : float, default 0.5
+        Least posterior inclusion probability of a column that is kept; 0.5 gives the median probability
+        model.
+
+    Attributes
+    ----------
+    estimator_ : SelectionClassifier or SelectionRegressor
+        The fitted estimator.
+    inclusion_ : ndarray of float, shape (n_features,)
+        Posterior inclusion probabilities.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the columns, where they have any.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> from pyrjsel.sklearn import SelectionRegressor, SelectionSelector
+    >>> hald = rj.datasets.hald().data
+    >>> X, y = hald.drop(columns="y"), hald["y"]
+    >>> SelectionSelector(SelectionRegressor(random_state=1)).fit(X, y).get_feature_names_out()
+    array(['x1', 'x2', 'x4'], dtype=object)
+    """
+
+    def __init__(self, estimator: Any, *, threshold: float = 0.5) -> None:
+        self.estimator = estimator
+        self.threshold = threshold
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: those of the estimator on what it needs."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
+        tags.classifier_tags = inner.classifier_tags
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the estimator.
+
+        Parameters
+        ----------
+        X : DataFrame or array_like, shape (n, n_features)
+            Columns.
+        y : array_like, shape (n,)
+            Response, as the estimator has it.
+        sample_weight : array_like, shape (n,), optional
+            As the estimator has it.
+
+        Returns
+        -------
+        SelectionSelector
+            Itself.
+
+        Raises
+        ------
+        ParameterError
+            If `estimator` is none of the two classes, or `threshold` is not in [0, 1].
+        """
+        if not isinstance(self.estimator, _Selection):
+            must = "a SelectionClassifier or SelectionRegressor"
+            raise bad_value("estimator", "SelectionSelector", must, self.estimator)
+        check_real(self.threshold, "threshold", "SelectionSelector", low=0.0, high=1.0)
+        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight)
+        self.inclusion_: FloatArray = self.estimator_.inclusion_
+        self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.inclusion_ >= self.threshold
+
+
+def _rng(random_state: Any) -> Any:
+    """Return what a fit takes for scikit-learn's random state; None is never numpy's global one."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return random_state

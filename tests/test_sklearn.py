@@ -1,0 +1,171 @@
+"""The estimators keep scikit-learn's contract, and predict what the package's own models do."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from pyrjsel.sklearn import SelectionClassifier, SelectionRegressor, SelectionSelector
+
+# Small spaces: scikit-learn's checks have up to 30 columns and 15 rows.
+CLASSIFIER = SelectionClassifier(max_size=1, random_state=0, fit_options={"integration": "laplace"})
+REGRESSOR = SelectionRegressor(max_size=2, random_state=0)
+WEIGHTS = (
+    "weights of linear models are precisions, as in weighted least squares: a row of weight 2 has half the "
+    "error variance, and is not two rows"
+)
+EXPECTED_FAILURES = {
+    repr(REGRESSOR): {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+    repr(SelectionSelector(REGRESSOR)): {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+}
+
+
+@pytest.fixture
+def global_states_are_put_back():
+    """Some of scikit-learn's checks draw from the global generators themselves."""
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    yield
+    np.random.set_state(numpy_state)  # noqa: NPY002
+    random.setstate(python_state)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning", "ignore:No features were selected")
+@pytest.mark.usefixtures("global_states_are_put_back")
+@parametrize_with_checks(
+    [CLASSIFIER, REGRESSOR, SelectionSelector(CLASSIFIER), SelectionSelector(REGRESSOR)],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(repr(estimator), {}),
+)
+def test_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def births():
+    return rj.datasets.birthwt().data
+
+
+def test_the_classifier_is_the_logistic_model(births):
+    X, y = births[["age", "lwt", "race", "smoke"]], births["low"]
+    options = {"costs": {"age": 1, "lwt": 1, "race": 3, "smoke": 1}, "budget": 4, "always": "lwt"}
+    words = np.where(y == 1, "yes", "no")
+    found = SelectionClassifier(coef_prior=rj.GPrior("n"), random_state=1, **options).fit(X, words)
+    model = rj.LogitSelection(y, X, coef_prior=rj.GPrior("n"), **options)
+    expected = model.fit(rng=1, progress=False)
+    pd.testing.assert_frame_equal(found.results_.inclusion, expected.inclusion, check_exact=True)
+    np.testing.assert_array_equal(found.feature_importances_, expected.inclusion["posterior"])
+    assert found.classes_.tolist() == ["no", "yes"]
+    assert found.feature_names_in_.tolist() == list(X)
+    new = X[5:40]
+    np.testing.assert_array_equal(found.predict_proba(new)[:, 1], expected.predict(new))
+    np.testing.assert_array_equal(found.predict(new) == "yes", expected.predict(new) > 0.5)
+    np.testing.assert_array_equal(found.decision_function(new) > 0, expected.predict(new) > 0.5)
+    best = found.set_params(which="hpm").predict_proba(new)
+    np.testing.assert_array_equal(best[:, 1], expected.predict(new, "hpm"))
+
+
+def test_the_regressor_is_the_linear_model(births):
+    X, y = births[["age", "lwt", "smoke", "ht"]], births["bwt"]
+    weights = 1.0 + births["ui"]
+    found = SelectionRegressor(
+        sampler="collapsed", draws=200, chains=2, fit_options={"burn_in": 50}, random_state=3
+    ).fit(X.to_numpy(), y, sample_weight=weights)
+    model = rj.LinearSelection(y, X.set_axis(["x0", "x1", "x2", "x3"], axis=1), weights=weights)
+    expected = model.fit(sampler="collapsed", draws=200, chains=2, burn_in=50, rng=3, progress=False)
+    pd.testing.assert_frame_equal(found.results_.inclusion, expected.inclusion, check_exact=True)
+    np.testing.assert_array_equal(found.predict(X.to_numpy()), expected.predict())
+    assert not hasattr(found, "feature_names_in_")
+
+
+def test_the_selector_keeps_columns_with_their_names(births):
+    X, y = births[["age", "lwt", "race", "smoke", "ui"]], births["bwt"]
+    selector = SelectionSelector(SelectionRegressor(random_state=1), threshold=0.4)
+    kept = selector.fit(X, y).get_feature_names_out().tolist()
+    inclusion = rj.LinearSelection(y, X).fit(rng=1, progress=False).inclusion["posterior"]
+    assert kept == [name for name in X if inclusion[name] >= 0.4]
+    assert 0 < len(kept) < 5
+    pd.testing.assert_frame_equal(selector.set_output(transform="pandas").transform(X), X[kept])
+    numbers = X.drop(columns="race")
+    pipeline = make_pipeline(
+        StandardScaler(), SelectionSelector(SelectionRegressor(random_state=1)), LinearRegression()
+    )
+    assert 0 < pipeline.fit(numbers, y).score(numbers, y) < 1
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_search_and_cross_validation(births):
+    X, y = births[["age", "lwt", "smoke", "ht"]], births["low"]
+    search = GridSearchCV(
+        SelectionClassifier(random_state=1), {"max_size": [1, 2], "which": ["bma", "hpm"]}, cv=2
+    )
+    search.fit(X, y)
+    assert set(search.best_params_) == {"max_size", "which"}
+    held_out = cross_val_predict(SelectionClassifier(random_state=1), X, y, cv=3, method="predict_proba")
+    assert held_out.shape == (189, 2)
+    np.testing.assert_allclose(held_out.sum(axis=1), 1.0)
+
+
+def test_tables_of_other_packages(births):
+    pa = pytest.importorskip("pyarrow")
+    frame = births[["age", "race", "smoke"]].astype({"race": str})
+    table = pa.table({name: frame[name].to_numpy() for name in frame})
+    one, other = (SelectionClassifier(random_state=1).fit(X, births["low"]) for X in (frame, table))
+    assert other.feature_names_in_.tolist() == list(frame)
+    np.testing.assert_array_equal(one.predict_proba(frame), other.predict_proba(table))
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+def test_random_states(births):
+    X, y = births[["lwt", "smoke", "ht"]], births["bwt"]
+    options = {"sampler": "collapsed", "draws": 50, "chains": 1}
+
+    def draws(state):
+        return SelectionRegressor(random_state=state, **options).fit(X, y).results_.draws.model
+
+    same = [draws(7), draws(7), draws(np.random.RandomState(7)), draws(np.random.RandomState(7))]
+    np.testing.assert_array_equal(same[0], same[1])
+    np.testing.assert_array_equal(same[2], same[3])
+    np.testing.assert_array_equal(draws(np.random.default_rng(7)), draws(np.random.default_rng(7)))
+    # None is fresh entropy; that numpy's global state does not move is watched in every test.
+    assert draws(None).shape == (1, 50)
+
+
+def test_names_that_the_response_has(births):
+    X = births[["lwt", "smoke"]].set_axis(["y", "y_"], axis=1)
+    found = SelectionClassifier(random_state=1).fit(X, births["low"])
+    assert found.results_.model.term_names == ("y", "y_")
+    assert found.results_.model.design.response == "y__"
+
+
+def test_errors(births):
+    X, y = births[["age", "race"]], births["low"]
+    with pytest.raises(rj.ParameterError, match=r"Only binary classification is supported\..*Got multicl"):
+        SelectionClassifier().fit(X, births["ftv"])
+    with pytest.raises(rj.ParameterError, match="of two classes, and not of one class"):
+        SelectionClassifier().fit(X, np.ones(189, dtype=int))
+    with pytest.raises(rj.DataError, match=r"missing values \(race: 1\)"):
+        SelectionClassifier().fit(X.assign(race=X["race"].mask(X.index == X.index[3])), y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        SelectionClassifier().fit(X[["age"]].where(X["age"] > 20), y)
+    with pytest.raises(NotFittedError):
+        clone(CLASSIFIER).predict_proba(X)
+    with pytest.raises(rj.ParameterError, match="'estimator' parameter of SelectionSelector must be a Sel"):
+        SelectionSelector(LinearRegression()).fit(X, y)
+    with pytest.raises(rj.ParameterError, match="'threshold' parameter of SelectionSelector"):
+        SelectionSelector(CLASSIFIER, threshold=2).fit(X, y)
+    with pytest.raises(rj.UnknownNameError, match="the sampler 'magic'"):
+        SelectionRegressor(sampler="magic").fit(X, y)
+    with pytest.raises(rj.ParameterError, match="'draws' parameter"):
+        SelectionRegressor(fit_options={}, draws=0).fit(X, y)
