@@ -322,9 +322,9 @@ class MixtureClassifier:
                 MissingDataWarning,
                 stacklevel=stacklevel,
             )
-            lost = np.setdiff1d(rows.y[empty], np.append(rows.y[~empty], -1))
-            rows = rows.take(~empty)
-            if lost.size:
+            lost = np.setdiff1d(rows.y[empty], np.append(rows.y[~empty], -1)).tolist()
+            rows = rows.take(np.flatnonzero(~empty))
+            if lost:
                 names = [repr(design.classes[k]) for k in lost]
                 raise DataError(f"No row of {owner} in class {listed(names)} has an observed input.")
         return design, rows, left_out
@@ -478,7 +478,7 @@ class MixtureClassifier:
         components, comparison = self.components[0], None
         if len(self.components) > 1:
             comparison = compare(self, settings, chosen, folds, stacklevel=3)
-            components = int(comparison.index[comparison["log_score"].argmax()])
+            components = self.components[int(comparison["log_score"].to_numpy().argmax())]
         posterior = run(self._problem(components), settings, chosen, stacklevel=2)
         return MixtureResults(self, posterior, components, comparison)
 
