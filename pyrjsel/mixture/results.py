@@ -84,7 +84,7 @@ class MixtureResults(Looks):
     >>> results = rj.mixture_classifier("type ~ npreg + glu + bmi + ped + age", train).fit(rng=1)
     >>> results.inclusion["posterior"].idxmax()
     'glu'
-    >>> bool(results.score(test).loc["error_rate", "value"] < 0.25)
+    >>> bool(results.score(test).loc["error_rate", "value"] < 0.3)
     True
     """
 
