@@ -707,6 +707,10 @@ cdef class MixtureChain:
         """Return copies of gamma, beta, precision, mean, weight, prior, kernel, klass and z."""
         return tuple(np.array(part) for part in self.found)
 
+    def log_density(self):
+        """Return the log density of labels, inputs, kernels, weights and subset after the last sweep."""
+        return self.log_rows + self.null.log_density() + self.log_parameters()
+
     def counts(self):
         """Return proposals and acceptances by move, shape (2, 3)."""
         return np.array([[self.proposed[k] for k in range(3)], [self.accepted[k] for k in range(3)]],

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import gammaln, multigammaln
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.mixture._null import Null
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
@@ -57,7 +57,7 @@ def single_evidence(z: FloatArray, prior: MixturePrior, surplus: float) -> Float
     return value
 
 
-def log_background(z: FloatArray, gamma: FloatArray, problem: MixtureProblem) -> float:
+def log_background(z: FloatArray, gamma: ByteArray, problem: MixtureProblem) -> float:
     """Return the log density of the inputs that are not selected, given those that are.
 
     Parameters

@@ -41,7 +41,7 @@ class MixturePrior:
     kappa0 : float, default 0.04
     nu0 : float, optional
         More than p - 1; None is p + 2, with which covariances have the mean ``psi0 * I``.
-    psi0 : float, default 0.03
+    psi0 : float, default 0.3
 
     Raises
     ------
@@ -55,7 +55,7 @@ class MixturePrior:
     min_sd: float = 0.01
     kappa0: float = 0.04
     nu0: float | None = None
-    psi0: float = 0.03
+    psi0: float = 0.3
 
     def __post_init__(self) -> None:
         owner = "MixturePrior"

@@ -53,7 +53,7 @@ class MixtureTwin:
         w = self.weight[self.klass, self.kernel]
         value = np.log(w).sum() + np.log(self.class_prior[self.klass]).sum()
         value += self.prior.log_weights(self.weight, self.class_prior)
-        for i in np.flatnonzero(self.gamma):
+        for i in np.flatnonzero(self.gamma).tolist():
             value += self.log_input(i, self.beta[i], self.precision[i], self.mean[i])
         return float(value + self.log_background(self.gamma) + self.space.log_prior(self.gamma))
 
@@ -64,7 +64,7 @@ class MixtureTwin:
     def log_posterior(self) -> float:
         """Log density of labels, inputs and parameters, kernels of the rows summed out."""
         value = self.log_likelihood() + self.prior.log_weights(self.weight, self.class_prior)
-        for i in np.flatnonzero(self.gamma):
+        for i in np.flatnonzero(self.gamma).tolist():
             value += self.prior.log_kernels(self.beta[i], self.precision[i], self.mean[i])
         return float(value + self.space.log_prior(self.gamma))
 
@@ -292,7 +292,7 @@ class MixtureTwin:
 
     def sweep(self, rng: np.random.Generator) -> None:
         """One sweep."""
-        for i in np.flatnonzero(self.gamma):
+        for i in np.flatnonzero(self.gamma).tolist():
             self.kernels(i, rng)
         for _ in range(self.moves):
             self.move(rng)

@@ -26,8 +26,9 @@ OWNER = "MixtureOptions"
 PROPOSALS = ("conditional", "prior")
 # Bytes that the kernels of a fit may take; beyond it they are thinned.
 KERNEL_BYTES = 32 * 2**20
-# Sweeps at the first subset before it moves: kernels begin where chance puts them.
-SETTLING = 50
+# Rows begin in the kernels that the best of so many chains found for them in so many sweeps with all inputs
+# selected: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
+STARTS, SETTLING = 40, 50
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ class MixtureOptions:
     moves : int, optional
         Moves a sweep; None is as many as there are inputs that may be in or out.
     start : None, "empty" or sequence of str
-        Inputs to start from. None starts the first chain at the smallest subset and the others at draws from
-        the prior over subsets.
+        Inputs to start from. None starts each chain at a draw from the prior over subsets.
     """
 
     proposal: str = "conditional"
@@ -173,13 +173,20 @@ class MixtureJob:
         space = self.problem.space
         if self.starts is not None:
             gamma = self.starts
-        elif chain == 0:
-            gamma = space.empty_model()
         else:
             gamma = dispersed_start(space, _any_subset, rng)
-        runner = MixtureRunner(self, first_state(self.problem, gamma, rng))
+        best = max((self.settled(rng) for _ in range(STARTS)), key=lambda found: found[0])[1]
+        state = first_state(self.problem, gamma, rng)
+        state.kernel, state.klass, state.z = best.kernel, best.klass, best.z
+        return MixtureRunner(self, state)
+
+    def settled(self, rng: np.random.Generator) -> tuple[float, MixtureState]:
+        """Return the log density and the state of a chain that has found kernels with all inputs selected."""
+        everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
+        runner = MixtureRunner(self, first_state(self.problem, everything, rng))
         runner.loop.run(runner.rng, SETTLING, moving=False)
-        return runner
+        rng.bit_generator.state = runner.rng.bit_generator.state
+        return runner.loop.log_density(), runner.state()
 
 
 def _any_subset(gamma: ByteArray) -> bool:
@@ -252,8 +259,21 @@ class MixtureRunner:
 
     def state(self) -> MixtureState:
         """Return the state between two sweeps; a runner made of it goes on to the same draws."""
-        arrays: tuple[Any, ...] = self.loop.state()
-        return MixtureState(*arrays, self.rng.bit_generator.state, self.done, self.loop.counts())
+        gamma, beta, precision, mean, weight, prior, kernel, klass, z = self.loop.state()
+        return MixtureState(
+            gamma,
+            beta,
+            precision,
+            mean,
+            weight,
+            prior,
+            kernel,
+            klass,
+            z,
+            self.rng.bit_generator.state,
+            self.done,
+            self.loop.counts(),
+        )
 
     def finish(self, completed: bool) -> MixtureDraws:
         """Return what was recorded."""
