@@ -395,8 +395,7 @@ class MixtureClassifier:
             other rows.
         **options : dict
             ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
-            ``start``, ``"empty"`` or names of inputs (the smallest subset in the first chain, draws from the
-            prior in the others).
+            ``start``, ``"empty"`` or names of inputs (a draw from the prior over subsets in each chain).
 
         Returns
         -------
