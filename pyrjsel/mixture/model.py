@@ -4,24 +4,24 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, PyrjselWarning
+from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_choice, check_int, listed, unknown_name
+from pyrjsel._validate import check_choice, unknown_name
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.design.frame import Level
+from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
 from pyrjsel.mixture.compare import FOLDS, compare
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.mixture.problem import BACKGROUNDS, MixtureProblem
+from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
-from pyrjsel.mixture.scaling import Scaling, constant
+from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.runtime import FitSettings
 from pyrjsel.space import (
     BetaBinomial,
@@ -270,7 +270,7 @@ class MixtureClassifier:
         self.background = check_background(background, owner)
         self.proposal = str(check_choice(proposal, "proposal", owner, PROPOSALS))
         self.prior = check_prior(prior, owner)
-        self.design, self.data, self.left_out = self._observed(design, rows, stacklevel + 1)
+        self.design, self.data, self.left_out = observed(design, rows, owner, stacklevel + 1)
         self.prior.surplus(len(self.design.names))
         self.components = check_components(components, self.data.n, owner)
         if self.background is None:
@@ -295,39 +295,6 @@ class MixtureClassifier:
         )
         self.priced = prices is not None
         self.scaling = Scaling.of(self.data.X, self.design.names, owner)
-
-    def _observed(
-        self, design: InputDesign, rows: InputRows, stacklevel: int
-    ) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
-        """Return design and rows without constant inputs and rows that have no input, and the former."""
-        owner = self._owner
-        gone = constant(rows.X)
-        left_out = tuple(name for name, bad in zip(design.names, gone, strict=True) if bad)
-        if gone.all():
-            raise DataError(f"All inputs of {owner} are constant or missing: {listed(left_out)}.")
-        if left_out:
-            warnings.warn(
-                f"{len(left_out)} of {gone.size} inputs of {owner} have fewer than two different values, and "
-                f"were left out: {listed(left_out)}.",
-                PyrjselWarning,
-                stacklevel=stacklevel,
-            )
-            keep = np.flatnonzero(~gone).tolist()
-            design, rows = design.restrict(keep), rows.restrict(keep)
-        empty = np.isnan(rows.X).all(axis=1)
-        if empty.any():
-            warnings.warn(
-                f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, "
-                "and were left out.",
-                MissingDataWarning,
-                stacklevel=stacklevel,
-            )
-            lost = np.setdiff1d(rows.y[empty], np.append(rows.y[~empty], -1))
-            rows = rows.take(~empty)
-            if lost.size:
-                names = [repr(design.classes[k]) for k in lost]
-                raise DataError(f"No row of {owner} in class {listed(names)} has an observed input.")
-        return design, rows, left_out
 
     # ------------------------------------------------------------------ what it is
 
@@ -428,8 +395,7 @@ class MixtureClassifier:
             other rows.
         **options : dict
             ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
-            ``start``, ``"empty"`` or names of inputs (the smallest subset in the first chain, draws from the
-            prior in the others).
+            ``start``, ``"empty"`` or names of inputs (a draw from the prior over subsets in each chain).
 
         Returns
         -------
@@ -478,7 +444,7 @@ class MixtureClassifier:
         components, comparison = self.components[0], None
         if len(self.components) > 1:
             comparison = compare(self, settings, chosen, folds, stacklevel=3)
-            components = int(comparison.index[comparison["log_score"].argmax()])
+            components = self.components[int(comparison["log_score"].to_numpy().argmax())]
         posterior = run(self._problem(components), settings, chosen, stacklevel=2)
         return MixtureResults(self, posterior, components, comparison)
 
@@ -495,32 +461,3 @@ class MixtureClassifier:
             f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.classes)} classes, "
             f"{len(self.term_names)} inputs, {several} kernels>"
         )
-
-
-def check_background(value: str | None, owner: str) -> str | None:
-    """Return `value` if it is a background, or raise :class:`ParameterError`."""
-    check_choice(value, "background", owner, BACKGROUNDS)
-    return value
-
-
-def check_prior(value: MixturePrior | None, owner: str) -> MixturePrior:
-    """Return `value` or the default, or raise :class:`ParameterError`."""
-    if value is not None and not isinstance(value, MixturePrior):
-        raise bad_value("prior", owner, "a MixturePrior or None", value)
-    return MixturePrior() if value is None else value
-
-
-def check_components(value: int | Sequence[int], rows: int, owner: str) -> tuple[int, ...]:
-    """Return numbers of kernels, each at most that of rows, or raise :class:`ParameterError`."""
-    if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
-        counts = [check_int(value, "components", owner, low=1)]
-    else:
-        counts = [check_int(each, "components", owner, low=1) for each in value]
-        if not counts or len(set(counts)) < len(counts):
-            raise bad_value("components", owner, "a number of kernels, or several different ones", value)
-    if max(counts) > rows:
-        raise ParameterError(
-            f"The 'components' parameter of {owner} must be at most the number of rows, {rows}. "
-            f"Got {max(counts)} instead."
-        )
-    return tuple(counts)

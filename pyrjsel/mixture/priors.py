@@ -39,14 +39,25 @@ class MixturePrior:
         Least standard deviation of a kernel, in ranges. With 0, inputs in which values repeat have no
         posterior: the density of a kernel that sits on some ten equal values has no bound.
     kappa0 : float, default 0.04
+        Worth of the null model's mean 0, in rows.
     nu0 : float, optional
         More than p - 1; None is p + 2, with which covariances have the mean ``psi0 * I``.
     psi0 : float, default 0.3
+        Scale of the null model's covariance.
 
     Raises
     ------
     ParameterError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyrjsel as rj
+    >>> prior = rj.MixturePrior(h=2.0)
+    >>> beta, precision, mean = prior.sample_kernels(3, np.random.default_rng(1))
+    >>> bool((precision <= prior.max_precision).all())
+    True
     """
 
     alpha: float = 2.0
@@ -76,6 +87,15 @@ class MixturePrior:
     def surplus(self, n_inputs: int) -> float:
         """Return the degrees of freedom of the null model beyond the number of inputs, ``nu0 - p``.
 
+        Parameters
+        ----------
+        n_inputs : int
+            p.
+
+        Returns
+        -------
+        float
+
         Raises
         ------
         ParameterError
@@ -95,11 +115,32 @@ class MixturePrior:
         """Return the log probability that no precision of an input exceeds the largest one.
 
         It normalises the density of beta_i and the precisions, from which those beyond are cut off.
+
+        Parameters
+        ----------
+        components : int
+            Number D of kernels.
+
+        Returns
+        -------
+        float
         """
         return _log_mass(self, components)
 
     def log_kernels(self, beta: float, precision: FloatArray, mean: FloatArray) -> float:
-        """Return the log density of the kernels of one input: beta_i, precisions (D,) and means (D,)."""
+        """Return the log density of the kernels of one input.
+
+        Parameters
+        ----------
+        beta : float
+            beta_i.
+        precision, mean : ndarray, shape (D,)
+            Of the kernels, in range units.
+
+        Returns
+        -------
+        float
+        """
         if np.any(precision > self.max_precision):
             return -np.inf
         value = gamma.logpdf(beta, self.g, scale=1.0 / self.h)
@@ -107,14 +148,41 @@ class MixturePrior:
         return float(value + norm.logpdf(mean).sum() - self.log_mass(len(precision)))
 
     def log_weights(self, weight: FloatArray, prior: FloatArray) -> float:
-        """Return the log density of class weights (K, D) and class probabilities (K,)."""
+        """Return the log density of weights and class probabilities.
+
+        Parameters
+        ----------
+        weight : ndarray, shape (K, D)
+            Of the kernels in each class.
+        prior : ndarray, shape (K,)
+            Class probabilities.
+
+        Returns
+        -------
+        float
+        """
         value = sum(dirichlet.logpdf(row, np.ones(len(row))) for row in weight)
         return float(value + dirichlet.logpdf(prior, np.ones(len(prior))))
 
     def sample_kernels(
         self, components: int, rng: np.random.Generator
     ) -> tuple[float, FloatArray, FloatArray]:
-        """Return a draw of beta_i, precisions (D,) and means (D,) of an input."""
+        """Return a draw of the kernels of an input.
+
+        Parameters
+        ----------
+        components : int
+            Number D of kernels.
+        rng : Generator
+            Random numbers.
+
+        Returns
+        -------
+        beta : float
+            beta_i.
+        precision, mean : ndarray, shape (D,)
+            In range units.
+        """
         while True:
             beta = rng.gamma(self.g) / self.h
             precision = rng.gamma(self.alpha, size=components) / beta

@@ -84,7 +84,7 @@ class MixtureResults(Looks):
     >>> results = rj.mixture_classifier("type ~ npreg + glu + bmi + ped + age", train).fit(rng=1)
     >>> results.inclusion["posterior"].idxmax()
     'glu'
-    >>> bool(results.score(test).loc["error_rate", "value"] < 0.25)
+    >>> bool(results.score(test).loc["error_rate", "value"] < 0.3)
     True
     """
 
@@ -437,7 +437,7 @@ class MixtureResults(Looks):
         -------
         InferenceData or DataTree
             ``posterior`` with ``included`` (by term), ``size``, ``occupied`` (kernels with rows) and
-            ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_likelihood``;
+            ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
             ``observed_data`` with the positions of the labels among the classes, -1 where missing. Of long
             runs these are the draws whose class probabilities are kept, one of ``posterior.every``.
 
@@ -459,7 +459,7 @@ class MixtureResults(Looks):
                 },
                 "sample_stats": {
                     "lp": ([], draws.log_posterior[:, of]),
-                    "log_likelihood": ([], draws.log_likelihood[:, of]),
+                    "log_lik": ([], draws.log_likelihood[:, of]),
                 },
                 "observed_data": {model.design.response: (["row"], np.asarray(model.y))},
             },

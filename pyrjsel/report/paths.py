@@ -77,11 +77,11 @@ def plot_path(
     return shown
 
 
-def curve_axes(ax: Axes | None, owner: str) -> Axes:
+def curve_axes(ax: Axes | None, owner: str, size: tuple[float, float] = (6.4, 3.6)) -> Axes:
     """Return `ax`, or axes in a new figure without the upper and right lines, or raise ParameterError."""
     plt = pyplot()
     if ax is None:
-        _, new = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+        _, new = plt.subplots(figsize=size, layout="constrained")
         new.spines[["top", "right"]].set_visible(False)
         return new
     if not isinstance(ax, plt.Axes):

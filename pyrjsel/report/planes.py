@@ -96,9 +96,7 @@ def plot_plane(
         raise bad_value("points", owner, f"an (n x 2) matrix of numbers up to {HIGHEST:g}", points)
     if of.shape != place.shape[:1] or of.dtype.kind not in "iu":
         raise bad_value("group", owner, f"a vector of {len(place)} ints", group)
-    shown = curve_axes(ax, owner)
-    if ax is None:
-        shown.figure.set_size_inches(5.6, 4.4)
+    shown = curve_axes(ax, owner, (5.6, 4.4))
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgba
 
@@ -128,7 +126,7 @@ def plot_plane(
             shown.scatter(
                 place[rows, 0],
                 place[rows, 1],
-                s=14 if k >= 0 else 6,
+                s=14 if k >= 0 else 9,
                 marker=MARKERS[k % len(MARKERS)] if k >= 0 else "o",
                 facecolors="none" if k >= 0 else GREY,
                 edgecolors=colours[k] if k >= 0 else "none",
@@ -176,9 +174,7 @@ def plot_calibration(table: pd.DataFrame, what: str, *, ax: Axes | None = None) 
     >>> plot_calibration(table, "rain", ax=Figure().subplots()).get_xlabel()
     'Predicted probability of rain'
     """
-    shown = curve_axes(ax, "plot_calibration")
-    if ax is None:
-        shown.figure.set_size_inches(4.6, 4.2)
+    shown = curve_axes(ax, "plot_calibration", (4.6, 4.2))
     predicted = table["predicted"].to_numpy()
     low, high = np.clip([predicted - 2 * table["se"], predicted + 2 * table["se"]], 0, 1)
     shown.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle="--", zorder=1)

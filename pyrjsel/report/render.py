@@ -41,6 +41,9 @@ LABELS = {
     "per_row_se": "SE per row",
     "elpd_diff": "elpd difference",
     "se": "SE",
+    "log_score": "log score",
+    "difference_se": "SE of the difference",
+    "error_rate": "error rate",
 }
 
 LATEX = str.maketrans(
