@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from pyrjsel._errors import DataError, RankWarning, StoreError
 from pyrjsel.design import Design, DesignData, rows_again
@@ -311,10 +312,10 @@ def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
     chains, draws = index.shape
     if not index.size or index.min() < 0 or index.max() >= len(gamma):
         raise content.wrong("model", f"rows of {len(gamma)} models")
-    coefficients = content.array("coefficients", float, (chains, None, model.regression.n_columns))
-    kept = coefficients.shape[1]
+    vectors = _sparse(content.part("coefficients"), model.regression.n_columns)
+    kept, rest = divmod(vectors.shape[0], chains)
     every = content.integer("coefficients_every", low=1)
-    if not 1 <= kept <= draws:
+    if rest or not 1 <= kept <= draws:
         raise content.wrong("coefficients", f"those of 1 to {draws} draws a chain")
     variance = content.array("variance", float, (chains, kept)) if "variance" in content else None
     if (variance is None) != (not isinstance(model, LinearSelection)):
@@ -324,10 +325,22 @@ def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
         gamma,
         np.asarray(model.space.cost(gamma), dtype=float),
         content.array("log_posterior", float, (chains, draws)),
-        coefficients,
+        vectors,
         every,
         variance,
     )
+
+
+def _sparse(content: Content, width: int) -> sparse.csr_array:
+    values = content.array("values", float, (None,))
+    columns = content.array("columns", np.int32, (len(values),))
+    counts = content.array("counts", np.int32, (None,))
+    if counts.min(initial=0) < 0 or counts.sum(dtype=np.int64) != len(values):
+        raise content.wrong("counts", f"numbers of the {len(values)} values")
+    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+        raise content.wrong("columns", f"columns of {width}")
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return sparse.csr_array((values, columns, starts), shape=(len(counts), width))
 
 
 register(KIND, SCHEMA, read_results)

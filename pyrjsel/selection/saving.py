@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from scipy import sparse
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import check_bool
@@ -134,6 +135,14 @@ def _rows(model: Selection, with_rows: bool) -> Plain:
     }
 
 
+def _sparse(vectors: sparse.csr_array) -> Plain:
+    return {
+        "values": vectors.data,
+        "columns": vectors.indices.astype(np.int32),
+        "counts": np.diff(vectors.indptr).astype(np.int32),
+    }
+
+
 def _posterior(posterior: Posterior) -> Plain:
     draws = posterior.draws
     kept = (*BY_MODEL, *BY_ROW, *BY_TERM, *FLAGS, "gamma", "log_marginal", "excluded")
@@ -148,7 +157,7 @@ def _posterior(posterior: Posterior) -> Plain:
         else {
             "model": draws.model,
             "log_posterior": draws.log_posterior,
-            "coefficients": draws.coefficients,
+            "coefficients": _sparse(draws.vectors),
             "coefficients_every": int(draws.coefficients_every),
             "variance": draws.variance,
         },
