@@ -7,6 +7,7 @@ from dataclasses import fields
 import gibbs_kit
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection.gibbs import GibbsRunner, GibbsState
@@ -56,7 +57,10 @@ def advance(runner, blocks):
 
 def assert_same(found, want):
     for item in fields(want):
-        np.testing.assert_array_equal(getattr(found, item.name), getattr(want, item.name), strict=True)
+        one, other = getattr(found, item.name), getattr(want, item.name)
+        if sparse.issparse(other):
+            one, other = one.toarray(), other.toarray()
+        np.testing.assert_array_equal(one, other, strict=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
