@@ -113,10 +113,11 @@ def test_tiny_rates():
     results = fit(model, pairs=1000)
     theirs = glm(frame, ["x"], offset=np.log(people))
     assert results.best() == ("x",)
-    # g = 4 n pulls the coefficient by 1 / 241; its posterior is nearly normal.
-    assert results.params["Intercept"] == pytest.approx(theirs.params["const"], abs=0.3 * theirs.bse["const"])
+    # g = 4 n pulls the coefficient by 1 / 241, which is 0.03 of its error; means of the skewed posterior of
+    # some 90 events are about 1 / sqrt(90) of an error off its mode.
+    assert results.params["Intercept"] == pytest.approx(theirs.params["const"], abs=0.2 * theirs.bse["const"])
     assert results.coefficients.loc["x", "mean_included"] == pytest.approx(
-        theirs.params["x"], abs=0.3 * theirs.bse["x"]
+        theirs.params["x"], abs=0.2 * theirs.bse["x"]
     )
 
 

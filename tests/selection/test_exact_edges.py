@@ -116,10 +116,10 @@ def test_no_term_at_all(sampler, prior):
     assert results.best() == ()
     assert len(results.inclusion) == 0
     if sampler == "enumerate":
-        # 128 antithetic draws know the mean of a posterior this close to normal to 0.01 sd.
-        assert abs(results.params["Intercept"] - mean) < 0.05 * sd
-        # Its spread from 128 draws of stratified radius: a few percent.
-        assert results.bse["Intercept"] == pytest.approx(sd, rel=0.15)
+        # Antithetic draws of stratified radius: over seeds the mean of a posterior this close to normal errs
+        # by 1e-4 of its sd, and the sd by 0.2 %.
+        assert abs(results.params["Intercept"] - mean) < 2e-3 * sd
+        assert results.bse["Intercept"] == pytest.approx(sd, rel=0.02)
     else:
         b = results.draws.coefficients
         assert far_away(b.mean(axis=(0, 1)), [mean], batch_error(b), ["Intercept"]) == {}

@@ -114,6 +114,24 @@ def test_deviance_where_sums_lose_digits(weighted, apart, noise):
         assert single.deviance(gamma) == pytest.approx(-2 * llf, abs=2e-5)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(5, 4), (5, 7), (40, 39), (30, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_deviance_of_a_perfect_fit(rows, columns, weighted):
+    """Rounding is no bound to it: of as many columns as rows, or of a response that columns made."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(rows, columns))
+    y = 1e4 + x[:, 0] + (rng.normal(size=rows) if columns > 2 else 0.0)
+    w = rng.uniform(0.5, 2.0, rows) if weighted else None
+    single = SingleModels(GaussianRegression.build(x, y, [1] * columns, Normal(1.0), weights=w))
+    assert single.deviance(np.ones(columns, dtype=np.uint8)) == -np.inf
+    # An error of 1e-9 of the response is not rounding.
+    y[0] += 1e-5
+    few = np.zeros(columns, dtype=np.uint8)
+    few[0] = 1
+    noisy = SingleModels(GaussianRegression.build(x, y, [1] * columns, Normal(1.0), weights=w))
+    assert np.isfinite(noisy.deviance(few))
+
+
 def test_models_without_a_prior(linear_kit):
     case = linear_kit.case((1, 1, 1), GPrior("n"), dependent=True)
     single = SingleModels(case.regression)
