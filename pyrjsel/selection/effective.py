@@ -1,4 +1,6 @@
-"""Effective numbers of the weighted draws that averages of coefficients over models are made of.
+"""Whether integrals by weighted draws are good enough where they matter.
+
+Averages of coefficients are made of weighted draws, those of a model as good as an effective number of them.
 
 Of n effective draws of a model, the variance of a coefficient comes out too small by about its n-th part. The
 error of an average over models has the variance
@@ -23,6 +25,8 @@ ENOUGH, FEW = 200.0, 20.0
 MATTERS = 1e-3
 # Share of the posterior that may be in models with too few.
 TOLERATED = 0.05
+# Relative errors of marginal likelihoods beyond which they are mentioned.
+POOR = 0.05
 
 
 def needed(probability: FloatArray) -> FloatArray:
@@ -62,6 +66,37 @@ def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: i
         f"probability have too few: as many as {effective[short].min():.0f} independent ones in one of them. "
         "Their errors are large, and standard deviations may be too small: raise pairs, or use "
         "sampler='rjmcmc'."
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    return [text]
+
+
+def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, stacklevel: int) -> list[str]:
+    """Warn of marginal likelihoods with large errors among the models that matter.
+
+    Parameters
+    ----------
+    probability, variance : ndarray (m,)
+        Of models; relative variances of their marginal likelihoods.
+    pairs : int
+        Pairs of draws for each of these.
+    stacklevel : int
+        Of the warning, for the caller of this function.
+
+    Returns
+    -------
+    list of str
+        The text of the warning, if there is one.
+    """
+    error = np.sqrt(variance[probability > MATTERS])
+    bad = int(np.sum(error > POOR))
+    if not bad:
+        return []
+    many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
+    text = (
+        f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {error.max():.0%}), and these may be too "
+        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
     warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]

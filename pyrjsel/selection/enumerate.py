@@ -1,17 +1,16 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import ConvergenceWarning, DataError
+from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.effective import MATTERS, warn_of_few, with_enough
+from pyrjsel.selection.effective import MATTERS, warn_of_few, warn_of_poor, with_enough
 from pyrjsel.selection.listing import (
     OWNER,
     PARTS,
@@ -34,8 +33,6 @@ from pyrjsel.space import ModelSpace
 # may be several times too small: the rest then holds several times this share, still far below the
 # integration error of the models that matter.
 REST = 1e-6
-# A relative error of a marginal likelihood above this is reported, for models that matter.
-POOR = 0.05
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def enumerate_posterior(
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         places = rank[:kept]
-        notes += _poor(probability, variance, options.pairs)
+        notes += warn_of_poor(probability, variance, options.pairs, stacklevel=3)
         marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
         for k in np.flatnonzero(probability[places] >= MATTERS):
             place = places[k]
@@ -255,22 +252,6 @@ def _integrals(
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
     parts, seconds = run_parts(job, settings, "integrals")
     return [found for part in parts for found in part], seconds
-
-
-def _poor(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str]:
-    """Warn of integrals with large errors among the models that matter."""
-    error = np.sqrt(variance[probability > MATTERS])
-    bad = int(np.sum(error > POOR))
-    if not bad:
-        return []
-    many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
-    text = (
-        f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
-        f"Monte Carlo errors above {POOR:.0%} (the largest: {error.max():.0%}), and these may be too "
-        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
-    )
-    warnings.warn(text, ConvergenceWarning, stacklevel=4)
-    return [text]
 
 
 def _average(

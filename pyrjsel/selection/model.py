@@ -431,7 +431,8 @@ class Selection(Studies):
         Warns
         -----
         ConvergenceWarning
-            If chains disagree, have not converged or are stuck, or if the run was interrupted.
+            If chains disagree, have not converged or are stuck, or if the run was interrupted; if
+            marginal likelihoods of models that matter, or coefficients, are averages of too few draws.
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is

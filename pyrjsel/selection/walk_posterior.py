@@ -13,7 +13,7 @@ from pyrjsel.selection.averages import estimate_of_chains
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, n_draws, summarise, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
-from pyrjsel.selection.effective import warn_of_few
+from pyrjsel.selection.effective import warn_of_few, warn_of_poor
 from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
@@ -46,7 +46,8 @@ def corrected_posterior(
     Warns
     -----
     ConvergenceWarning
-        If coefficients are averages of too few effective draws.
+        If marginal likelihoods of models with probability above 0.001 have relative errors above 5 %; if
+        coefficients are averages of too few effective draws.
     """
     entropy = settings.rng.bytes(16)
     marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
@@ -183,6 +184,7 @@ def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact
     variance = _by_model(posterior, [chain.relative_variance for chain in chains])
     probability = posterior.probability
     effective = _by_model(posterior, [chain.effective for chain in chains if chain.effective is not None])
+    posterior.notes += warn_of_poor(probability, variance, posterior.pairs, stacklevel=4)
     posterior.notes += warn_of_few(probability, effective, stacklevel=4)
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)

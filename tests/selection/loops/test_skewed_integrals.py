@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning, SeparationWarning
-from pyrjsel.selection import enumerate as enumeration
+from pyrjsel.selection import corrected, effective
 from pyrjsel.selection import marginal as integration
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.priors import GPrior, Normal
@@ -323,20 +323,24 @@ class TestReportedErrors:
         probability = np.array([0.5, 0.3, 0.1995, 0.0005])
         variance = np.array([0.1**2, 0.01**2, 0.06**2, 1.0])
         with pytest.warns(ConvergenceWarning, match=r"2 of the 3 models.*the largest: 10%.*now 64"):
-            notes = enumeration._poor(probability, variance, 64)
+            notes = effective.warn_of_poor(probability, variance, 64, stacklevel=2)
         assert len(notes) == 1
-        assert enumeration._poor(probability, variance * [0.2, 1, 0.5, 1], 64) == []
+        assert effective.warn_of_poor(probability, variance * [0.2, 1, 0.5, 1], 64, stacklevel=2) == []
 
-    def test_a_fit_says_so(self, monkeypatch):
+    @pytest.mark.parametrize("sampler", ["enumerate", "collapsed"])
+    def test_a_fit_says_so(self, sampler, monkeypatch):
         _, x, y = rare_dummies(GPrior("4n"))
         data = pd.DataFrame(x, columns=[*"abcdez"]).assign(y=y)
         model = rj.logit("y ~ a + b + c + d + e + z", data, coef_prior=Normal(100.0), always=[*"abcdez"])
-        options = {"sampler": "enumerate", "rng": 1, "n_jobs": 1, "progress": False}
+        options = {"sampler": sampler, "rng": 1, "n_jobs": 1, "progress": False, "pairs": 256}
+        if sampler == "collapsed":
+            options |= {"draws": 20, "chains": 2}
         with pytest.warns(SeparationWarning):
             good = model.fit(**options)
         assert not good.posterior.notes
         # The proposal at the mode alone.
-        monkeypatch.setattr(integration, "VARIANCE", np.inf)
+        for module in (integration, corrected):
+            monkeypatch.setattr(module, "VARIANCE", np.inf)
         monkeypatch.setattr(integration, "SHARE", 1.0)
         with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="the one model") as seen:
             poor = model.fit(**options)
