@@ -29,7 +29,7 @@ from pyrjsel._core.random cimport (
     random_standard_uniform,
 )
 
-cdef enum:                      # moves of the filter, and of rejuvenation
+cdef enum:                      # moves of the filter
     ZERO = 0
     BIRTH = 1
     DEATH = 2
@@ -174,60 +174,55 @@ cdef class ParticleLoop:
         """Chance that a set of k centres loses one."""
         return self.c * fmin(1.0, k / self.mean)
 
-    cdef double log_set_prior(self, int t, int k) noexcept nogil:
-        """log(Lambda^k / k! / C(t, k)) of a set of k of t rows."""
-        return k * self.log_mean + lgamma(t - k + 1.0) - lgamma(t + 1.0)
-
     cdef double move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
-        """Move a set, and return the log of its weight without the marginal likelihoods."""
-        cdef int k = size[0], kind = ZERO, place, row, new
-        cdef double u = random_standard_uniform(bits), birth = self.birth_chance(k), chance
+        """Move a set, and return the log of its weight without the marginal likelihoods.
+
+        The newest row becomes a centre with the chance that it has under the prior given the others, which is
+        Lambda / (Lambda + t - k). Otherwise there is a zero, birth or death move among the rows before it,
+        and the prior of sets of these, at t - 1 rows, is invariant under it. Relative to that prior the one
+        at t rows is Lambda / t where the newest row has been added, and (t - k) / t where it has not; the
+        weight is this over the chance of having added it, or not.
+        """
+        cdef int k = size[0]
+        cdef double stay = (t - k) / (self.mean + t - k) if k < self.most else 1.0
+        if self.literal:
+            return self.literal_move(bits, t, size, centres)
+        if random_standard_uniform(bits) >= stay:
+            centres[k] = t - 1
+            size[0] = k + 1
+            return log((self.mean + t - k) / t)
+        self.step(bits, t - 1, size, centres)
+        return log((t - size[0]) / (t * stay))
+
+    cdef double literal_move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
+        """The move of the paper, where the newest row is like the others, and the weight that it prints."""
+        cdef int k = size[0], kind = self.step(bits, t, size, centres), new = size[0]
         cdef double log_pick = 0.0
+        if kind != ZERO:
+            log_pick = -log(t - k) if kind == BIRTH else -log(k)
+        return ((new - k) * self.log_mean + (k * log(t - 1) if k else 0.0) + lgamma(k + 1.0)
+                - new * log(t) - lgamma(new + 1.0) - log_pick)
+
+    cdef int step(self, bitgen_t* bits, int rows, int* size, int* centres) noexcept nogil:
+        """Make a zero, birth or death move among the first `rows` rows, and return which."""
+        cdef int k = size[0], place, row
+        cdef double u = random_standard_uniform(bits), birth = self.birth_chance(k) if k < rows else 0.0
         if u < birth:
-            kind = BIRTH
-            # The row-th of the t - k rows that are not centres.
-            row = <int> (random_standard_uniform(bits) * (t - k))
+            # The row-th of the rows that are not centres.
+            row = <int> (random_standard_uniform(bits) * (rows - k))
             place = 0
             while place < k and centres[place] <= row:
                 place += 1
                 row += 1
             insert(centres, k, place, row)
             size[0] = k + 1
-            log_pick = -log(t - k)
-            chance = birth
-        elif u < birth + self.death_chance(k):
-            kind = DEATH
-            place = <int> (random_standard_uniform(bits) * k)
-            remove(centres, k, place)
+            return BIRTH
+        if u < birth + self.death_chance(k):
+            remove(centres, k, <int> (random_standard_uniform(bits) * k))
             centres[k - 1] = -1
             size[0] = k - 1
-            log_pick = -log(k)
-            chance = self.death_chance(k)
-        else:
-            chance = 1.0 - birth - self.death_chance(k)
-        new = size[0]
-        if self.literal:
-            return ((new - k) * self.log_mean + (k * log(t - 1) if k else 0.0) + lgamma(k + 1.0)
-                    - new * log(t) - lgamma(new + 1.0) - log_pick)
-        return (self.log_set_prior(t, new) - self.log_set_prior(t - 1, k) - log_pick - log(chance)
-                + self.log_backward(t, kind, new, centres))
-
-    cdef double log_backward(self, int t, int kind, int k, const int* centres) noexcept nogil:
-        """Log probability that the backward move from a set of k centres is the one back.
-
-        The reversal of moves that leave p(k) invariant, births and deaths exchanged, where the newest row is
-        no centre; where it is, only its birth leads there.
-        """
-        cdef double birth, death
-        if k and centres[k - 1] == t - 1:
-            return 0.0
-        birth = self.death_chance(k)
-        death = self.birth_chance(k) if k + 1 < t else 0.0
-        if kind == BIRTH:
-            return log(birth / k)
-        if kind == DEATH:
-            return log(death / (t - 1 - k))
-        return log(1.0 - birth - death)
+            return DEATH
+        return ZERO
 
     # ------------------------------------------------------------------ marginal likelihood
 

@@ -8,6 +8,8 @@ from pyrjsel.kernel.state import KernelFunction
 
 # Until so many rows have been seen, columns of all of them are kept.
 KEPT = 256
+# Columns that there is room for at first, beside those that are there.
+SPARE = 64
 
 
 class Columns:
@@ -33,13 +35,13 @@ class Columns:
         Where the column of the centre at each row is, -1 where it is not.
     """
 
-    def __init__(self, kernel: KernelFunction, x: FloatArray, y: FloatArray) -> None:
+    def __init__(self, kernel: KernelFunction, x: FloatArray, y: FloatArray, capacity: int = 16) -> None:
         self.kernel, self.x, self.y = kernel, x, y
         self.t, self.m, self.yy = 0, 1, 0.0
         self.slot = np.full(len(y), -1, dtype=np.int32)
-        capacity = 16
         self.owners = np.full(capacity, -1, dtype=np.int32)
-        self.columns = np.ones((capacity, len(y)))
+        self.columns = np.zeros((capacity, len(y)))
+        self.columns[0] = 1.0
         self.gram = np.zeros((capacity, capacity))
         self.moments = np.zeros(capacity)
 
@@ -53,11 +55,11 @@ class Columns:
         parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray],
     ) -> "Columns":
         """Return those that `parts` had been made of, by :meth:`parts` after `t` rows."""
-        made = cls(kernel, x, y)
+        made = cls(kernel, x, y, capacity=SPARE + len(parts[0]))
         made.t = t
         made.hold(parts)
-        for value in y[:t]:  # in the order in which rows came, to the last bit
-            made.yy += float(value) ** 2
+        if t:
+            made.yy = float(np.cumsum(y[:t] * y[:t])[-1])  # one after another, to the last bit
         return made
 
     def hold(self, parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]) -> None:
@@ -91,7 +93,7 @@ class Columns:
         self.columns[:m, t] = values
         self.gram[:m, :m] += np.outer(values, values)
         self.moments[:m] += values * self.y[t]
-        self.yy += float(self.y[t]) ** 2
+        self.yy += float(self.y[t] * self.y[t])
         self.t = t + 1
 
     def see_all(self) -> None:
@@ -130,12 +132,11 @@ class Columns:
         holes = np.flatnonzero(~used[:m])
         movers = m + np.flatnonzero(used[m:])
         self.slot[self.owners[: self.m][~used]] = -1
-        order = np.arange(m)
-        order[holes] = movers
         self.owners[holes] = self.owners[movers]
         self.slot[self.owners[holes]] = holes
         self.columns[holes, : self.t] = self.columns[movers, : self.t]
-        self.gram[:m, :m] = self.gram[np.ix_(order, order)]
+        self.gram[holes, : self.m] = self.gram[movers, : self.m]
+        self.gram[:m, holes] = self.gram[:m, movers]
         self.moments[holes] = self.moments[movers]
         self.m = m
 

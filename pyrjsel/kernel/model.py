@@ -101,7 +101,8 @@ class KernelRegression:
     References
     ----------
     J. Vermaak, S. J. Godsill and A. Doucet (2003), Sequential Bayesian kernel regression, Advances in Neural
-    Information Processing Systems 16. Its importance weights are corrected here, and k may be 0.
+    Information Processing Systems 16. Its importance weights are corrected here, and k may be 0; a new row
+    becomes a centre with the chance that it has under the prior, where the paper's births take any row.
 
     Examples
     --------
@@ -340,15 +341,16 @@ class KernelRegression:
             It holds values of kernels between rows, and no rows. The workers of a cluster must all see the
             folder.
         **options : dict
-            Of the filter: ``particles`` (250); ``move_fraction`` (0.25), the largest share of births, and of
-            deaths, at a row; ``row_order`` (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or
-            ``"paper"`` for the weights of the paper, which are biased); ``rejuvenate`` (8), reversible-jump
-            moves of each particle after each row, 0 for none, and up to eight times as many where few
-            particles are left; ``resampling`` (``"systematic"``,
-            ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the effective number of particles is
-            below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the first is the result and the
-            others are for the error of the log evidence. Of MCMC: ``draws`` (2,000) per chain, ``burn_in``
-            (a fifth of it), ``thin`` (1), ``chains`` (4), and ``rejuvenate`` (8), moves of an iteration.
+            Of the filter: ``particles`` (250); ``move_fraction`` (0.25 where ``rejuvenate`` is 0, else none),
+            the largest share of births, and of deaths, among earlier rows when a row comes; ``row_order``
+            (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or ``"paper"`` for the moves of the
+            paper with its weights, which are biased); ``rejuvenate`` (8), reversible-jump moves of each
+            particle after each row, 0 for none, and up to eight times as many where few particles are left;
+            ``resampling`` (``"systematic"``, ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the
+            effective number of particles is below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the
+            first is the result and the others are for the error of the log evidence. Of MCMC: ``draws``
+            (2,000) per chain, ``burn_in`` (a fifth of it), ``thin`` (1), ``chains`` (4), and ``rejuvenate``
+            (8), moves of an iteration.
 
         Returns
         -------

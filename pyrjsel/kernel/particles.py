@@ -51,7 +51,7 @@ def loop_of(settings: KernelSettings) -> ParticleLoop:
         b_beta=float(settings.b_beta),
         draw_noise=settings.noise_variance is None,
         draw_coef=settings.coef_variance is None,
-        move_fraction=float(settings.move_fraction),
+        move_fraction=settings.blind_fraction,
         literal=settings.importance == "paper",
     )
 

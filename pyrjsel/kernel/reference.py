@@ -39,55 +39,44 @@ def log_set_prior(settings: KernelSettings, t: int, k: int) -> float:
     return float(k * np.log(settings.mean_kernels) - gammaln(k + 1) - np.log(comb(t, k)))
 
 
-def chances(settings: KernelSettings, k: int) -> tuple[float, float, float]:
-    """Return the chances of the zero, birth and death moves from `k` kernels."""
-    c, mean = settings.move_fraction, settings.mean_kernels
-    birth = c * min(1.0, mean / (k + 1)) if k < settings.max_kernels else 0.0
-    death = c * min(1.0, k / mean) if k else 0.0
-    return 1.0 - birth - death, birth, death
+def chances(settings: KernelSettings, rows: int, k: int) -> tuple[float, float]:
+    """Return the chances of the birth and death moves among `rows` rows from `k` kernels."""
+    c, mean = settings.blind_fraction, settings.mean_kernels
+    birth = c * min(1.0, mean / (k + 1)) if k < min(settings.max_kernels, rows) else 0.0
+    return birth, c * min(1.0, k / mean)
+
+
+def step(settings: KernelSettings, rows: int, old: Centres, rng: np.random.Generator) -> Centres:
+    """Return a set after a zero, birth or death move among the first `rows` rows."""
+    birth, death = chances(settings, rows, len(old))
+    u = rng.random()
+    if u < birth:
+        free = [row for row in range(rows) if row not in old]
+        return tuple(sorted((*old, free[int(rng.random() * len(free))])))
+    if u < birth + death:
+        out = int(rng.random() * len(old))
+        return old[:out] + old[out + 1 :]
+    return old
 
 
 def propose(
     settings: KernelSettings, t: int, old: Centres, rng: np.random.Generator
 ) -> tuple[Centres, float]:
     """Return a set after the move to `t` rows, and the log of its weight but for marginal likelihoods."""
-    k = len(old)
-    zero, birth, death = chances(settings, k)
-    u = rng.random()
-    if u < birth:
-        free = [row for row in range(t) if row not in old]
-        new = tuple(sorted((*old, free[int(rng.random() * len(free))])))
-        kind, chance, pick = 1, birth, 1.0 / len(free)
-    elif u < birth + death:
-        out = int(rng.random() * k)
-        new = old[:out] + old[out + 1 :]
-        kind, chance, pick = 2, death, 1.0 / k
-    else:
-        new, kind, chance, pick = old, 0, zero, 1.0
-    size = len(new)
+    k, mean = len(old), settings.mean_kernels
     if settings.importance == "paper":
-        mean = settings.mean_kernels
+        new = step(settings, t, old, rng)
+        size = len(new)
+        pick = {k + 1: 1.0 / (t - k), k: 1.0, k - 1: 1.0 / max(k, 1)}[size]
         factor = mean ** (size - k) * (t - 1.0) ** k / t**size / pick
         return new, float(np.log(factor) + gammaln(k + 1) - gammaln(size + 1))
-    prior = log_set_prior(settings, t, size) - log_set_prior(settings, t - 1, k)
-    return new, float(prior - np.log(chance * pick) + np.log(backward(settings, t, kind, new)))
-
-
-def backward(settings: KernelSettings, t: int, kind: int, new: Centres) -> float:
-    """Return the probability that the backward move from `new` leads to the set that it came from.
-
-    Births come back as deaths and deaths as births, with the chances of the moves from `new`.
-    """
-    k = len(new)
-    if t - 1 in new:
-        return 1.0
-    _, birth, death = chances(settings, k)
-    after_birth, after_death = death, birth if k + 1 <= t - 1 else 0.0
-    if kind == 1:
-        return after_birth / k
-    if kind == 2:
-        return after_death / (t - 1 - k)
-    return 1.0 - after_birth - after_death
+    newest = mean / (mean + t - k) if k < settings.max_kernels else 0.0
+    stays = rng.random() < 1.0 - newest
+    new = step(settings, t - 1, old, rng) if stays else (*old, t - 1)
+    # Births and deaths leave the prior at t - 1 rows invariant: they are weighted as if there had been none.
+    before = new if stays else old
+    log_weight = log_set_prior(settings, t, len(new)) - log_set_prior(settings, t - 1, len(before))
+    return new, float(log_weight - np.log(1.0 - newest if stays else newest))
 
 
 def rejuvenate(

@@ -20,6 +20,8 @@ IMPORTANCE = ("exact", "paper")
 MOVES = ("birth", "death", "shift")
 
 OWNER = "KernelRegression.fit"
+# c of Vermaak, Godsill and Doucet (2003).
+PAPER_FRACTION = 0.25
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,9 @@ class KernelSettings:
         What sigma^2 and delta^2 are fixed at; None has them drawn.
     particles : int
         Number of particles N.
-    move_fraction : float
-        c of the probabilities of the filter's moves, between 0 and 1/2.
+    move_fraction : float, optional
+        c of the chances of births and deaths among earlier rows, between 0 and 1/2. None is 0.25 without
+        rejuvenation or with the weights of the paper, and else none of either.
     ess_threshold : float
         Particles are resampled where the effective sample size is below this share of N; 0 is never.
     resampling : str
@@ -65,7 +68,7 @@ class KernelSettings:
     noise_variance: float | None = None
     coef_variance: float | None = None
     particles: int = 250
-    move_fraction: float = 0.25
+    move_fraction: float | None = None
     ess_threshold: float = 0.5
     resampling: str = "systematic"
     importance: str = "exact"
@@ -89,11 +92,26 @@ class KernelSettings:
             if getattr(self, name) is not None:
                 check_real(getattr(self, name), name, OWNER, low=0, open_low=True)
         check_int(self.particles, "particles", OWNER, low=1)
-        check_real(self.move_fraction, "move_fraction", OWNER, low=0, high=0.5, open_low=True, open_high=True)
+        if self.move_fraction is not None:
+            check_real(
+                self.move_fraction, "move_fraction", OWNER, low=0, high=0.5, open_low=True, open_high=True
+            )
         check_real(self.ess_threshold, "ess_threshold", OWNER, low=0, high=1)
         check_choice(self.resampling, "resampling", OWNER, RESAMPLING)
         check_choice(self.importance, "importance", OWNER, IMPORTANCE)
         check_int(self.rejuvenate, "rejuvenate", OWNER, low=0)
+
+    @property
+    def blind_fraction(self) -> float:
+        """Largest chance of a birth, and of a death, that is not asked whether it fits: c.
+
+        Sets that have come by one are rarely good with the variances of before, and those that are have all
+        of the weight that such moves have: few particles miss them, and with them a share of the evidence at
+        every row. Births and deaths of rejuvenation are asked.
+        """
+        if self.move_fraction is not None:
+            return float(self.move_fraction)
+        return 0.0 if self.rejuvenate and self.importance == "exact" else PAPER_FRACTION
 
 
 @dataclass

@@ -195,6 +195,6 @@ def test_equal_inputs_are_distinct_points():
     y = x + 0.1 * np.random.default_rng(4).standard_normal(24)
     results = rj.KernelRegression(y, x, mean_kernels=8.0, width=0.5).fit(rng=2)
     assert results.n_kernels.loc[3:].sum() > 0.5
-    # Noise of 12 rows at a place is 0.03.
+    # Four standard errors, 0.03 each, of a mean of 12 rows.
     np.testing.assert_allclose(results.predict([[0.0], [1.0]]), [0.0, 1.0], atol=0.12)
     assert np.isfinite(results.get_prediction().summary_frame()).to_numpy().all()
