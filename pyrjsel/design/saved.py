@@ -38,6 +38,11 @@ class AbsentArray(Absent):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise absent()
 
+    def __add__(self, other: object) -> NoReturn:
+        raise absent()
+
+    __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __add__
+
 
 def absent() -> NotAvailableError:
     """Return the error for what needs rows that are not there."""
