@@ -1,17 +1,32 @@
 """From a formula and a data frame to terms and columns, and the same columns for new rows."""
 
-from pyrjsel.design.again import frames_again, rows_again
+from pyrjsel.design.again import frames_again
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
 from pyrjsel.design.inputs import InputDesign, InputRows
 from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
+from pyrjsel.design.saved import (
+    HOW,
+    Absent,
+    AbsentArray,
+    AbsentRows,
+    absent_rows,
+    digest_of_rows,
+    other_rows,
+    rows_from_plain,
+    rows_to_plain,
+)
 from pyrjsel.design.stream import Reduced
 from pyrjsel.design.tables import TableLike, as_pandas
 from pyrjsel.design.terms import Term
 
 __all__ = [
+    "HOW",
+    "Absent",
+    "AbsentArray",
+    "AbsentRows",
     "Chunks",
     "Design",
     "DesignData",
@@ -24,8 +39,12 @@ __all__ = [
     "RowSource",
     "TableLike",
     "Term",
+    "absent_rows",
     "as_chunks",
     "as_pandas",
+    "digest_of_rows",
     "frames_again",
-    "rows_again",
+    "other_rows",
+    "rows_from_plain",
+    "rows_to_plain",
 ]

@@ -10,11 +10,13 @@ import pandas as pd
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_int
+from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.describe import describe, tables
 from pyrjsel.kernel.looks import Looks
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.predict import KernelPrediction
 from pyrjsel.kernel.runs import ChainRun, FilterRun
+from pyrjsel.kernel.saving import Saving
 from pyrjsel.report import Report, to_arviz
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 INTERVAL = (0.025, 0.975)
 
 
-class KernelResults(Looks):
+class KernelResults(Looks, Saving):
     """The posterior of a kernel regression; made by ``fit``.
 
     Parameters
@@ -97,16 +99,18 @@ class KernelResults(Looks):
         """Rows that are a centre, the most probable first.
 
         Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
-        probability that the row is a centre.
+        probability that the row is a centre. Results that were loaded without rows have places of rows for
+        labels, and no inputs.
         """
         posterior, model = self.posterior, self.model
         occupancy = posterior.occupancy()
         order = np.argsort(-occupancy, kind="stable")
         rows = posterior.used[order]
+        absent = isinstance(posterior.x, AbsentArray)
         table = pd.DataFrame(
-            model.scaling.raw_inputs(posterior.x[rows]),
+            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
             index=self.run.index[rows],
-            columns=pd.Index(model.design.column_names),
+            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
         )
         # An input may be called like this too: a data frame has two columns of a name then.
         table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
@@ -361,8 +365,9 @@ class KernelResults(Looks):
         -------
         InferenceData or DataTree
             ``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
-            response, and ``observed_data`` with the response. Chains are chains; particles are resampled to
-            one of equal weights, whose order says nothing: no R-hat or effective size can be had from it.
+            response, and ``observed_data`` with the response, where its rows are there. Chains are chains;
+            particles are resampled to one of equal weights, whose order says nothing: no R-hat or effective
+            size can be had from it.
 
         Raises
         ------
@@ -376,9 +381,11 @@ class KernelResults(Looks):
             "sigma": ([], unit * np.sqrt(sigma2)),
             "coef_sd": ([], unit * np.sqrt(delta2)),
         }
-        y = self.model.scaling.y_mean + unit * self.posterior.y
-        observed: dict[str, tuple[list[str], Any]] = {self.model.design.response: (["row"], y)}
-        return to_arviz({"posterior": posterior, "observed_data": observed}, {"row": self.run.index.tolist()})
+        groups, y = {"posterior": posterior}, self.posterior.y
+        if not isinstance(y, AbsentArray):
+            observed = self.model.scaling.raw_response(y)
+            groups["observed_data"] = {self.model.design.response: (["row"], observed)}
+        return to_arviz(groups, {"row": self.run.index.tolist()})
 
     def __repr__(self) -> str:
         return (

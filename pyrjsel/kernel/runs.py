@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.evidence import pool_evidence
 from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.passes import run_passes
@@ -47,6 +47,8 @@ class FilterRun:
         Of the runs; the first is the result.
     index : Index
         Labels of the rows, in the order in which the first run took them.
+    order : ndarray
+        Where the rows of the fit are among those of the model, in that order.
     widths : DataFrame
         Log evidence and its error, by width, on the rows of ``fit``.
     row_order : str
@@ -60,6 +62,7 @@ class FilterRun:
     place: int
     states: list[FilterState]
     index: pd.Index
+    order: IntArray
     widths: pd.DataFrame
     row_order: str
     seconds: float

@@ -93,6 +93,7 @@ def fit_filter(
         place=place,
         states=chosen,
         index=index[order][: len(chosen[0].y)],
+        order=order[: len(chosen[0].y)].astype(np.int64),
         widths=table,
         row_order=options.row_order,
         seconds=time.perf_counter() - begin,

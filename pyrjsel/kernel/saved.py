@@ -1,5 +1,6 @@
 """States of the samplers as plain data, for checkpoints and files of results, and back with checks."""
 
+from collections.abc import Callable
 from dataclasses import fields
 
 import numpy as np
@@ -11,6 +12,8 @@ from pyrjsel.kernel.particles import Particles
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
 from pyrjsel.store import Content, Plain
 
+# From the owners of columns (m,), the first the intercept's -1: the columns (m, t).
+MakeColumns = Callable[[NDArray[np.int32]], FloatArray]
 Parts = tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]
 
 
@@ -19,8 +22,8 @@ def columns_to_plain(columns: Columns) -> Plain:
     return dict(zip(("owners", "columns", "gram", "moments"), columns.parts(), strict=True))
 
 
-def parts_from_plain(content: Content, t: int) -> Parts:
-    """Return the same, over `t` rows."""
+def parts_from_plain(content: Content, t: int, columns: MakeColumns | None = None) -> Parts:
+    """Return the same, over `t` rows; where the columns were not kept, they are made of their owners."""
     owners = content.array("owners", np.int32, (None,))
     m = len(owners)
     others = owners[1:]
@@ -28,7 +31,7 @@ def parts_from_plain(content: Content, t: int) -> Parts:
         raise content.wrong("owners", "-1 and different rows")
     return (
         owners,
-        content.array("columns", float, (m, t)),
+        content.array("columns", float, (m, t)) if columns is None else columns(owners),
         content.array("gram", float, (m, m)),
         content.array("moments", float, (m,)),
     )
@@ -57,14 +60,20 @@ def state_to_plain(state: FilterState) -> Plain:
     return {name: value for name, value in vars(state).items() if name not in ("x", "y")}
 
 
-def state_from_plain(content: Content, x: FloatArray, y: FloatArray, settings: KernelSettings) -> FilterState:
+def state_from_plain(
+    content: Content,
+    x: FloatArray,
+    y: FloatArray,
+    settings: KernelSettings,
+    columns: MakeColumns | None = None,
+) -> FilterState:
     """Return the state of a filter of some of the rows `x` (T, d) and `y` (T,), the first ones."""
     path = content.array("log_evidence_path", float, (None,))
     n, t = int(settings.particles), len(path)
     if t > len(y):
         raise content.wrong("log_evidence_path", f"of at most {len(y)} rows")
     particles = particles_from_plain(content, n, settings, t)
-    owners, columns, gram, moments = parts_from_plain(content, t)
+    owners, values, gram, moments = parts_from_plain(content, t, columns)
     if np.setdiff1d(particles.held(), owners).size:
         raise content.wrong("owners", "rows with the centres of all particles among them")
     return FilterState(
@@ -74,7 +83,7 @@ def state_from_plain(content: Content, x: FloatArray, y: FloatArray, settings: K
         log_weights=content.array("log_weights", float, (n,)),
         log_evidence=content.number("log_evidence"),
         owners=owners,
-        columns=columns,
+        columns=values,
         gram=gram,
         moments=moments,
         ess=content.array("ess", float, (t,)),

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from pyrjsel._errors import DataError, RankWarning, StoreError
-from pyrjsel.design import Design, DesignData, rows_again
+from pyrjsel._errors import PyrjselWarning, StoreError
+from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.absent import AbsentRegression, AbsentRows, KnownModels, RankRule
+from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
@@ -32,7 +32,6 @@ from pyrjsel.store import (
     described,
     digest,
     frame_from_plain,
-    labels_from_plain,
     register,
 )
 
@@ -68,26 +67,20 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
     kind = CLASSES[content.text("class", CLASSES)]
     design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
     choices = _choices(content.part("choices"))
-    rows, dependent = content.part("rows"), tuple(content.sequence("dependent"))
-    columns = content.part("regression")
-    summed = rows.flag("summed")
-    model: Selection
-    if "rows" in rows or (given.data is not None and not summed):
-        data = _saved_rows(rows, design) if "rows" in rows else _given_rows(rows, design, given.data)
-        model = kind.__new__(kind)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RankWarning)  # it was said when the model was made
-            model._build(design, data, choices, 2)
-    elif given.data is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    rows = content.part("rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PyrjselWarning)  # all was said when the model was made
+        if given.data is not None and rows.flag("summed"):
             extras = dict(design.extra_columns)
             model = kind._from_rows(design.formula, given.data, choices, extras, "drop", given.functions, 2)
-    else:
-        model = _without_rows(kind, design, choices, rows, columns)
-        model.dependent = dependent
-    if given.data is not None and digest(rows_of(model)) != rows.text("digest"):
-        raise DataError("The 'data' of load must be the rows of the fit. Those given have other values.")
+            if digest(rows_of(model)) != rows.text("digest"):
+                raise other_rows()
+            return _results(content, model)
+        data = rows_from_plain(rows, design, given.data)
+        if isinstance(data, AbsentRows):
+            return _results(content, _without_rows(kind, design, choices, data, content))
+        model = kind.__new__(kind)
+        model._build(design, data, choices, 2)
     return _results(content, model)
 
 
@@ -116,98 +109,33 @@ def _choices(content: Content) -> Choices:
     )
 
 
-# ---------------------------------------------------------------------- rows
-
-
-def _missing(rows: Content) -> pd.Series:
-    counts = rows.part("missing")
-    found = {name: counts.integer(name) for name, _ in counts.items()}
-    return pd.Series(found, dtype=np.int64, name="missing")
-
-
-def _positions(rows: Content, n: int, n_rows: int) -> np.ndarray:
-    if "positions" not in rows:
-        return np.arange(n, dtype=np.int64)
-    positions = rows.array("positions", np.int64, (n,))
-    if n and (positions[0] < 0 or positions[-1] >= n_rows or (np.diff(positions) <= 0).any()):
-        raise rows.wrong("positions", f"rising rows below {n_rows}")
-    return positions
-
-
-def _counts(rows: Content) -> tuple[int, int, int]:
-    n, n_rows, n_dropped = (rows.integer(name) for name in ("n", "n_rows", "n_dropped"))
-    if n < 1 or n + n_dropped != n_rows:
-        raise rows.wrong("n_dropped", "the rows less those that were used")
-    return n, n_rows, n_dropped
-
-
-def _saved_rows(rows: Content, design: Design) -> DesignData:
-    n, n_rows, n_dropped = _counts(rows)
-    held = rows.part("rows")
-    extras = held.part("extras")
-    names = [name for name, _ in extras.items()]
-    if sorted(names) != sorted(design.extra_columns):
-        raise held.wrong("extras", "those of the design")
-    X = held.array("X", float, (n, len(design.column_names)), finite=True)
-    return DesignData(
-        held.array("y", float, (n,), finite=True),
-        np.asfortranarray(X),
-        {name: extras.array(name, float, (n,), finite=True) for name in names},
-        labels_from_plain(held.part("index"), n),
-        _positions(rows, n, n_rows),
-        n_rows,
-        _missing(rows),
-        n_dropped,
-    )
-
-
-def _given_rows(rows: Content, design: Design, data: Any) -> DesignData:
-    n, n_rows, n_dropped = _counts(rows)
-    found = rows_again(design, data, _positions(rows, n, n_rows), n_rows, OWNER)
-    return DesignData(
-        found.y, found.X, found.extras, found.index, found.positions, n_rows, _missing(rows), n_dropped
-    )
-
-
 def _without_rows(
-    kind: type[Selection], design: Design, choices: Choices, rows: Content, columns: Content
+    kind: type[Selection], design: Design, choices: Choices, rows: AbsentRows, content: Content
 ) -> Selection:
     """Return a model that answers what it can."""
-    n, n_rows, n_dropped = _counts(rows)
-    facts = rows.sequence("facts", (list,))
+    facts = content.sequence("facts", (list,))
     if not all(len(fact) == 2 and all(isinstance(part, str) for part in fact) for fact in facts):
-        raise rows.wrong("facts", "pairs of text")
-    model = kind.__new__(kind)
-    model.design = design
-    summed = rows.flag("summed")
-    known: Any = AbsentRows(
-        n,
-        n_rows,
-        n_dropped,
-        _missing(rows),
-        [(fact[0], fact[1]) for fact in facts],
-        rows.text("digest"),
-        _positions(rows, n, n_rows) if "positions" in rows else None,
-        summed,
-    )
-    model.data = known
-    n_observations = rows.number("n_observations")
+        raise content.wrong("facts", "pairs of text")
+    n_observations = content.number("n_observations")
     if n_observations <= 0:
-        raise rows.wrong("n_observations", "positive")
+        raise content.wrong("n_observations", "positive")
+    model: Any = kind.__new__(kind)
+    model.design, model.data = design, rows
+    model._facts = [(fact[0], fact[1]) for fact in facts]
     model._constrain(choices, n_observations)
+    model.dependent = tuple(content.sequence("dependent"))
     sizes = [len(term.columns) for term in design.terms]
-    width = sum(sizes)
+    columns, width = content.part("regression"), sum(sizes)
     scale = columns.array("scale", float, (width,), finite=True)
     if (scale <= 0).any():
         raise columns.wrong("scale", "positive")
-    regression: Any = AbsentRegression(
+    model.regression = AbsentRegression(
         columns.array("mean", float, (width,), finite=True),
         scale,
         np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
         kind._family,
         RankRule(columns.number("rank_tol")),
     )
-    model.regression = regression
     return model
 
 
@@ -312,11 +240,9 @@ def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
     chains, draws = index.shape
     if not index.size or index.min() < 0 or index.max() >= len(gamma):
         raise content.wrong("model", f"rows of {len(gamma)} models")
-    vectors = _sparse(content.part("coefficients"), model.regression.n_columns)
-    kept, rest = divmod(vectors.shape[0], chains)
     every = content.integer("coefficients_every", low=1)
-    if rest or not 1 <= kept <= draws:
-        raise content.wrong("coefficients", f"those of 1 to {draws} draws a chain")
+    kept = -(-draws // every)
+    vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
     variance = content.array("variance", float, (chains, kept)) if "variance" in content else None
     if (variance is None) != (not isinstance(model, LinearSelection)):
         raise StoreError("its error variances are not those of its family")
@@ -331,16 +257,16 @@ def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
     )
 
 
-def _sparse(content: Content, width: int) -> sparse.csr_array:
+def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:
+    """Return compressed sparse rows (rows, width)."""
+    indptr = content.array("indptr", np.int64, (rows + 1,))
     values = content.array("values", float, (None,))
-    columns = content.array("columns", np.int32, (len(values),))
-    counts = content.array("counts", np.int32, (None,))
-    if counts.min(initial=0) < 0 or counts.sum(dtype=np.int64) != len(values):
-        raise content.wrong("counts", f"numbers of the {len(values)} values")
-    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-        raise content.wrong("columns", f"columns of {width}")
-    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return sparse.csr_array((values, columns, starts), shape=(len(counts), width))
+    indices = content.array("indices", np.int32, values.shape)
+    if indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
+        raise content.wrong("indptr", f"from 0 to {values.size}, rising")
+    if indices.size and (indices.min() < 0 or indices.max() >= width):
+        raise content.wrong("indices", f"columns below {width}")
+    return sparse.csr_array((values, indices, indptr), shape=(rows, width))
 
 
 register(KIND, SCHEMA, read_results)

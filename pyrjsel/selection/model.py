@@ -18,7 +18,6 @@ from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
-from pyrjsel.selection.absent import AbsentRows
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -67,6 +66,8 @@ class Selection(Studies):
     _coef_priors: ClassVar[tuple[type, ...]] = (GPrior, Normal)
     _default_prior: ClassVar[Any]
     _samplers: ClassVar[Mapping[str, Sampler]]  # by name
+    # What a summary says of the response, where its rows are not there.
+    _facts: list[tuple[str, str]] | None = None
 
     def __init__(
         self,
@@ -260,8 +261,8 @@ class Selection(Studies):
 
     def _response_facts(self) -> list[tuple[str, str]]:
         """Return labels and values that describe the response in a summary."""
-        if isinstance(self.data, AbsentRows):
-            return self.data.facts
+        if self._facts is not None:
+            return self._facts
         return self._family.facts(self.data.y, self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import check_bool
-from pyrjsel.selection.absent import HOW, AbsentRows
+from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.summed import SummedRows
-from pyrjsel.store import Document, Plain, digest, frame_to_plain, labels_to_plain, plain, write
+from pyrjsel.store import Document, Plain, digest, frame_to_plain, plain, write
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -72,6 +71,8 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         "design": model.design.to_dict(),
         "choices": _choices(model),
         "rows": _rows(model, with_rows),
+        "n_observations": float(model.space.n_observations),
+        "facts": [list(fact) for fact in model._response_facts()],
         "regression": {
             "mean": model.regression.mean,
             "scale": model.regression.scale,
@@ -108,39 +109,12 @@ def _choices(model: Selection) -> Plain:
 
 
 def _rows(model: Selection, with_rows: bool) -> Plain:
-    data: Any = model.data
-    rows = None
+    data = model.data
     if isinstance(data, AbsentRows):
-        summed, sums, positions = data.summed, data.digest, data.positions
-        if with_rows:
-            raise NotAvailableError(f"The rows of the fit cannot be saved: {HOW}.")
-    else:
-        summed, sums = isinstance(data, SummedRows), digest(rows_of(model))
-        if with_rows and summed:
-            raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
-        positions = None if summed or not data.n_dropped else data.positions
-        if with_rows:
-            rows = {**rows_of(model), "index": labels_to_plain(data.index)}
-    return {
-        "n": int(data.n),
-        "n_rows": int(data.n_rows),
-        "n_dropped": int(data.n_dropped),
-        "missing": {str(name): int(count) for name, count in data.missing.items()},
-        "n_observations": float(model.space.n_observations),
-        "facts": [list(fact) for fact in model._response_facts()],
-        "summed": summed,
-        "digest": sums,
-        "positions": positions,
-        "rows": rows,
-    }
-
-
-def _sparse(vectors: sparse.csr_array) -> Plain:
-    return {
-        "values": vectors.data,
-        "columns": vectors.indices.astype(np.int32),
-        "counts": np.diff(vectors.indptr).astype(np.int32),
-    }
+        return rows_to_plain(data, with_rows, data.digest, summed=data.summed)
+    if isinstance(data, SummedRows):
+        return rows_to_plain(data, with_rows, digest(rows_of(model)), summed=True)
+    return rows_to_plain(data, with_rows, digest_of_rows(data))
 
 
 def _posterior(posterior: Posterior) -> Plain:
@@ -161,4 +135,12 @@ def _posterior(posterior: Posterior) -> Plain:
             "coefficients_every": int(draws.coefficients_every),
             "variance": draws.variance,
         },
+    }
+
+
+def _sparse(vectors: sparse.csr_array) -> Plain:
+    return {
+        "indptr": vectors.indptr.astype(np.int64),
+        "indices": vectors.indices.astype(np.int32),
+        "values": vectors.data,
     }

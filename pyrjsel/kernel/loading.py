@@ -1,0 +1,218 @@
+"""Results as files: what is read."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, ParameterError, StoreError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.design import AbsentArray, AbsentRows, Design, rows_from_plain
+from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel
+from pyrjsel.kernel.model import KernelRegression
+from pyrjsel.kernel.options import ORDERS
+from pyrjsel.kernel.results import KernelResults
+from pyrjsel.kernel.runs import ChainRun, FilterRun
+from pyrjsel.kernel.saved import particles_from_plain, state_from_plain
+from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
+from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
+from pyrjsel.priors import InverseGamma
+from pyrjsel.runtime import FitSettings
+from pyrjsel.store import Content, Given, described, frame_from_plain, labels_from_plain, register
+
+OWNER = "load"
+WIDTHS = ("log_evidence", "se", "posterior")
+
+
+def read_results(content: Content, schema: int, given: Given) -> KernelResults:
+    """Return the results in a file; reads schema 1."""
+    content.text("class", ("KernelRegression",))
+    model = _model(content, given)
+    run = content.part("run")
+    if content.text("sampler", ("smc", "mcmc")) == "smc":
+        return KernelResults(model, _filter(run, model))
+    return KernelResults(model, _chains(run, model))
+
+
+def _model(content: Content, given: Given) -> KernelRegression:
+    functions = given.functions
+    kernel, widths = content.part("kernel"), content.sequence("widths", (float,))
+    name, own = kernel.text("name"), kernel.flag("own")
+    if not own and name not in KINDS:
+        raise kernel.wrong("name", f"one of {', '.join(KINDS)}")
+    if own and (functions is None or not callable(functions.get(name))):
+        must = f"a mapping with the kernel of the fit, {name!r}, among its functions"
+        raise bad_value("functions", OWNER, must, functions)
+    if not widths or not all(0 < width < np.inf for width in widths) or len(set(widths)) < len(widths):
+        raise content.wrong("widths", "positive numbers")
+    convention = content.text("convention", CONVENTIONS)
+    unit = sqrt(2.0) if convention == "w2" else 1.0
+    function = functions[name] if own and functions is not None else None
+    model = KernelRegression.__new__(KernelRegression)
+    called = None if functions is None else {key: f for key, f in functions.items() if f is not function}
+    model.design = Design.from_dict(content.plain("design"), called, owner=OWNER)
+    data: Any = rows_from_plain(content.part("rows"), model.design, given.data)
+    model.data = data
+    model.standardize = content.flag("standardize")
+    model.scaling = _scaling(content.part("scaling"), len(model.design.column_names))
+    model.convention = convention
+    model.widths = tuple(widths)
+    model.kernels = tuple(Kernel(name, width / unit, function) for width in widths)
+    model.noise_prior, model.coef_prior = (_prior(content, part) for part in ("noise_prior", "coef_prior"))
+    model.settings = _settings(content.part("settings"), model.kernels[0])
+    return model
+
+
+def _scaling(content: Content, width: int) -> Scaling:
+    x_sd, y_sd = content.array("x_sd", float, (width,), finite=True), content.number("y_sd")
+    if (x_sd <= 0).any() or y_sd <= 0:
+        raise content.wrong("x_sd", "positive")
+    return Scaling(
+        content.array("x_mean", float, (width,), finite=True), x_sd, content.number("y_mean"), y_sd
+    )
+
+
+def _prior(content: Content, name: str) -> InverseGamma | None:
+    prior = described(content.plain(name), {"InverseGamma": InverseGamma})
+    if prior is not None and (not isinstance(prior, InverseGamma) or prior.by_size):
+        raise content.wrong(name, "a prior of a variance")
+    return prior
+
+
+def _settings(content: Content, kernel: Kernel) -> KernelSettings:
+    given = {name: content.plain(name) for name in SETTINGS}
+    try:
+        return KernelSettings(kernel, **given)
+    except (ParameterError, TypeError) as error:
+        raise StoreError(f"its settings are not valid: {error}") from error
+
+
+# ---------------------------------------------------------------------- the filter
+
+
+def _filter(content: Content, model: KernelRegression) -> FilterRun:
+    place = content.integer("place", high=len(model.kernels) - 1)
+    settings = _settings(content.part("settings"), model.kernels[place])
+    order, n = content.array("order", np.int64, (None,)), model.data.n
+    if len(np.unique(order)) < len(order) or (order < 0).any() or (order >= n).any():
+        raise content.wrong("order", f"different rows below {n}")
+    parts = list(content.parts("states"))
+    if not parts:
+        raise content.wrong("states", "those of runs")
+    t = len(parts[0].array("log_evidence_path", float, (None,)))
+    if not 1 <= len(order) <= t:
+        raise content.wrong("order", f"1 to {t} rows")
+    x, y, index = _rows_seen(content, model, order, t)
+    states = [_state(part, x, y, settings, t) for part in parts]
+    widths = frame_from_plain(content.part("widths"), WIDTHS)
+    if len(widths) != len(model.widths):
+        raise content.wrong("widths", f"a table of {len(model.widths)} widths")
+    return FilterRun(
+        settings=settings,
+        place=place,
+        states=states,
+        index=index,
+        order=order,
+        widths=widths,
+        row_order=content.text("row_order", ORDERS),
+        seconds=content.number("seconds"),
+        missed=content.integer("missed"),
+    )
+
+
+def _rows_seen(
+    content: Content, model: KernelRegression, order: np.ndarray, t: int
+) -> tuple[FloatArray | None, FloatArray | None, pd.Index]:
+    """Return inputs and response of the `t` rows that the filter has seen, in order, and their labels."""
+    if "rows" in content:
+        rows = content.part("rows")
+        x = rows.array("x", float, (t, len(model.design.column_names)), finite=True)
+        return x, rows.array("y", float, (t,), finite=True), labels_from_plain(rows.part("index"), t)
+    if isinstance(model.data, AbsentRows):
+        later = np.arange(model.data.n, model.data.n + t - len(order))
+        return None, None, pd.Index(np.concatenate([order, later]), name="row")
+    if t > len(order):
+        raise DataError(
+            f"The results saw {t - len(order):,} rows more than the fit had, by update, which are not in the "
+            "'data' of load. Load the file without them, or save the results with their rows: "
+            "save(path, data=True)."
+        )
+    return model.x[order], model.y[order], model.data.index[order]
+
+
+def _state(
+    content: Content, x: FloatArray | None, y: FloatArray | None, settings: KernelSettings, t: int
+) -> FilterState:
+    if x is None or y is None:
+        # What only the rows tell is taken out of states that are checked like any others.
+        blank = np.zeros((t, 0)), np.zeros(t)
+        state = state_from_plain(content, *blank, settings, columns=lambda owners: np.zeros((len(owners), t)))
+        hole: Any = AbsentArray()
+        return replace(state, x=hole, y=hole, columns=hole)
+
+    def columns(owners: np.ndarray) -> FloatArray:
+        values = settings.kernel(x, x[owners[1:]])
+        return np.vstack([np.ones(t), np.asarray(values).T])
+
+    state = state_from_plain(content, x, y, settings, columns=columns)
+    if len(state.y) != t:
+        raise content.wrong("log_evidence_path", f"of {t} rows")
+    return state
+
+
+# ---------------------------------------------------------------------- chains
+
+
+def _chains(content: Content, model: KernelRegression) -> ChainRun:
+    settings = _settings(content.part("settings"), model.kernels[0])
+    kept, part, data = content.part("fit"), content.part("draws"), model.data
+    fit = FitSettings.check(
+        OWNER,
+        draws=kept.integer("draws"),
+        burn_in=kept.integer("burn_in"),
+        thin=kept.integer("thin"),
+        chains=kept.integer("chains"),
+        rng=0,
+        n_jobs=None,
+        progress=None,
+    )
+    without = isinstance(data, AbsentRows)
+    hole: Any = AbsentArray()
+    return ChainRun(
+        settings,
+        _draws(part, settings, data.n),
+        hole if without else model.x,
+        hole if without else model.y,
+        pd.RangeIndex(data.n, name="row") if without else data.index,
+        fit,
+        content.number("seconds"),
+        content.sequence("interrupted"),
+    )
+
+
+def _draws(content: Content, settings: KernelSettings, n: int) -> KernelDraws:
+    k = content.array("k", np.int32, (None, None))
+    if not k.size:
+        raise content.wrong("k", "those of draws")
+    flat: Mapping[str, np.ndarray] = {
+        name: value.reshape(k.size, *value.shape[2:])
+        for name, value in content.items()
+        if isinstance(value, np.ndarray) and value.shape[:2] == k.shape and not name.startswith("moves_")
+    }
+    particles = particles_from_plain(Content(dict(flat), "the draws"), k.size, settings, n)
+    moves = {
+        name: content.array(name, np.int64, (len(k), len(MOVES)))
+        for name in ("moves_tried", "moves_accepted")
+    }
+    parts: dict[str, Any] = {
+        name: value.reshape(*k.shape, *value.shape[1:]) for name, value in vars(particles).items()
+    }
+    return KernelDraws(**parts, **moves)
+
+
+register(KIND, SCHEMA, read_results)

@@ -1,0 +1,151 @@
+"""Results of every kind, small, which the tests of files save; as a program, it writes files to keep.
+
+The files in ``version-<k>`` were written by the first release with that layout of files, by
+
+    python tests/saved/fits.py tests/saved/version-<k>
+
+and are never written again: every later release must read them.
+"""
+
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import pyrjsel as rj
+
+
+def births():
+    return rj.datasets.birthwt().data
+
+
+def waves():
+    """Forty rows with labels of text, one of them with a missing value."""
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-2, 2, 40)
+    frame = pd.DataFrame({"x": x, "z": rng.normal(size=40)}, index=[f"row {k}" for k in range(40)])
+    frame["y"] = np.sin(2 * x) + 0.1 * rng.normal(size=40)
+    frame.loc["row 3", "z"] = np.nan
+    return frame
+
+
+def halved(values):
+    return values / 2
+
+
+def bump(points, centres):
+    return np.exp(-((points[:, None] - centres[None]) ** 2).sum(axis=2))
+
+
+def arrays():
+    frame = births()
+    return frame["lwt"].to_numpy(), frame[["age", "smoke", "ht"]]
+
+
+def gaps():
+    frame = births()
+    frame.loc[[3, 50], "age"] = np.nan
+    frame["w"] = np.linspace(1, 2, len(frame))
+    return frame
+
+
+ENUMERATE, SHORT = {"rng": 1}, {"rng": 1, "draws": 150, "chains": 2, "progress": False}
+LOGIT = "low ~ lwt + smoke + ht + race"
+# Rows, the model of them, options of its fit.
+FITS = {
+    "logit enumerated": (births, lambda d: rj.logit(LOGIT, d), ENUMERATE),
+    "logit collapsed": (births, lambda d: rj.logit(LOGIT, d), {**SHORT, "sampler": "collapsed"}),
+    "logit rjmcmc": (
+        births,
+        lambda d: rj.logit(
+            "low ~ halved(lwt) + bs(age, df=4) + smoke",
+            d,
+            functions={"halved": halved},
+            costs={"lwt": 1.0, "age": 0.5, "smoke": 0.25},
+            budget=1.6,
+            model_prior=rj.Bernoulli({"halved(lwt)": 0.3, "bs(age, df=4)": 0.2, "smoke": 0.5}),
+            coef_prior=rj.Normal(2.0, intercept=rj.Normal(3.0)),
+        ),
+        {**SHORT, "sampler": "rjmcmc"},
+    ),
+    "poisson": (
+        births,
+        lambda d: rj.poisson("ftv ~ age * smoke + lwt", d, heredity="strong", model_prior=rj.Uniform()),
+        ENUMERATE,
+    ),
+    "linear enumerated": (
+        gaps,
+        lambda d: rj.linear("lwt ~ age + smoke + ht + race", d, weights="w", coef_prior=rj.ZellnerSiow()),
+        ENUMERATE,
+    ),
+    "linear arrays": (
+        arrays,
+        lambda d: rj.LinearSelection(
+            *d, model_prior=rj.CostAdjusted({"age": 1.0, "smoke": 2.0, "ht": 1.5}), always="age"
+        ),
+        ENUMERATE,
+    ),
+    "linear spikes": (
+        births,
+        lambda d: rj.linear(
+            "lwt ~ age + smoke + ht",
+            d,
+            coef_prior=rj.SpikeSlab({"age": 0.1, "smoke": 1.0, "ht": 1.0}, 100),
+            sigma_prior=rj.InverseGamma(2, 1),
+            model_prior=rj.TruncatedPoisson(expected_size=1.5),
+        ),
+        {**SHORT, "sampler": "gibbs"},
+    ),
+    "linear rjmcmc": (
+        births,
+        lambda d: rj.linear("lwt ~ age + smoke + ht", d, coef_prior=rj.HyperGN(4.0), max_size=2),
+        {**SHORT, "sampler": "rjmcmc"},
+    ),
+    "kernel smc": (
+        waves,
+        lambda d: rj.kernel_regression("y ~ x + z", d, width=[0.5, 1.0], max_kernels=8),
+        {"rng": 1, "particles": 30, "runs": 2, "progress": False},
+    ),
+    "kernel own": (
+        waves,
+        lambda d: rj.kernel_regression(
+            "y ~ halved(x)", d, kernel=bump, max_kernels=8, functions={"halved": halved}
+        ),
+        {"rng": 1, "particles": 30, "row_order": "given", "progress": False},
+    ),
+    "kernel mcmc": (
+        waves,
+        lambda d: rj.kernel_regression(
+            "y ~ x", d, noise_prior=(2.0, 0.1), coef_variance=1.5, convention="w2", max_kernels=6
+        ),
+        {**SHORT, "sampler": "mcmc"},
+    ),
+}
+FUNCTIONS = {"halved": halved, "bump": bump}
+
+
+def functions_of(name):
+    """Return the functions that loading one of the files needs, None for most."""
+    wanted = {"logit rjmcmc": ("halved",), "kernel own": ("halved", "bump")}.get(name, ())
+    return {key: FUNCTIONS[key] for key in wanted} or None
+
+
+@cache
+def make(name):
+    """Return the rows and the results of one of the fits."""
+    rows, model, options = FITS[name]
+    data = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.PyrjselWarning)
+        return data, model(data).fit(**options)
+
+
+if __name__ == "__main__":
+    for label in FITS:
+        target = Path(sys.argv[1]) / f"{label.replace(' ', '-')}.rjs"
+        if target.exists():
+            raise SystemExit(f"{target} is there: files of a version are written once")
+        make(label)[1].save(target)
