@@ -30,7 +30,7 @@ def as_pandas(data: Any) -> Any:
     """Return a table or column of polars, pyarrow and the like as a DataFrame or Series of pandas.
 
     Dictionaries of arrow and ``Enum`` of polars become categoricals with the same order. ``Categorical`` of
-    polars becomes text: it has no order of its own, but one that depends on what the process has seen before.
+    polars becomes text: it has no order but that in which its values have appeared, here or elsewhere.
 
     Parameters
     ----------

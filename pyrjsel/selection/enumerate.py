@@ -186,8 +186,6 @@ def enumerate_posterior(
         notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
 
     inclusion = inclusion_of(probability, gamma)
-    integrated = np.full(count, np.nan)
-    integrated[places] = variance[places]
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
@@ -221,7 +219,6 @@ def enumerate_posterior(
         entropy=entropy,
         pairs=options.pairs,
         notes=notes,
-        variance=integrated,
     )
 
 

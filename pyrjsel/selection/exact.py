@@ -290,7 +290,6 @@ def exact_posterior(
         entropy=entropy,
         pairs=0,
         notes=notes,
-        variance=nothing,
     )
 
 

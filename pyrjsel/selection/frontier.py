@@ -18,10 +18,10 @@ from pyrjsel._validate import bad_value, check_real, listed
 from pyrjsel.report import plot_frontier, scalar_stats
 from pyrjsel.selection.checks import same_data, same_space
 from pyrjsel.selection.listing import probability_error
-from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.space import BUDGET_TOLERANCE
 
 if TYPE_CHECKING:
+    from pyrjsel.selection.marginal import MarginalLikelihood
     from pyrjsel.selection.results import SelectionResults
 
 COLUMNS = ["budget", "terms", "size", "cost", "posterior", "mcse", "mass", "deviance"]
@@ -67,7 +67,7 @@ class Frontier:
         Raises
         ------
         NotAvailableError
-            If the model has no costs.
+            If the model has no costs, or the rows of the fit are needed and not there.
         ParameterError
             If a budget is less than the terms in `always` cost or more than every run's, or `others` are not
             such results.
@@ -118,7 +118,7 @@ class Frontier:
         Raises
         ------
         NotAvailableError
-            If the model has no costs or matplotlib is not installed.
+            As for :meth:`frontier`, or if matplotlib is not installed.
         ParameterError
             As for :meth:`frontier`, or if `ax` is not valid.
 
@@ -129,7 +129,7 @@ class Frontier:
         """
         results = cast("SelectionResults", self)
         table = frontier_table(results, budgets, others, "plot_frontier", 3).dropna(subset="deviance")
-        drawn = any(run.posterior.draws is not None for run in (results, *others))
+        drawn = "visited" in table.attrs["note"]
         return plot_frontier(
             table["budget"],
             table["deviance"],
@@ -152,8 +152,8 @@ class _Run:
     cost, log_mass : ndarray (m,)
         Log masses up to a constant.
     variance : ndarray (m,) or None
-        Relative variances of the masses, NaN of models that were not integrated; None where all are as good
-        as they get.
+        Relative variances of the masses, NaN of models that are not integrated here; None where they are
+        not known at all, as of Laplace's approximation, and not needed, as of visits.
     """
 
     results: SelectionResults
@@ -166,18 +166,17 @@ class _Run:
     def of(cls, results: SelectionResults) -> _Run:
         """Sort the models of a run."""
         posterior, space = results.posterior, results.model.space
-        variance = posterior.variance
+        variance: FloatArray | None = None
         if posterior.draws is not None:
             cost, log_mass = posterior.draws.model_cost, np.log(posterior.probability)
         else:
             assert posterior.log_marginal is not None
+            if not np.isnan(posterior.mcse[0]):
+                variance = np.full(posterior.mcse.size, np.nan if posterior.mcse.any() else 0.0)
             cost = np.asarray(space.cost(posterior.gamma))
             # Not the logarithms of the probabilities, which are 0 of cheap models of many rows.
             log_mass = posterior.log_marginal + space.log_prior(posterior.gamma)
         row = np.argsort(cost, kind="stable")
-        # Where the best model was not integrated none was.
-        if variance is not None:
-            variance = None if np.isnan(variance[0]) else variance[row]
         return cls(results, row, cost[row], log_mass[row], variance)
 
     @property
@@ -210,7 +209,8 @@ class _Run:
     def integrated(self, budgets: FloatArray | None) -> _Run:
         """Return the run with integrals of all models that matter under some budgets, None for all changes.
 
-        Enumeration integrates those that matter under its own budget.
+        Enumeration has integrated those that matter under its own budget, and the others keep Laplace's
+        values. An integral is a function of the fit's seed and of the model: it comes out as it did there.
         """
         run = self
         while run.variance is not None:
@@ -232,9 +232,9 @@ class _Run:
     def _with_integrals(self, places: IntArray) -> _Run:
         assert self.variance is not None
         results, log_mass, variance = self.results, self.log_mass.copy(), self.variance.copy()
-        assert isinstance(results._marginal, MarginalLikelihood)
+        marginal = cast("MarginalLikelihood", results._marginal)
         gamma = results.posterior.gamma[self.row[places]]
-        found = [results._marginal.integrate(model) for model in gamma]
+        found = [marginal.integrate(model) for model in gamma]
         log_mass[places] = [integral.log_marginal for integral in found]
         log_mass[places] += results.model.space.log_prior(gamma)
         variance[places] = [integral.variance for integral in found]
@@ -370,7 +370,9 @@ def _note(runs: list[_Run]) -> str:
     """Return where the figures come from."""
     drawn = {run.results.sampler for run in runs if run.drawn}
     if not drawn:
-        return "From all feasible models."
+        rough = any(run.variance is None for run in runs)
+        by = ", by Laplace's approximation, whose error is not known" if rough else ""
+        return f"From all feasible models{by}."
     return (
         f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: shares of "
         "the draws within each budget. A better model may not have been visited."

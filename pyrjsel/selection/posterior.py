@@ -99,9 +99,6 @@ class Posterior:
     notes : list of str
     excluded : ndarray (J,), optional
         Probabilities of exclusion, where they are known better than as those of the models without a term.
-    variance : ndarray (m,), optional
-        Relative variances of the marginal likelihoods after enumeration; NaN of models that were not
-        integrated.
     """
 
     sampler: str
@@ -125,4 +122,3 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
-    variance: FloatArray | None = None
