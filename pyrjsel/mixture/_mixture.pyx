@@ -660,6 +660,12 @@ cdef class MixtureChain:
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t s, kept = 0, kept_kernels = 0
+        if words is not None and not (
+                words.shape[1] == (self.p + 63) // 64
+                and mean.shape[1] == variance.shape[1] == weight.shape[2] == self.n_kernels
+                and mean.shape[2] == variance.shape[2] == self.p
+                and weight.shape[1] == prior.shape[1] == self.n_classes):
+            raise ValueError("the arrays do not fit the model")
         with rng.bit_generator.lock, nogil:
             for s in range(n):
                 self.sweep(self.n_moves if moving else 0, bits)

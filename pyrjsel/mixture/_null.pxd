@@ -1,5 +1,9 @@
 # What the null model says of selected inputs, kept up to date as inputs enter and leave.
 
+cimport cython
+
+
+@cython.final
 cdef class Null:
     cdef object arrays
     cdef bint joint             # one normal distribution of all inputs; else inputs are independent

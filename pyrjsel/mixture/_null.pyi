@@ -1,6 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+@final
 class Null:
     def __init__(
         self,

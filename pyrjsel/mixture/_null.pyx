@@ -20,6 +20,7 @@ row n by 1 + c q, q = y' (A - c y y')^{-1} y. Inverses of A and of A_S are held 
 drawn, and changed by rank one.
 """
 
+cimport cython
 from libc.math cimport fmax, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 
@@ -29,6 +30,7 @@ from scipy.special import gammaln
 from pyrjsel._core._linalg cimport cholesky, log_det_factor
 
 
+@cython.final
 cdef class Null:
     """The null model of one chain.
 

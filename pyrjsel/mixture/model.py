@@ -33,9 +33,6 @@ from pyrjsel.space import (
     prior_inclusion,
 )
 
-# Of each chain; Sykacek (1999) had one chain with 10,000 draws after 5,000.
-DRAWS, BURN_IN = 2500, 1000
-
 
 class MixtureClassifier:
     """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
@@ -361,7 +358,7 @@ class MixtureClassifier:
     def fit(
         self,
         *,
-        draws: int = DRAWS,
+        draws: int = 10_000,
         burn_in: int | None = None,
         thin: int = 1,
         chains: int = 4,
@@ -375,10 +372,10 @@ class MixtureClassifier:
 
         Parameters
         ----------
-        draws : int, default 2,500
+        draws : int, default 10,000
             Draws that each chain keeps.
         burn_in : int, optional
-            Sweeps left out at the start of each chain; None is 1,000.
+            Sweeps left out at the start of each chain; None is a fifth of `draws`.
         thin : int, default 1
             Every `thin`-th sweep is kept.
         chains : int, default 4
@@ -434,7 +431,7 @@ class MixtureClassifier:
         settings = FitSettings.check(
             owner,
             draws=draws,
-            burn_in=BURN_IN if burn_in is None else burn_in,
+            burn_in=burn_in,
             thin=thin,
             chains=chains,
             rng=rng,

@@ -15,6 +15,9 @@ from pyrjsel._validate import bad_value, check_real
 # A gamma draw of a smaller shape may be too small for a double: it is about a uniform to the power 1 / shape.
 LEAST_SHAPE = 0.1
 
+# Degrees of freedom of the null model beyond the number of inputs.
+SURPLUS = 31.0
+
 
 @dataclass(frozen=True)
 class MixturePrior:
@@ -41,8 +44,10 @@ class MixturePrior:
     kappa0 : float, default 0.04
         Worth of the null model's mean 0, in rows.
     nu0 : float, optional
-        More than p - 1; None is p + 2, with which covariances have the mean ``psi0 * I``.
-    psi0 : float, default 0.3
+        More than p - 1; None is p + 31, with which covariances have the mean ``psi0 / 30 * I``. Fewer degrees
+        of freedom let an input that has nothing to do with any other pay for every selected one that it might
+        depend on, so that pure noise is selected beside a dozen inputs that matter.
+    psi0 : float, default 0.9
         Scale of the null model's covariance.
 
     Raises
@@ -66,7 +71,7 @@ class MixturePrior:
     min_sd: float = 0.01
     kappa0: float = 0.04
     nu0: float | None = None
-    psi0: float = 0.3
+    psi0: float = 0.9
 
     def __post_init__(self) -> None:
         owner = "MixturePrior"
@@ -102,7 +107,7 @@ class MixturePrior:
             If this is not more than -1.
         """
         if self.nu0 is None:
-            return 2.0
+            return SURPLUS
         if self.nu0 <= n_inputs - 1:
             raise bad_value(
                 "nu0", "MixturePrior", f"more than {n_inputs - 1} for {n_inputs} inputs", self.nu0

@@ -171,10 +171,7 @@ class MixtureJob:
         """Return a chain at its first state."""
         rng = np.random.Generator(np.random.PCG64(seed))
         space = self.problem.space
-        if self.starts is not None:
-            gamma = self.starts
-        else:
-            gamma = dispersed_start(space, _any_subset, rng)
+        gamma = dispersed_start(space, _any_subset, rng) if self.starts is None else self.starts
         best = max((self.settled(rng) for _ in range(STARTS)), key=lambda found: found[0])[1]
         state = first_state(self.problem, gamma, rng)
         state.kernel, state.klass, state.z = best.kernel, best.klass, best.z
@@ -305,7 +302,7 @@ def run(
         Draws, burn-in, thinning, chains, seed, workers and progress.
     options : MixtureOptions
     stacklevel : int, default 2
-        Of warnings; 2 is the caller of this function.
+        Of warnings; 2 is the caller of the function that calls this one.
 
     Returns
     -------

@@ -1,5 +1,6 @@
 """Small mixture problems for the tests of samplers."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,12 +29,28 @@ def to_range_units(x):
 def problem_of(x, label, *, components=2, background="gaussian", space=None, n_classes=None, **prior):
     """The problem of raw inputs (N, p) and labels, -1 for those that are missing."""
     z, log_range = to_range_units(np.asarray(x, dtype=float))
+    return problem_of_units(
+        z,
+        label,
+        log_range=log_range,
+        components=components,
+        background=background,
+        space=space,
+        n_classes=n_classes,
+        **prior,
+    )
+
+
+def problem_of_units(
+    z, label, *, log_range=None, components=2, background="gaussian", space=None, n_classes=None, **prior
+):
+    """The problem of inputs in range units."""
     label = np.asarray(label, dtype=np.int32)
     return MixtureProblem(
         z=z,
         label=label,
         n_classes=int(label.max()) + 1 if n_classes is None else n_classes,
-        log_range=log_range,
+        log_range=np.zeros(z.shape[1]) if log_range is None else log_range,
         prior=MixturePrior(**prior),
         components=components,
         background=background,
@@ -64,3 +81,8 @@ def settled(problem, gamma, *, sweeps=0, seed=1, **options):
     runner = MixtureRunner(job, state)
     runner.loop.run(runner.rng, sweeps, moving=False)
     return runner.state()
+
+
+def changed(state, **parts):
+    """A copy of a state with some parts replaced."""
+    return replace(state, **parts)

@@ -33,6 +33,7 @@ def small(background, *, gaps=(), unlabelled=(), **prior):
         x[row, column] = np.nan
     label[list(unlabelled)] = -1
     space = kit.space_of(2, Bernoulli(INCLUSION[background]))
+    prior = {"nu0": 4.0, "psi0": 0.03, **prior}
     return kit.problem_of(x, label, background=background, space=space, n_classes=2, **prior)
 
 
@@ -116,7 +117,7 @@ def test_null_evidence_is_a_product_of_student_densities(surplus):
 def test_null_evidence_of_a_subset_is_a_margin():
     """Integrated over one input of one row."""
     rng = np.random.default_rng(4)
-    z, prior = rng.standard_normal((1, 2)) * 0.3, MixturePrior()
+    z, prior = rng.standard_normal((1, 2)) * 0.3, MixturePrior(psi0=0.03)
     step = 1e-3
     grid = np.arange(-60, 60, step)
     values = [normal_evidence(np.array([[z[0, 0], x]]), prior, 2.0) for x in grid[::40]]

@@ -152,4 +152,4 @@ def test_sweeps_leave_the_joint_distribution(background, proposal, missing):
 @pytest.mark.parametrize(("background", "proposal", "missing"), CASES)
 def test_the_joint_distribution_comes_out(background, proposal, missing, prior):
     """16 tests with a false-alarm rate of 1e-6 each."""
-    assert_joint(*simulate(background, proposal, missing, prior, 40_000, 4, 2), level=1e-6)
+    assert_joint(*simulate(background, proposal, missing, prior, 12_000, 4, 2), level=1e-6)

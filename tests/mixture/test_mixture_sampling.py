@@ -1,0 +1,258 @@
+"""Chains of mixture classifiers: seeds, states, interrupts, and what they hand on."""
+
+import os
+import pickle
+import re
+import signal
+import time
+
+import mixture_kit as kit
+import numpy as np
+import pytest
+
+import pyrjsel as rj
+from pyrjsel.mixture import sampling
+from pyrjsel.mixture.sampling import MixtureOptions, MixtureRunner
+from pyrjsel.runtime import FitSettings
+from pyrjsel.space import Bernoulli
+
+
+def toy_problem(**options):
+    x, label = kit.toy(40, 4, missing=0.05, unlabelled=0.1)
+    return kit.problem_of(x, label, n_classes=2, **options)
+
+
+def run(problem, *, draws=200, burn_in=100, thin=1, chains=2, rng=1, n_jobs=1, **options):
+    settings = FitSettings.check(
+        "fit", draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
+    )
+    return sampling.run(problem, settings, MixtureOptions(**options), stacklevel=2)
+
+
+def same(one, other):
+    for name in (
+        "models",
+        "index",
+        "log_posterior",
+        "log_likelihood",
+        "occupied",
+        "mean",
+        "variance",
+        "weight",
+        "prior",
+    ):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_seeds_decide_and_workers_do_not():
+    problem = toy_problem()
+    one = run(problem)
+    same(one, run(problem, n_jobs=2))
+    assert not np.array_equal(one.log_posterior, run(problem, rng=2).log_posterior)
+    assert not np.array_equal(one.log_posterior[0], one.log_posterior[1])
+
+
+def test_blocks_do_not_matter():
+    job = kit.job_of(toy_problem(), draws=50, burn_in=10, thin=3, every=4)
+    one, other = (job.start(np.random.SeedSequence(3), 0) for _ in range(2))
+    one.advance(job.total)
+    for n in (1, 8, 2, 30, 100, job.total - 141):
+        other.advance(n)
+    one, other = one.finish(True), other.finish(True)
+    np.testing.assert_array_equal(one.log_posterior, other.log_posterior)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.words[one.index], other.words[other.index])
+    np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_recorded_draws_are_every_thinned_state():
+    job = kit.job_of(toy_problem(), draws=12, burn_in=4, thin=2, every=3)
+    recorded = job.start(np.random.SeedSequence(2), 0)
+    recorded.advance(job.total)
+    found = recorded.finish(True)
+    assert len(found.mean) == 4
+    single = job.start(np.random.SeedSequence(2), 0)
+    single.advance(4)
+    for draw in range(12):
+        single.advance(2)
+        state = single.state()
+        inside = state.gamma == 1
+        assert found.log_posterior[draw] == single.loop.log_density()
+        assert found.occupied[draw] == len(np.unique(state.kernel))
+        assert found.words[found.index[draw], 0] == sum(1 << j for j in np.flatnonzero(inside))
+        if draw % 3 == 0:
+            np.testing.assert_array_equal(found.mean[draw // 3][:, inside], state.mean[inside].T)
+            np.testing.assert_array_equal(found.variance[draw // 3][:, inside], 1 / state.precision[inside].T)
+            np.testing.assert_array_equal(np.isnan(found.mean[draw // 3]), np.tile(~inside, (2, 1)))
+            np.testing.assert_array_equal(found.weight[draw // 3], state.weight)
+            np.testing.assert_array_equal(found.prior[draw // 3], state.prior)
+
+
+def test_jobs_and_states_can_be_sent():
+    job = pickle.loads(pickle.dumps(kit.job_of(toy_problem(), draws=20, burn_in=0)))
+    runner = job.start(np.random.SeedSequence(1), 0)
+    runner.advance(5)
+    again = MixtureRunner(job, pickle.loads(pickle.dumps(runner.state())))
+    runner.advance(5)
+    again.advance(5)
+    np.testing.assert_array_equal(runner.finish(False).log_posterior[5:], again.finish(False).log_posterior)
+
+
+def test_shapes_and_diagnostics():
+    found = run(toy_problem(), draws=500, burn_in=200)
+    m = len(found.models)
+    assert found.index.shape == found.log_posterior.shape == (2, 500)
+    assert found.mean.shape == found.variance.shape == (2, 500, 2, 4)
+    assert found.every == 1
+    np.testing.assert_allclose(found.probability.sum(), 1.0)
+    assert np.all(np.diff(found.probability) <= 0)
+    np.testing.assert_allclose(found.inclusion.mean, found.probability @ found.models)
+    assert found.model_stats.probability.shape == (m,)
+    assert found.diagnostics.index.tolist() == [0, 1, "all"]
+    assert found.diagnostics.columns.tolist() == [
+        "acceptance_add", "acceptance_remove", "acceptance_exchange", "ess_size", "r_hat_size",
+        "ess_log_posterior", "r_hat_log_posterior", "draws", "seconds",
+    ]  # fmt: skip
+    assert found.diagnostics["acceptance_add"].between(0.001, 0.9).all()
+    assert found.notes == []
+
+
+def test_kernels_are_thinned_to_a_bound(monkeypatch):
+    monkeypatch.setattr(sampling, "KERNEL_BYTES", 50_000)
+    found = run(toy_problem(), draws=500)
+    bytes_kept = sum(part.nbytes for part in (found.mean, found.variance, found.weight, found.prior))
+    assert 25_000 < bytes_kept <= 51_000
+    assert found.mean.shape[1] == -(-500 // found.every)
+
+
+def test_starts():
+    problem = toy_problem(space=kit.space_of(4, Bernoulli(0.5), always=["x1"], max_size=2))
+    subsets = set()
+    for chain in range(12):
+        state = kit.job_of(problem).start(np.random.SeedSequence(chain), chain).state()
+        assert problem.space.feasible(state.gamma)
+        subsets.add(tuple(state.gamma))
+    assert len(subsets) > 2
+    found = run(problem, draws=1, burn_in=0, moves=0, start=["x3", "x1"])
+    np.testing.assert_array_equal(found.models, [[0, 1, 0, 1]])
+    found = run(problem, draws=1, burn_in=0, moves=0, start="empty")
+    np.testing.assert_array_equal(found.models, [[0, 1, 0, 0]])
+    with pytest.raises(rj.ParameterError, match="feasible"):
+        run(problem, start=["x1", "x2", "x3"])
+    with pytest.raises(rj.UnknownNameError, match="x9"):
+        run(problem, start=["x9"])
+
+
+def test_options():
+    for options, name in (
+        ({"proposal": "full"}, "proposal"),
+        ({"moves": -1}, "moves"),
+        ({"start": 3}, "start"),
+    ):
+        with pytest.raises(rj.ParameterError, match=f"'{name}' parameter"):
+            MixtureOptions(**options)
+
+
+def test_priors_are_checked():
+    from_range = (
+        {"alpha": 0.01},
+        {"g": 0.0},
+        {"h": 0},
+        {"min_sd": -1},
+        {"kappa0": 0},
+        {"nu0": 0},
+        {"psi0": 0},
+    )
+    for options in from_range:
+        (name,) = options
+        with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of MixturePrior"):
+            toy_problem(**options)
+    with pytest.raises(rj.ParameterError, match="'nu0' parameter of MixturePrior must be more than 3"):
+        run(toy_problem(nu0=2.5))
+
+
+def test_slow_chains_are_told():
+    """No moves: each chain stays at its first subset."""
+    problem = toy_problem(space=kit.space_of(4, Bernoulli(0.5)))
+    with pytest.warns(rj.ConvergenceWarning, match="Chains disagree on|R-hat over all chains") as caught:
+        found = run(problem, chains=4, draws=400, moves=0)
+    assert {record.filename for record in caught} == {__file__}
+    assert [str(record.message) for record in caught] == found.notes
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
+def test_an_interrupt_leaves_the_draws_so_far(monkeypatch):
+    advance, sent = MixtureRunner.advance, []
+
+    def watched(self, n):
+        advance(self, n)
+        if not sent and self.done > 200:
+            sent.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)  # the main thread sees the signal before the next block begins
+
+    monkeypatch.setattr(MixtureRunner, "advance", watched)
+    with pytest.warns(rj.ConvergenceWarning):  # and chains as short as these may not agree
+        found = run(toy_problem(), draws=1_000_000, n_jobs=2)
+    assert re.match(r"Interrupted: \d of 2 chains with [\d,]+ of 1,000,000 ", found.notes[0])
+    chains, draws = found.index.shape
+    assert 1 <= chains <= 2
+    assert 1 <= draws < 900_000
+    assert found.mean.shape[:2] == (chains, -(-draws // found.every))
+    assert np.all(np.isfinite(found.log_posterior))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
+def test_an_interrupt_before_the_first_draw(monkeypatch):
+    monkeypatch.setattr(MixtureRunner, "advance", lambda self, n: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt, match="before the first draw"):
+        run(toy_problem(), draws=1000, chains=1)
+
+
+def test_parts_that_do_not_fit():
+    problem = toy_problem()
+    job = kit.job_of(problem)
+    state = kit.settled(problem, [1, 0, 0, 0])
+    for name, value in (
+        ("gamma", state.gamma[1:]),
+        ("mean", state.mean[:, 1:]),
+        ("weight", state.weight[:, 1:]),
+        ("kernel", state.kernel + 2),
+        ("klass", state.klass * 0),
+        ("z", state.z * np.nan),
+    ):
+        with pytest.raises(ValueError, match="do not fit together"):
+            job.loop(kit.changed(state, **{name: value}))
+    with pytest.raises(ValueError, match="do not fit together"):
+        kit.problem_of(np.eye(3), [0, 1, 2], components=0)
+    with pytest.raises(ValueError, match="do not fit the model"):
+        job.loop(state).run(
+            np.random.default_rng(1), 1, words=np.zeros((1, 1), dtype=np.uint64), log_posterior=np.zeros(1),
+            log_likelihood=np.zeros(1), occupied=np.zeros(1, dtype=np.int32), mean=np.zeros((1, 2, 3)),
+            variance=np.zeros((1, 2, 3)), weight=np.zeros((1, 2, 2)), prior=np.zeros((1, 2)),
+        )  # fmt: skip
+
+
+def test_a_row_without_inputs_and_an_input_without_gaps():
+    """Such a row says something of classes alone."""
+    x, label = kit.toy(30, 3)
+    x[4] = np.nan
+    label[4] = -1
+    for background in ("gaussian", "independent", None):
+        found = run(kit.problem_of(x, label, n_classes=2, background=background), draws=1000)
+        assert np.all(np.isfinite(found.log_posterior))
+
+
+def test_one_class_one_kernel_one_row():
+    """Edges that faces may refuse, but for which the loop is right too."""
+    for n, classes, components in ((1, 1, 1), (2, 1, 5), (5, 4, 1)):
+        rng = np.random.default_rng(n)
+        problem = kit.problem_of_units(
+            0.3 * rng.standard_normal((n, 2)),
+            np.arange(n) % classes,
+            components=components,
+            n_classes=classes,
+        )
+        found = run(problem, draws=300, chains=1)
+        assert np.all(np.isfinite(found.log_posterior))
+        assert found.occupied.max() <= min(n, components)
