@@ -55,7 +55,9 @@ class CollapsedOptions:
         comes; None is 1, and 5 under a budget or a largest size.
     temperatures : "auto", int or sequence of float
         Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
-        neighbours are accepted, or the powers of the posterior themselves, from 1 downwards.
+        neighbours are accepted, or the powers of the posterior themselves, from 1 downwards. Among thousands
+        of terms hot replicas without a largest size may walk over models of hundreds of them: of 1,200 five
+        temperatures took over 100 times as long as one.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models (of at most 50 free terms).

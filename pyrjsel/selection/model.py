@@ -372,9 +372,11 @@ class Selection(Studies):
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
             ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
             models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
-            priors but ``SpikeSlab``. Errors of ``"collapsed"`` and ``"gibbs"`` are small where chains move
-            easily, and do not see modes that no chain has visited: where there may be some, compare with a
-            run at several `temperatures`, or with more chains.
+            priors but ``SpikeSlab``; coefficients that enter are proposed given all others, so that chains
+            move slowly among columns that are nearly dependent, or many in every model. Errors of
+            ``"collapsed"`` and ``"gibbs"`` are small where chains move easily, and do not see modes that no
+            chain has visited: where there may be some, compare with a run at several `temperatures`, or
+            with more chains.
         draws : int, default 10_000
             Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of
@@ -407,8 +409,9 @@ class Selection(Studies):
             ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `temperatures` (how many, or the
-            powers of the posterior themselves from 1 downwards; 1), `start`; and for models that are not
-            linear `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
+            powers of the posterior themselves from 1 downwards; 1; slow among thousands of terms without a
+            `max_size`, where hot models have hundreds), `start`; and for models that are not linear
+            `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
             coefficients integrated out, or "conditional", given them: for ``SpikeSlab`` alone), `slots`
             (moves in which a term takes the place of another, an iteration), `start`.
 
