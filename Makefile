@@ -103,7 +103,7 @@ check: install-dev
 
 vignettes: install-docs
 	$(RUN) -m sphinx -W --keep-going -b html vignettes vignettes/_build/html
-	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia ssvs large patterns mixture
+	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia ssvs large patterns kernel mixture
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers vignettes/_build \

@@ -130,7 +130,10 @@ def test_evidence_is_that_of_each_row():
 
 
 @pytest.mark.parametrize("importance", ["exact", "paper"])
-@pytest.mark.parametrize("changes", [{}, {"noise_variance": 0.2}, {"coef_variance": 0.7}, {"max_kernels": 2}])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"noise_variance": 0.2}, {"coef_variance": 0.7}, {"max_kernels": 2}, {"move_fraction": 0.4}],
+)
 def test_particles_are_those_of_the_twin(importance, changes):
     settings = replace(RANDOM, importance=importance, rejuvenate=5, **changes)
     x, y = toy(7, d=2)
