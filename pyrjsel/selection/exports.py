@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_bool
 from pyrjsel.report import to_arviz
-from pyrjsel.selection.summed import SummedRows
 
 if TYPE_CHECKING:
     from pyrjsel.selection.results import SelectionResults
@@ -33,8 +33,8 @@ class Exports:
             ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` of a model with costs,
             ``coefficients`` (by ``column`` of the design, intercept first, 0 outside the model) and
             ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and ``model``, the
-            row of ``draws.models``; ``observed_data`` with the response by ``row``, unless rows came in
-            chunks. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of arviz-base.
+            row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the rows were not
+            kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of arviz-base.
 
         Raises
         ------
@@ -80,7 +80,8 @@ class Exports:
             "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
         }
         coords = {"term": list(model.term_names), "column": list(results._column_names)}
-        if not isinstance(model.data, SummedRows):
-            groups["observed_data"] = {model.design.response: (["row"], model.data.y)}
+        response: FloatArray | None = getattr(model.data, "y", None)
+        if response is not None:
+            groups["observed_data"] = {model.design.response: (["row"], response)}
             coords["row"] = model.data.index.to_flat_index().tolist()
         return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "column"})

@@ -130,6 +130,7 @@ def test_matrices_responses_and_weights(make):
         rj.LogitSelection(y, labelled[1:])
 
 
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("make", [in_arrow, in_polars])
 def test_patterns_kernels_and_chunks(make):
     data, frame = make(None), in_pandas()
