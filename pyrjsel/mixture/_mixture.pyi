@@ -54,7 +54,6 @@ class MixtureChain:
         self,
         out: int,
         into: int,
-        beta: float = 1.0,
         precision: NDArray[np.float64] | None = None,
         mean: NDArray[np.float64] | None = None,
     ) -> float: ...

@@ -35,12 +35,12 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
-from scipy.special import gammaln
 
 from pyrjsel._core.random cimport (
     bitgen_of, bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
 from pyrjsel.mixture._null cimport Null
+from pyrjsel.mixture._random cimport below, chosen, cut_gamma, dirichlet
 from pyrjsel.space._space cimport (
     Space, model_feasible_at, model_flip, model_log_prior, model_refresh, model_t,
 )
@@ -166,12 +166,13 @@ cdef class MixtureChain:
         cdef int[::1] use = np.zeros(max(1, space.c.n_items), dtype=np.intc)
         cdef int[::1] free_terms = np.zeros(p, dtype=np.intc)
         cdef double[::1] sums = np.zeros(3 * p * D)
-        occupied = np.arange(D + 1)
-        shapes = self.alpha + 0.5 * (np.arange(n + 1) - 1)
-        cdef double[::1] log_gamma = gammaln(np.maximum(shapes, self.alpha))
-        cdef double[::1] log_joint = (
-            self.g * np.log(self.h) - gammaln(self.g) - occupied * gammaln(self.alpha)
-            + gammaln(self.g + occupied * self.alpha) - self.log_mass)
+        cdef double[::1] log_gamma = np.zeros(n + 1)
+        cdef double[::1] log_joint = np.zeros(D + 1)
+        for k in range(1, n + 1):
+            log_gamma[k] = lgamma(self.alpha + 0.5 * (k - 1))
+        for k in range(D + 1):
+            log_joint[k] = (self.g * log(self.h) - lgamma(self.g) - k * lgamma(self.alpha)
+                            + lgamma(self.g + k * self.alpha) - self.log_mass)
         cdef double[::1] scratch = np.zeros(5 * D + D * n)
         self.arrays = (missing, label, missing_row, missing_start, missing_input, partial, use, free_terms,
                        sums, log_gamma, log_joint, scratch)
@@ -200,8 +201,8 @@ cdef class MixtureChain:
                 self.free_terms[self.n_free] = j
                 self.n_free += 1
         self.cap = min(self.n_free, space.c.max_size - (p - self.n_free))
-        for k in range(3):
-            self.proposed[k] = self.accepted[k] = 0
+        memset(self.proposed, 0, sizeof(self.proposed))
+        memset(self.accepted, 0, sizeof(self.accepted))
         null.set_inputs(self.z, NULL)
         self.refresh()
         self.log_rows = NAN
@@ -294,10 +295,7 @@ cdef class MixtureChain:
         return value + self.log_joint[occupied] - (self.g + occupied * self.alpha) * log(total)
 
     cdef double draw(self, int i, bitgen_t* rng) noexcept nogil:
-        """Propose kernels of input i; their weight, -inf where a precision is too large.
-
-        Means of conditional proposals are drawn by `enter`.
-        """
+        """Propose kernels of input i (conditional means are left to `enter`); -inf or their weight."""
         cdef int d, occupied = 0
         cdef double total = self.h, value
         cdef const double* count = self.count + i * self.n_kernels
@@ -322,12 +320,6 @@ cdef class MixtureChain:
             for d in range(self.n_kernels):
                 self.new_mean[d] = random_standard_normal(rng)
         return self.log_weight(i, self.new_precision, self.new_mean)
-
-    cdef double weight_of(self, int i) noexcept nogil:
-        """The weight of the selected input i with its present kernels."""
-        if self.conditional:
-            self.fit(i)
-        return self.log_weight(i, self.precision + i * self.n_kernels, self.mean + i * self.n_kernels)
 
     cdef double draw_mean(self, int i, int d, double u, bitgen_t* rng) noexcept nogil:
         """A mean from its conditional at precision u."""
@@ -379,9 +371,6 @@ cdef class MixtureChain:
                 rank -= 1
         return j
 
-    cdef int below(self, int n, bitgen_t* rng) noexcept nogil:
-        return <int> (random_standard_uniform(rng) * n)
-
     cdef double flipped(self, int j, int k) noexcept nogil:
         """Flip j, and k unless it is -1; what this adds to the log prior, -inf where it may not be done."""
         cdef double before = model_log_prior(&self.space.c, &self.m)
@@ -419,7 +408,10 @@ cdef class MixtureChain:
                 return -INFINITY
             value += weight
         if out >= 0:
-            value -= self.weight_of(out)
+            if self.conditional:
+                self.fit(out)
+            value -= self.log_weight(out, self.precision + out * self.n_kernels,
+                                     self.mean + out * self.n_kernels)
         if move == ADD:
             return value - self.null.entering(into) - self.log_choice(size)
         if move == REMOVE:
@@ -432,11 +424,11 @@ cdef class MixtureChain:
         cdef double value
         if n_kinds == 0:
             return
-        move = kind[self.below(n_kinds, rng)]
+        move = kind[below(n_kinds, rng)]
         if move != ADD:
-            out = self.pick(1, self.below(size, rng))
+            out = self.pick(1, below(size, rng))
         if move != REMOVE:
-            into = self.pick(0, self.below(self.n_free - size, rng))
+            into = self.pick(0, below(self.n_free - size, rng))
         self.proposed[move] += 1
         value = self.ratio(move, out, into, rng)
         if value == -INFINITY or log(random_standard_uniform(rng)) >= value:
@@ -451,23 +443,6 @@ cdef class MixtureChain:
 
     # ------------------------------------------------------------------ conditionals
 
-    cdef double cut_gamma(self, double shape, double rate, bitgen_t* rng) noexcept nogil:
-        """A gamma draw that is at most the largest precision.
-
-        With x the draw over that, and c the rate times it, the density x^(a - 1) e^(-c x) is under a power of
-        x, times e^-c, wherever c < a: log x is at most x - 1.
-        """
-        cdef double c = rate * self.most, x
-        if c >= shape - 0.5 * sqrt(shape):
-            while True:
-                x = random_standard_gamma(rng, shape) / rate
-                if 0.0 < x <= self.most:
-                    return x
-        while True:
-            x = log(random_standard_uniform(rng)) / (shape - c)
-            if log(random_standard_uniform(rng)) < c * (x + 1.0 - exp(x)):
-                return self.most * exp(x)
-
     cdef void kernels(self, int i, bitgen_t* rng) noexcept nogil:
         """Rate, means and precisions of the selected input i."""
         cdef int d, at = i * self.n_kernels
@@ -478,19 +453,9 @@ cdef class MixtureChain:
         for d in range(self.n_kernels):
             self.mean[at + d] = self.draw_mean(i, d, self.precision[at + d], rng)
             x = self.centre[at + d] - self.mean[at + d]
-            self.precision[at + d] = self.cut_gamma(
+            self.precision[at + d] = cut_gamma(
                 self.alpha + 0.5 * self.count[at + d],
-                self.beta[i] + 0.5 * (self.square[at + d] + self.count[at + d] * x * x), rng)
-
-    cdef void dirichlet(self, int n, double* counts, bitgen_t* rng) noexcept nogil:
-        """Counts become a draw of the probabilities that they ask for under a flat prior."""
-        cdef int k
-        cdef double total = 0.0
-        for k in range(n):
-            counts[k] = random_standard_gamma(rng, 1.0 + counts[k])
-            total += counts[k]
-        for k in range(n):
-            counts[k] /= total
+                self.beta[i] + 0.5 * (self.square[at + d] + self.count[at + d] * x * x), self.most, rng)
 
     cdef void weights(self, bitgen_t* rng) noexcept nogil:
         cdef int n, k
@@ -500,8 +465,8 @@ cdef class MixtureChain:
             self.weight[self.klass[n] * self.n_kernels + self.kernel[n]] += 1.0
             self.prior[self.klass[n]] += 1.0
         for k in range(self.n_classes):
-            self.dirichlet(self.n_kernels, self.weight + k * self.n_kernels, rng)
-        self.dirichlet(self.n_classes, self.prior, rng)
+            dirichlet(self.n_kernels, self.weight + k * self.n_kernels, rng)
+        dirichlet(self.n_classes, self.prior, rng)
 
     cdef void inputs(self, bitgen_t* rng) noexcept nogil:
         """Missing inputs, row by row."""
@@ -574,7 +539,7 @@ cdef class MixtureChain:
                 self.share[d] = w[d] * exp(self.log_kernel[<Py_ssize_t> d * self.n + n] - top)
                 total += self.share[d]
             self.log_rows += top + log(total)
-            d = self.chosen(self.n_kernels, self.share, total, rng)
+            d = chosen(self.n_kernels, self.share, total, rng)
             self.kernel[n] = d
             if self.label[n] >= 0:
                 self.log_rows += log(self.prior[self.label[n]])
@@ -587,15 +552,6 @@ cdef class MixtureChain:
                     break
                 k += 1
             self.klass[n] = k
-
-    cdef int chosen(self, int n, const double* share, double total, bitgen_t* rng) noexcept nogil:
-        cdef int k
-        cdef double x = random_standard_uniform(rng) * total
-        for k in range(n - 1):
-            x -= share[k]
-            if x < 0.0:
-                return k
-        return n - 1
 
     # ------------------------------------------------------------------ sweeps
 
@@ -727,17 +683,15 @@ cdef class MixtureChain:
         for k in range(3):
             self.proposed[k], self.accepted[k] = counts[0, k], counts[1, k]
 
-    def log_ratio(self, int out, int into, double beta=1.0, const double[::1] precision=None,
-                  const double[::1] mean=None):
+    def log_ratio(self, int out, int into, const double[::1] precision=None, const double[::1] mean=None):
         """Return the log acceptance ratio of a move from the present state, which does not change.
 
-        `out` leaves and `into` enters (-1: none), with the given kernels.
+        `out` leaves and `into` enters (-1: none), with the given kernels; it does not depend on their beta.
         """
         cdef int move = ADD if out < 0 else (REMOVE if into < 0 else EXCHANGE), d
         cdef double value
         self.refresh()
         if into >= 0:
-            self.new_beta = beta
             for d in range(self.n_kernels):
                 self.new_precision[d], self.new_mean[d] = precision[d], mean[d]
         value = self.ratio(move, out, into, NULL)

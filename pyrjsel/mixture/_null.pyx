@@ -21,11 +21,10 @@ drawn, and changed by rank one.
 """
 
 cimport cython
-from libc.math cimport fmax, log, log1p, sqrt
+from libc.math cimport M_PI, fmax, lgamma, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 
 import numpy as np
-from scipy.special import gammaln
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor
 
@@ -50,11 +49,14 @@ cdef class Null:
                  double offset):
         cdef double[::1] numbers = np.zeros(5 * p * p + 5 * p)
         cdef int[::1] lists = np.full(2 * p, -1, dtype=np.intc)
-        nu = surplus + np.arange(p)
-        cdef const double[::1] table = np.ascontiguousarray(
-            -0.5 * n * np.log(np.pi) + 0.5 * np.log(kappa / (kappa + n))
-            + 0.5 * ((nu + 1) * np.arange(1, p + 1) - nu * np.arange(p)) * np.log(psi)
-            + gammaln(0.5 * (nu + n + 1)) - gammaln(0.5 * (nu + 1)))
+        cdef double[::1] table = np.zeros(p)
+        cdef double nu
+        cdef int s
+        for s in range(p):
+            nu = surplus + s
+            table[s] = (0.5 * log(kappa / (kappa + n)) - 0.5 * n * log(M_PI)
+                        + 0.5 * ((nu + 1) * (s + 1) - nu * s) * log(psi)
+                        + lgamma(0.5 * (nu + n + 1)) - lgamma(0.5 * (nu + 1)))
         self.arrays = (numbers, lists, gain, table)
         self.p, self.n = p, n
         self.kappa, self.surplus, self.psi, self.offset = kappa, surplus, psi, offset

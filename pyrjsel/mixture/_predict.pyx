@@ -1,7 +1,7 @@
 """Densities of new rows under draws of a mixture classifier, the compiled loop.
 
-A row costs O(D s) a draw, with s selected inputs. Those that the row misses drop out of the product over inputs:
-kernels are diagonal.
+A row costs O(D s) a draw, with s selected inputs. Those that the row misses drop out of the product over
+inputs: kernels are diagonal.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -118,7 +118,7 @@ def first_state(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Genera
         mean,
         rng.dirichlet(np.ones(D), size=K),
         rng.dirichlet(np.ones(K)),
-        rng.integers(D, size=n, dtype=np.int32),
+        np.asarray(rng.integers(D, size=n), dtype=np.int32),
         klass,
         z,
         rng.bit_generator.state,

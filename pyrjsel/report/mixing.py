@@ -65,11 +65,11 @@ def chain_diagnostics(
 
 def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
     """Return a text on the inclusion probabilities on which the chains disagree, if there are any."""
-    bad = np.flatnonzero(terms.disagree)
-    if not bad.size:
+    bad = np.flatnonzero(terms.disagree).tolist()
+    if not bad:
         return []
     text = (
-        f"Chains disagree on {bad.size} of {len(names)} inclusion probabilities by more than "
+        f"Chains disagree on {len(bad)} of {len(names)} inclusion probabilities by more than "
         f"the Monte Carlo errors within each: {listed([names[j] for j in bad])}. Their errors allow for the "
         "spread of the chains; run longer."
     )
