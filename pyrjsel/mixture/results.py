@@ -81,7 +81,8 @@ class MixtureResults(Looks):
     >>> import pyrjsel as rj
     >>> pima = rj.datasets.pima().data
     >>> train, test = (pima[pima["split"] == part] for part in ("train", "test"))
-    >>> results = rj.mixture_classifier("type ~ glu + bmi + age", train).fit(draws=2000, rng=1)
+    >>> model = rj.mixture_classifier("type ~ glu + bmi + age", train, components=2)
+    >>> results = model.fit(rng=1)
     >>> results.models["terms"].iloc[0]
     ('glu', 'bmi', 'age')
     >>> bool(results.score(test).loc["error_rate", "value"] < 0.3)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.mixture import compare
 
 QUICK = {"draws": 60, "burn_in": 60, "chains": 2, "rng": 3, "progress": False, "n_jobs": 1}
 
@@ -248,6 +249,26 @@ def test_numbers_of_kernels_are_compared(frame):
         make(frame, components=[1, 2]).fit(folds=1)
     with pytest.raises(rj.ParameterError, match="fewer than two rows have labels"):
         make(frame.assign(y=None), classes=["a", "b"], components=[1, 2]).fit()
+
+
+def test_rows_held_out_are_not_fitted(frame, monkeypatch):
+    model, seen = make(frame, components=[1, 2]), []
+    original = compare.run
+
+    def watched(problem, *args, **options):
+        seen.append((problem.components, problem.z))
+        return original(problem, *args, **options)
+
+    monkeypatch.setattr(compare, "run", watched)
+    fit(model, folds=4)
+    assert [components for components, _ in seen] == [1] * 4 + [2] * 4
+    for half in (seen[:4], seen[4:]):
+        # Each row is missing in one of the four fits, and in the same one for both numbers of kernels.
+        assert sum(len(z) for _, z in half) == 3 * 40
+        counts = [sum((z == row).all(axis=1).any() for _, z in half) for row in model.z]
+        assert counts == [3] * 40
+    for (_, one), (_, other) in zip(seen[:4], seen[4:], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_folds_that_disagree_are_named(frame):

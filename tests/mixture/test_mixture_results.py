@@ -11,6 +11,7 @@ from scipy import stats
 
 import pyrjsel as rj
 from pyrjsel.mixture.results import MixtureResults
+from pyrjsel.report.traces import CHAIN_COLOURS
 
 mpl.use("Agg")
 
@@ -192,8 +193,11 @@ def test_densities(pima):
     results, _, test = pima
     # Over its range and far beyond, the density of one input integrates to one.
     grid = np.linspace(-300, 600, 3001)
-    found = results.density(pd.DataFrame({"glu": grid}), "glu")
-    np.testing.assert_allclose(np.trapezoid(found, grid, axis=0), 1.0, rtol=1e-3)
+    # bp is selected in some of the draws.
+    assert 0 < results.inclusion.loc["bp", "posterior"] < 1
+    for name in ("glu", "bp"):
+        found = results.density(pd.DataFrame({name: grid}), name)
+        np.testing.assert_allclose(np.trapezoid(found, grid, axis=0), 1.0, rtol=1e-3)
     # Two inputs, one of them missing: that of the other in the same draws.
     both = results.density(test, ["glu", "bmi"])
     gap = results.density(test.assign(bmi=np.nan), ["glu", "bmi"])
@@ -277,6 +281,23 @@ def test_plots(pima, three):
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"0", "1", "2", "no label"}
     _, ax = mpl.pyplot.subplots()
     assert three[0].plot_kernels(ax=ax) is ax
+    close_all()
+
+
+def test_kernels_are_where_they_are(three):
+    results = three[0]
+    posterior, scaling = results.posterior, results.model.scaling
+    ax = results.plot_kernels(["b", "a"], draws=10_000)
+    mean = posterior.mean.reshape(-1, 2)[:, ::-1]
+    known = ~np.isnan(mean).any(axis=1)
+    unit = scaling.spread[::-1]
+    radius = np.sqrt(posterior.variance.reshape(-1, 2)[:, ::-1]) * unit
+    rings = np.column_stack([mean * unit + scaling.midpoint[::-1], 2 * radius])[known]
+    np.testing.assert_allclose(rings_of(ax), rings)
+    share = posterior.weight * posterior.prior[..., None]
+    best = np.moveaxis(share, 3, 2).reshape(-1, 3).argmax(axis=1)[known]
+    colours = np.array([mpl.colors.to_rgb(colour) for colour in CHAIN_COLOURS[:3]])
+    np.testing.assert_allclose(ax.collections[0].get_edgecolors()[:, :3], colours[best])
     close_all()
 
 
