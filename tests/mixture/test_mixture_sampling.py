@@ -253,6 +253,6 @@ def test_one_class_one_kernel_one_row():
             components=components,
             n_classes=classes,
         )
-        found = run(problem, draws=300, chains=1)
+        found = run(problem, draws=5000, chains=1)
         assert np.all(np.isfinite(found.log_posterior))
         assert found.occupied.max() <= min(n, components)
