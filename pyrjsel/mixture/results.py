@@ -28,7 +28,7 @@ from pyrjsel.report import (
     score_table,
     to_arviz,
 )
-from pyrjsel.space import ModelDraws
+from pyrjsel.space import ModelDraws, PackedModels
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
@@ -188,7 +188,7 @@ class MixtureResults(Looks):
         posterior = self.posterior
         return SubsetDraws(
             posterior.index,
-            posterior.models,
+            PackedModels.of(posterior.models),
             np.asarray(self.model.space.cost(posterior.models), dtype=float),
             posterior.log_posterior,
             posterior.log_likelihood,

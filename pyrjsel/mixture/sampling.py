@@ -339,9 +339,10 @@ def summarise(
 ) -> MixturePosterior:
     """Merge the chains and estimate what is reported from their draws."""
     chains: list[MixtureDraws] = drawn.results
-    index, models = merge_visits(
+    index, visited = merge_visits(
         [(chain.words, chain.index) for chain in chains], drawn.draws, problem.n_inputs
     )
+    models = np.asarray(visited)
     kept = min(len(chain.mean) for chain in chains)
 
     def stacked(name: str, n: int) -> Any:

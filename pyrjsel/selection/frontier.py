@@ -233,7 +233,7 @@ class _Run:
         assert self.variance is not None
         results, log_mass, variance = self.results, self.log_mass.copy(), self.variance.copy()
         marginal = cast("MarginalLikelihood", results._marginal)
-        gamma = results.posterior.gamma[self.row[places]]
+        gamma = results.posterior.packed[self.row[places]]
         found = [marginal.integrate(model) for model in gamma]
         log_mass[places] = [integral.log_marginal for integral in found]
         log_mass[places] += results.model.space.log_prior(gamma)
@@ -258,7 +258,7 @@ class _Run:
         if not mass.any():
             return {"budget": budget, "terms": None, "mass": 0.0}
         results, best = self.results, int(self.best[count - 1])
-        gamma = results.posterior.gamma[self.row[best]]
+        gamma = results.posterior.packed[self.row[best]]
         return {
             "budget": budget,
             "terms": results._terms(gamma),
