@@ -1,6 +1,6 @@
 """Values of kernels between points."""
 
-from libc.math cimport exp, sqrt
+from libc.math cimport exp, fmin, sqrt
 
 import numpy as np
 
@@ -24,7 +24,8 @@ cdef double kernel_value(
         return exp(-0.5 * square)
     if kind == LAPLACE:
         return exp(-sqrt(square))
-    r = sqrt(3.0 * square) if kind == MATERN32 else sqrt(5.0 * square)
+    # Beyond 1000 the kernel is 0, and infinity times 0 must not be met.
+    r = fmin(sqrt(3.0 * square) if kind == MATERN32 else sqrt(5.0 * square), 1000.0)
     if kind == MATERN32:
         return (1.0 + r) * exp(-r)
     return (1.0 + r + r * r / 3.0) * exp(-r)

@@ -27,6 +27,8 @@ Width = float | str | Sequence[float]
 
 # Rows between which a kernel's values tell it from others.
 PROBES = 8
+# How far a variance that is fixed may be from the mean square of the response.
+FIXED = 1e12
 # Most kernels of a model where nothing is said.
 MOST_KERNELS = 50
 
@@ -62,8 +64,8 @@ class KernelRegression:
         Whether inputs and response are measured in standard deviations from their means; the constants are
         those of these rows for ever.
     noise_variance, coef_variance : float, optional
-        Variance of the noise, and prior variance of the coefficients, in squared units of the response; None
-        has them estimated.
+        Variance of the noise, and prior variance of the coefficients, in squared units of the response, each
+        within a factor of 1e12 of its mean square; None has them estimated.
     noise_prior, coef_prior : InverseGamma or (float, float), optional
         Prior of a variance that is estimated, or its a and b, b in squared units of the response. None is a
         = b = 0.01 for the response as it is fitted.
@@ -84,7 +86,8 @@ class KernelRegression:
     Raises
     ------
     DataError
-        If there are fewer than two rows, an input or the response is constant, or values are infinite.
+        If there are fewer than two rows, an input or the response is constant, or values are infinite or
+            above 1e150.
     ParameterError
         If a parameter is out of range, a prior improper, or more kernels are asked for than there are rows.
 
@@ -254,11 +257,19 @@ class KernelRegression:
                 f"centres are rows. Got {max_kernels} instead."
             )
         variance = self.scaling.y_sd**2
+        square = variance * float(np.mean(self.y**2))
 
         def fixed(value: float | None, name: str) -> float | None:
             if value is None:
                 return None
-            return check_real(value, name, owner, low=0, open_low=True) / variance
+            low, high = square / FIXED, square * FIXED
+            if not low <= check_real(value, name, owner, low=0, open_low=True) <= high:
+                raise ParameterError(
+                    f"The {name!r} parameter of {owner} must be in [{low:.3g}, {high:.3g}], within a factor "
+                    f"of {FIXED:g} of the mean square of the fitted response: rounding is in the way beyond. "
+                    f"Got {value!r} instead."
+                )
+            return float(value) / variance
 
         self.noise_prior = check_prior(noise_prior, "noise_prior", owner)
         self.coef_prior = check_prior(coef_prior, "coef_prior", owner)

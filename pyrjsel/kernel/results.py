@@ -17,6 +17,7 @@ from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.predict import KernelPrediction
 from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.saving import Saving
+from pyrjsel.kernel.scaling import check_squares
 from pyrjsel.report import Report, to_arviz
 
 if TYPE_CHECKING:
@@ -323,8 +324,9 @@ class KernelResults(Looks, Saving):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a value is missing or infinite, a factor level was not seen in the fit, or response and rows
-            differ in number; all rows are refused then, and the results stay as they were.
+            If a value is missing, infinite or too large to be squared, a factor level was not seen in the
+            fit, or response and rows differ in number; all rows are refused then, and the results stay as
+            they were.
         NotAvailableError
             After ``sampler="mcmc"``.
 
@@ -350,8 +352,10 @@ class KernelResults(Looks, Saving):
                 f"The rows of {owner} must be complete. {gone.sum()} of {len(y)} have missing values, the "
                 f"first of them {rows.index[gone].tolist()[0]!r}; none was taken."
             )
+        inputs, response = scaling.inputs(rows.X), scaling.response(y)
+        check_squares(inputs, response, owner)
         try:
-            run.go_on(scaling.inputs(rows.X), scaling.response(y), rows.index, progress, stacklevel=2)
+            run.go_on(inputs, response, rows.index, progress, stacklevel=2)
         finally:
             self._posterior = None
         return self

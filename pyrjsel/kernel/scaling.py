@@ -10,6 +10,19 @@ from pyrjsel._validate import listed
 
 # A spread below this share of the largest value is rounding error.
 CONSTANT = 1e-12
+# The sum of squares of larger values is infinite.
+LARGEST = 1e150
+
+
+def check_squares(x: FloatArray, y: FloatArray, owner: str) -> None:
+    """Raise :class:`DataError` if values of the inputs or the response are too large to be squared."""
+    for values, what in ((x, "inputs"), (y, "response")):
+        largest = float(np.abs(values).max(initial=0.0))
+        if largest > LARGEST:
+            raise DataError(
+                f"The {what} of {owner} must be at most {LARGEST:g} in size, since squares are summed. "
+                f"Got {largest:g}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +57,11 @@ class Scaling:
         Raises
         ------
         DataError
-            If there are no two rows, or an input or the response is constant.
+            If there are no two rows, an input or the response is constant, or a value is too large to square.
         """
         if len(y) < 2:
             raise DataError(f"{owner} needs two rows at least. Got {len(y)}.")
+        check_squares(x, y, owner)
         mean, sd = x.mean(axis=0), x.std(axis=0)
         flat = sd <= CONSTANT * np.abs(x).max(axis=0)
         if flat.any():

@@ -124,6 +124,9 @@ def test_rows_with_missing_values_are_dropped_and_counted(frame):
         ({"mean_kernels": 0.0}, "'mean_kernels'"),
         ({"noise_variance": 0.0}, "'noise_variance'"),
         ({"coef_variance": -1.0}, "'coef_variance'"),
+        # Rounding errors of squares of the response would be the likelihood.
+        ({"noise_variance": 1e-14}, "'noise_variance' .* factor of 1e\\+12 of the mean square"),
+        ({"coef_variance": 1e30}, "'coef_variance' .* factor of 1e\\+12 of the mean square"),
         ({"noise_prior": (0, 0)}, "improper, since the likelihood grows without bound .* interpolate"),
         ({"coef_prior": (0.0, 1.0)}, "improper, since the likelihood tends to a constant"),
         ({"coef_prior": (1.0, 0.0)}, "'coef_prior' parameter .* improper"),
@@ -185,6 +188,10 @@ def test_data_that_cannot_be_used(frame):
         rj.kernel_regression("y ~ 1", frame)
     with pytest.raises(rj.DataError, match="infinite"):
         rj.kernel_regression("y ~ a", frame.assign(a=np.inf))
+    with pytest.raises(rj.DataError, match=r"inputs of KernelRegression must be at most 1e\+150 .*1e\+200"):
+        rj.kernel_regression("y ~ a", frame.assign(a=np.geomspace(1.0, 1e200, N)))
+    with pytest.raises(rj.DataError, match="response of KernelRegression must be at most"):
+        rj.kernel_regression("y ~ a", frame.assign(y=np.geomspace(1.0, 1e200, N)))
     with pytest.raises(rj.UnknownNameError, match="'aa'"):
         rj.kernel_regression("y ~ aa", frame)
 

@@ -236,6 +236,9 @@ def test_an_update_that_is_refused_leaves_everything_as_it_was():
         with pytest.raises(error, match=said):
             results.update(bad)
         assert (pickle.dumps(results.run.state), results.nobs) == (before, 20)
+    with pytest.raises(rj.DataError, match=r"response of update must be at most 1e\+150"):
+        results.update(new.assign(y=1e200))
+    assert (pickle.dumps(results.run.state), results.nobs) == (before, 20)
     with pytest.raises(rj.DataError, match="rows of update are 3, their responses 2"):
         results.update(new, [1.0, 2.0])
     results.update(new)

@@ -30,6 +30,12 @@ def test_compiled_kernels_are_their_formulas(name, d):
     assert (Kernel(name, 0.7)(np.asfortranarray(x), centres) == found).all()
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_kernels_vanish_at_distances_whose_squares_overflow(name):
+    found = Kernel(name, 1e-200)(np.array([[0.0], [1.0]]), np.zeros((1, 1)))
+    assert found.tolist() == [[1.0], [0.0]]
+
+
 def test_the_two_conventions_of_the_gaussian():
     x, centres = np.array([[0.3], [2.0]]), np.array([[1.0]])
     distance = np.abs(x - 1.0)
