@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import gammainc, gammaln
+from scipy.special import gammainc, gammaincinv, gammaln
 from scipy.stats import dirichlet, gamma, norm
 
 from pyrjsel._typing import FloatArray
@@ -14,6 +14,9 @@ from pyrjsel._validate import bad_value, check_real
 
 # A gamma draw of a smaller shape may be too small for a double: it is about a uniform to the power 1 / shape.
 LEAST_SHAPE = 0.1
+
+# Draws of kernels from the prior before it is thought that nearly all of them have a precision cut off.
+TRIES = 100
 
 # Degrees of freedom of the null model beyond the number of inputs.
 SURPLUS = 31.0
@@ -192,11 +195,33 @@ class MixturePrior:
         precision, mean : ndarray, shape (D,)
             In range units.
         """
-        while True:
+        for _ in range(TRIES):
             beta = rng.gamma(self.g) / self.h
             precision = rng.gamma(self.alpha, size=components) / beta
             if np.all(precision <= self.max_precision):
                 return beta, precision, rng.standard_normal(components)
+        beta, below = self._sample_rate(components, rng)
+        precision = gammaincinv(self.alpha, below * rng.random(components)) / beta
+        return beta, np.minimum(precision, self.max_precision), rng.standard_normal(components)
+
+    def _sample_rate(self, components: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Return a draw of beta_i where most precisions are cut off, and the probability F that one is not.
+
+        Its density is that of the gamma distribution times F^D, and F is at most a power of beta_i: the power
+        t D alpha for t = 1, and so for smaller t since F is at most 1. Draws come from the gamma
+        distribution that this power makes, t being that of which most are taken.
+        """
+        most = self.max_precision
+        t = np.linspace(0.0, 1.0, 101)
+        gain = t * components * self.alpha
+        bound = gain * np.log(most / self.h) - t * components * gammaln(self.alpha + 1.0)
+        best = t[np.argmin(bound + gammaln(self.g + gain))]
+        while True:
+            beta = rng.gamma(self.g + best * components * self.alpha) / self.h
+            below = float(gammainc(self.alpha, beta * most))
+            log_bound = self.alpha * np.log(beta * most) - gammaln(self.alpha + 1.0)
+            if np.log(rng.random()) < components * (np.log(below) - best * log_bound):
+                return beta, below
 
 
 @lru_cache(maxsize=64)

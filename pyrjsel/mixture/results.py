@@ -228,7 +228,11 @@ class MixtureResults(Looks):
         -----
         Averages over draws of ``P_k sum_d w_kd prod_i N(x_i; m_di, v_di)``, normalised over classes within
         each. The product is over the inputs that are selected and known: kernels are diagonal, and leaving a
-        missing input out is integrating over it. A row without any gets the class probabilities P.
+        missing input out is integrating over it. A row without any gets the class probabilities P. What new
+        rows hold is not learnt from: draws are not weighed by the density of the row, and where a selected
+        input is missing, the inputs that are not selected say nothing about it, although under
+        ``background="gaussian"`` they do in the fit. Rows without a label that are among those of the fit
+        inform kernels and subsets.
         """
         z, index = self._rows(new, "predict")
         return pd.DataFrame(
@@ -278,12 +282,16 @@ class MixtureResults(Looks):
         UnknownNameError
             If an input or a variable is not there.
         NotAvailableError
-            If no draw whose kernels are kept has all of them selected.
+            If no draw whose kernels are kept has all of them selected, or the best subset has no inputs.
         DataError
             As for :meth:`predict`.
         """
         owner, model = "density", self.model
-        places = self._places(self.models["terms"].iloc[0] if inputs is None else inputs, owner)
+        if inputs is None:
+            inputs = self.models["terms"].iloc[0]
+            if not inputs:
+                raise NotAvailableError(f"{owner} needs 'inputs': the best subset has none.")
+        places = self._places(inputs, owner)
         if new is None:
             X, index = model.data.X[:, places], model.data.index
         else:

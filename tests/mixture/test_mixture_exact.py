@@ -4,7 +4,7 @@ import mixture_kit as kit
 import mixture_oracle as oracle
 import numpy as np
 import pytest
-from scipy.stats import multivariate_t
+from scipy.stats import gamma, multivariate_t
 
 from pyrjsel.mixture.background import normal_evidence, single_evidence
 from pyrjsel.mixture.priors import MixturePrior
@@ -140,6 +140,35 @@ def test_the_mass_below_the_largest_precision(prior, components):
     error = np.sqrt(share * (1 - share) / 400_000)
     # Six tests of one normal deviate each: a false alarm has probability 3e-6.
     assert abs(np.exp(prior.log_mass(components)) - share) < 5 * error
+
+
+@pytest.mark.parametrize(
+    ("prior", "components"),
+    [
+        (MixturePrior(min_sd=1), 3),
+        (MixturePrior(min_sd=0.5), 6),
+        (MixturePrior(alpha=1, g=1, h=3, min_sd=1), 2),
+    ],
+)
+def test_kernels_are_drawn_from_a_prior_that_is_nearly_all_cut_off(prior, components):
+    """As few as one in 600,000 draws of an input have no precision that is cut off."""
+    rng = np.random.default_rng(9)
+    drawn = [prior.sample_kernels(components, rng) for _ in range(2000)]
+    beta, precision = np.array([each[0] for each in drawn]), np.array([each[1] for each in drawn])
+    assert precision.max() <= prior.max_precision
+    # The density of log beta, by quadrature, and the share of a truncated gamma distribution given beta.
+    t = np.linspace(-40, 10, 20_001)
+    below = gamma.cdf(prior.max_precision, prior.alpha, scale=np.exp(-t))
+    with np.errstate(divide="ignore"):
+        value = prior.g * t - prior.h * np.exp(t) + components * np.log(below)
+    density = np.exp(value - value.max())
+    mean = np.average(t, weights=density)
+    sd = np.sqrt(np.average((t - mean) ** 2, weights=density))
+    share = gamma.cdf(precision, prior.alpha, scale=1 / beta[:, None])
+    share /= gamma.cdf(prior.max_precision, prior.alpha, scale=1 / beta)[:, None]
+    # Six normal deviates: a false alarm has probability 3e-6.
+    assert abs(np.log(beta).mean() - mean) < 5 * sd / np.sqrt(2000)
+    assert abs(share.mean() - 0.5) < 5 * np.sqrt(1 / 12 / share.size)
 
 
 def test_numerical_integration_has_converged():
