@@ -26,6 +26,8 @@ from pyrjsel.runtime import FitSettings
 # count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
 COLLAPSED = 0.02
 RENEWED = 5.0
+# Error of a log evidence beyond which the few runs that it comes from say little of it.
+UNSURE = 0.5
 # Split R-hat beyond which chains have plainly not converged.
 WORST_R_HAT = 1.2
 STATS = ("mean", "sd", "mcse", "ess", "r_hat")
@@ -110,6 +112,12 @@ class FilterRun:
         if self.missed:
             found.append(f"Interrupted passes have left out {self.missed:,} rows.")
         found += self._collapse()
+        error = self.log_evidence()[1]
+        if error > UNSURE:
+            found.append(
+                f"The runs disagree on the log evidence, whose error of {error:.2g} is a guess then: use more "
+                "particles."
+            )
         if self.settings.importance == "paper":
             found.append("The weights are those of the paper, which are biased: for comparison only.")
         return found

@@ -226,6 +226,17 @@ def test_evidence_of_repeated_runs(rejuvenate):
     assert pooled == pytest.approx(enumerate_posterior(settings, x, y)[1], abs=0.02)
 
 
+def test_the_error_of_an_evidence_grows_with_the_spread_of_the_runs():
+    """Where passes are far apart, the largest is all of the mean: the delta method would say 1."""
+    logs = np.array([-87.0, -56.0, -39.0, -61.0])
+    pooled, error = pool_evidence(logs)
+    assert pooled == pytest.approx(-39.0 - np.log(4))
+    assert error == pytest.approx(logs.std(ddof=1) / 2)
+    near = -39.0 + 0.01 * np.array([1.0, 0.0, -1.0, 0.5])
+    # To first order in the spread both errors are the same.
+    assert pool_evidence(near)[1] == pytest.approx(near.std(ddof=1) / 2, rel=0.02)
+
+
 def test_one_run_has_no_error_of_its_evidence():
     pooled, error = pool_evidence(np.array([-3.0]))
     assert pooled == -3.0
