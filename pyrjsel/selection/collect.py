@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import sparse
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, indicator_stats, model_stats, scalar_stats
 from pyrjsel.runtime import DrawnChains, FitSettings
@@ -18,7 +18,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
+from pyrjsel.space import ModelSpace, ModelTable, PackedModels, pack, unpack
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000
@@ -91,15 +91,15 @@ class Manner:
 
 
 # From the draws of each chain, the model of each draw and the models: inclusion probabilities.
-Estimator = Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]
+Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
 
 # From models and their probabilities: moments of coefficients.
-Averager = Callable[[ByteArray, FloatArray], Moments]
+Averager = Callable[[PackedModels, FloatArray], Moments]
 
 
-def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
+def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
     """Return the frequencies of visits as inclusion probabilities."""
-    return Estimate(indicator_stats(index, gamma), None, VISITS_ALONE)
+    return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
@@ -213,21 +213,21 @@ def summarise(
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
-    index, gamma = _merge(chains, draws, space)
-    probability = np.bincount(index.ravel(), minlength=len(gamma)) / index.size
-    stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
-    mcse = np.full(len(gamma), np.nan)
+    index, models = _merge(chains, draws, space)
+    probability = np.bincount(index.ravel(), minlength=len(models)) / index.size
+    stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
+    mcse = np.full(len(models), np.nan)
     mcse[: stats.mcse.size] = stats.mcse
-    estimate = estimator(chains, index, gamma)
+    estimate = estimator(chains, index, models)
     terms = estimate.terms
     log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
     if manner.density:
-        log_posterior += regression.log_scale(gamma)[index]
+        log_posterior += np.concatenate([regression.log_scale(block) for block in models.blocks()])[index]
     kept = min(chain.coefficients.shape[0] for chain in chains)
     found = Draws(
         index,
-        gamma,
-        np.asarray(space.cost(gamma), dtype=float),
+        models,
+        np.concatenate([space.cost(block) for block in models.blocks()]),
         log_posterior,
         _coefficients(chains, kept, regression),
         coefficients_every,
@@ -245,7 +245,7 @@ def summarise(
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
     return Posterior(
         sampler=manner.sampler,
-        gamma=gamma,
+        packed=models,
         probability=probability,
         mcse=mcse,
         odds=stats.odds,
@@ -257,7 +257,7 @@ def summarise(
         r_hat=terms.r_hat,
         stuck=stuck,
         disagree=terms.disagree,
-        moments=averager(gamma, probability) if averager else _moments(chains, regression),
+        moments=averager(models, probability) if averager else _moments(chains, regression),
         draws=found,
         diagnostics=diagnostics,
         estimator=estimate.words,
@@ -287,7 +287,7 @@ def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None
     return np.stack(known) if known else None
 
 
-def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, ByteArray]:
+def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.ndarray, PackedModels]:
     """Return the draws (chains, draws) as ranks of models by visits, and the models (m, J)."""
     table = ModelTable(space.n_terms)
     index = np.stack([table.add(chain.words)[chain.index[:draws]] for chain in chains])
@@ -296,7 +296,7 @@ def _merge(chains: list[ChainDraws], draws: int, space: ModelSpace) -> tuple[np.
     order = order[visits[order] > 0]
     rank = np.empty(len(table), dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
-    return rank[index], unpack(table.words[order], space.n_terms)
+    return rank[index], PackedModels(table.words[order], space.n_terms)
 
 
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:

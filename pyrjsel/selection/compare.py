@@ -16,7 +16,7 @@ from pyrjsel.selection.checks import same_data
 from pyrjsel.selection.describe import repr_short
 from pyrjsel.selection.model import Selection
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.space import ModelSpace, ModelTable, pack, unpack
+from pyrjsel.space import ModelSpace, ModelTable, unpack
 
 OWNER = "compare_samplers"
 # Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
@@ -215,7 +215,7 @@ def _close(one: FloatArray, other: FloatArray) -> bool:
 def _best(runs: list[SelectionResults], top: int) -> WordArray:
     """Return the `top` best models (m, words) of the draws of all `runs`, or of one enumeration."""
     table = ModelTable(runs[0].model.space.n_terms)
-    index = [table.add(pack(run.posterior.gamma)) for run in runs]
+    index = [table.add(run.posterior.packed.words) for run in runs]
     mass = np.zeros(len(table))
     for run, rows in zip(runs, index, strict=True):
         weight = 1.0 if len(runs) == 1 else _iterations(run)
@@ -233,7 +233,7 @@ def _iterations(run: SelectionResults) -> float:
 def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
     posterior = run.posterior
     table = ModelTable(run.model.space.n_terms)
-    table.add(pack(posterior.gamma))
+    table.add(posterior.packed.words)
     rows = table.lookup(models)
     seen = rows >= 0
     probability, mcse = np.zeros(rows.size), np.full(rows.size, np.nan)

@@ -92,7 +92,7 @@ class Looks:
         top = check_int(top, "top", "plot_models", low=1)
         return plot_models(
             list(self.model.term_names),
-            self.posterior.gamma[:top],
+            self.posterior.packed[:top],
             self.posterior.probability[:top],
             ax=ax,
         )

@@ -94,10 +94,10 @@ class SelectionResults(Looks, Predictive):
     def _look_for_separation(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         posterior = self.posterior
         some = max(int(np.sum(posterior.probability[:SEPARATION_MODELS] >= SEPARATION_MASS)), 1)
-        found = self._marginal.separated(posterior.gamma[:some])
+        found = self._marginal.separated(posterior.packed[:some])
         names = self.model.term_names
         result = {
-            self._terms(posterior.gamma[row]): tuple(names[j] for j in terms) for row, terms in found.items()
+            self._terms(posterior.packed[row]): tuple(names[j] for j in terms) for row, terms in found.items()
         }
         if result:
             culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
@@ -161,7 +161,7 @@ class SelectionResults(Looks, Predictive):
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
-        gamma = posterior.gamma[:rows]
+        gamma = posterior.packed[:rows]
         known = posterior.log_marginal
         return model_table(
             [self._terms(row) for row in gamma],
@@ -295,7 +295,7 @@ class SelectionResults(Looks, Predictive):
             reason = "its columns are linearly dependent."
         # Closest in the sense in which the median model is optimal: the sum of squared differences from
         # the inclusion probabilities.
-        found = posterior.gamma[posterior.probability > 0]
+        found = posterior.packed[posterior.probability > 0]
         nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
         return nearest, (
             f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
@@ -309,7 +309,7 @@ class SelectionResults(Looks, Predictive):
 
     def _model(self, which: str, stacklevel: int) -> ByteArray:
         if which == "hpm":
-            return self.posterior.gamma[0]
+            return self.posterior.packed[0]
         median, problem = self._median
         if problem is not None:
             warnings.warn(problem, PyrjselWarning, stacklevel=stacklevel)

@@ -5,6 +5,7 @@ from pyrjsel.space.bits import pack, unpack
 from pyrjsel.space.context import PriorContext, TermLike
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
+from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
     Bernoulli,
     BetaBinomial,
@@ -25,6 +26,7 @@ __all__ = [
     "ModelPrior",
     "ModelSpace",
     "ModelTable",
+    "PackedModels",
     "PriorContext",
     "PriorInclusion",
     "Space",
