@@ -352,11 +352,11 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         MOVES,
-        {"size": models.sum(axis=1, dtype=np.int64)[index], "log_posterior": log_posterior},
+        {"size": models.sizes()[index], "log_posterior": log_posterior},
         drawn.seconds,
     )
     return MixturePosterior(
-        models=models,
+        packed=models,
         index=index,
         probability=np.bincount(index.ravel(), minlength=len(models)) / index.size,
         log_posterior=log_posterior,

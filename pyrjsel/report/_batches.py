@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.special import fdtrc
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel.space import PackedModels
 
 # Fewer draws than this in a chain give no batch means worth the name.
 SHORTEST = 4
@@ -86,14 +87,14 @@ class Plan:
         return np.stack([sums[:stop].sum(axis=0), sums[start:].sum(axis=0)]) / self.half
 
 
-def inclusion_sums(chain: IntArray, gamma: ByteArray, plan: Plan) -> Iterator[FloatArray]:
+def inclusion_sums(chain: IntArray, gamma: ByteArray | PackedModels, plan: Plan) -> Iterator[FloatArray]:
     """Yield, part by part, (segments, J) counts of draws that include each term.
 
     Parameters
     ----------
     chain : ndarray of shape (draws,)
         Model of each draw, as a row of `gamma`.
-    gamma : ndarray of shape (n_models, J)
+    gamma : ndarray or PackedModels, shape (n_models, J)
         Terms of each model.
     plan : Plan
         How the chain is cut.

@@ -18,6 +18,7 @@ from pyrjsel.report._batches import (
     split_r_hat,
     visit_sums,
 )
+from pyrjsel.space import PackedModels
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000
@@ -102,7 +103,7 @@ class ScalarStats:
     disagree: bool
 
 
-def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
+def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> IndicatorStats:
     """Estimate inclusion probabilities with their errors from the models that chains visited.
 
     Batch means within each chain (about thirty batches, fewer of short chains), pooled over chains. Where
@@ -115,7 +116,7 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike) -> IndicatorStats:
     ----------
     model_index : array_like of int, shape (chains, draws)
         Model of each draw, as a row of `gamma`.
-    gamma : array_like of shape (n_models, J)
+    gamma : array_like or PackedModels, shape (n_models, J)
         1 or True where the model includes the term.
 
     Returns
@@ -307,7 +308,9 @@ def _normal_scores(values: FloatArray) -> FloatArray:
     return scores
 
 
-def _check_gamma(gamma: ArrayLike, owner: str) -> ByteArray:
+def _check_gamma(gamma: ArrayLike | PackedModels, owner: str) -> ByteArray | PackedModels:
+    if isinstance(gamma, PackedModels):
+        return gamma
     terms = np.asarray(gamma)
     if terms.ndim != 2 or terms.shape[0] == 0 or terms.dtype.kind not in "biu":
         raise bad_value("gamma", owner, "an (n_models x J) matrix of 0 and 1", gamma)

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._typing import BoolArray, ByteArray, FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.report._batches import SHORTEST, Plan, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
+from pyrjsel.space import PackedModels
 
 # Rows of the averages of a walk, and of a corrected one.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
@@ -80,33 +81,39 @@ class Estimate:
     words: str
 
 
-def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: ByteArray) -> Estimate:
+def estimate(
+    sums: Sequence[FloatArray], plan: Plan, done: int, index: np.ndarray, models: PackedModels
+) -> Estimate:
     """Estimate inclusion probabilities from the averages of all chains.
 
     Parameters
     ----------
-    sums : ndarray (chains, segments, rows, J)
+    sums : sequence of ndarrays (segments, rows, J)
+        By chain.
     plan : Plan
         Of the draws that were asked for.
     done : int
         Draws of each chain; where they are fewer than planned, whole batches alone count.
     index : ndarray (chains, draws)
-        Model of each draw, as a row of `gamma`: R-hat, and which terms moved.
-    gamma : ndarray (m, J)
+        Model of each draw, as a row of `models`: R-hat, and which terms moved.
+    models : PackedModels (m, J)
 
     Returns
     -------
     Estimate
     """
-    visits = indicator_stats(index, gamma)
+    visits = indicator_stats(index, models)
     part = plan.completed(done)
     if part.batches == 0 or part.draws < SHORTEST:
         return Estimate(visits, None, VISITS_ALONE)
     if done >= plan.draws:
         part = plan
     batches = np.stack([_batches(chain, plan, part.batches) for chain in sums])
-    chains = sums.sum(axis=1) / plan.draws if part is plan else batches.mean(axis=1)
-    if sums.shape[2] == WALK_ROWS:
+    if part is plan:
+        chains = np.stack([chain.sum(axis=0) for chain in sums]) / plan.draws
+    else:
+        chains = batches.mean(axis=1)
+    if batches.shape[2] == WALK_ROWS:
         found = combine(chains[:, H], batches[:, :, H], part)
         excluded = np.clip(chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
         words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
@@ -123,10 +130,12 @@ def estimate(sums: FloatArray, plan: Plan, done: int, index: np.ndarray, gamma: 
     return Estimate(_described(found, visits), excluded, words)
 
 
-def estimate_of_chains(plan: Plan, chains: Sequence[Any], index: np.ndarray, gamma: ByteArray) -> Estimate:
+def estimate_of_chains(
+    plan: Plan, chains: Sequence[Any], index: np.ndarray, models: PackedModels
+) -> Estimate:
     """Estimate the same from chains with `averages`, each of as many draws as `index` (chains, draws) has."""
-    sums = np.stack([chain.averages for chain in chains])
-    return estimate(sums, plan, index.shape[1], index, gamma)
+    sums = [chain.averages for chain in chains]
+    return estimate(sums, plan, index.shape[1], index, models)
 
 
 def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:

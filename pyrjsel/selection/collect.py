@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
@@ -19,7 +19,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.space import ModelSpace, ModelTable, merge_visits, pack, unpack
+from pyrjsel.space import ModelSpace, ModelTable, PackedModels, merge_visits, pack, unpack
 from pyrjsel.store import Content, Plain
 
 # Pairs of importance draws for the marginal likelihoods in that table.
@@ -89,15 +89,15 @@ class Manner:
 
 
 # From the draws of each chain, the model of each draw and the models: inclusion probabilities.
-Estimator = Callable[[Sequence[ChainDraws], np.ndarray, ByteArray], Estimate]
+Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
 
 # From models and their probabilities: moments of coefficients.
-Averager = Callable[[ByteArray, FloatArray], Moments]
+Averager = Callable[[PackedModels, FloatArray], Moments]
 
 
-def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, gamma: ByteArray) -> Estimate:
+def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
     """Return the frequencies of visits as inclusion probabilities."""
-    return Estimate(indicator_stats(index, gamma), None, VISITS_ALONE)
+    return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
@@ -272,21 +272,21 @@ def summarise(
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
-    index, gamma = merge_visits([(chain.words, chain.index) for chain in chains], draws, space.n_terms)
-    probability = np.bincount(index.ravel(), minlength=len(gamma)) / index.size
-    stats = model_stats(index, np.arange(min(len(gamma), MODEL_ROWS)))
-    mcse = np.full(len(gamma), np.nan)
+    index, models = merge_visits([(chain.words, chain.index) for chain in chains], draws, space.n_terms)
+    probability = np.bincount(index.ravel(), minlength=len(models)) / index.size
+    stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
+    mcse = np.full(len(models), np.nan)
     mcse[: stats.mcse.size] = stats.mcse
-    estimate = estimator(chains, index, gamma)
+    estimate = estimator(chains, index, models)
     terms = estimate.terms
     log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
     if manner.density:
-        log_posterior += regression.log_scale(gamma)[index]
+        log_posterior += np.concatenate([regression.log_scale(block) for block in models.blocks()])[index]
     kept = min(chain.coefficients.shape[0] for chain in chains)
     found = Draws(
         index,
-        gamma,
-        np.asarray(space.cost(gamma), dtype=float),
+        models,
+        np.concatenate([space.cost(block) for block in models.blocks()]),
         log_posterior,
         _coefficients(chains, kept, regression),
         coefficients_every,
@@ -309,7 +309,7 @@ def summarise(
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
     return Posterior(
         sampler=manner.sampler,
-        gamma=gamma,
+        packed=models,
         probability=probability,
         mcse=mcse,
         odds=stats.odds,
@@ -321,7 +321,7 @@ def summarise(
         r_hat=terms.r_hat,
         stuck=stuck,
         disagree=terms.disagree,
-        moments=averager(gamma, probability) if averager else _moments(chains, regression),
+        moments=averager(models, probability) if averager else _moments(chains, regression),
         draws=found,
         diagnostics=diagnostics,
         estimator=estimate.words,

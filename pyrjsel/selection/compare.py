@@ -14,7 +14,7 @@ from pyrjsel._validate import bad_value, check_int
 from pyrjsel.report import model_stats
 from pyrjsel.selection.checks import same_data, same_space
 from pyrjsel.selection.results import SelectionResults
-from pyrjsel.space import ModelTable, pack, unpack
+from pyrjsel.space import ModelTable, unpack
 
 OWNER = "compare_samplers"
 FACTS = ("sampler", "chains", "iterations", "seconds")
@@ -177,7 +177,7 @@ def _check_alike(
 def _best(runs: list[SelectionResults], top: int) -> WordArray:
     """Return the `top` best models (m, words) of the draws of all `runs`, or of one enumeration."""
     table = ModelTable(runs[0].model.space.n_terms)
-    index = [table.add(pack(run.posterior.gamma)) for run in runs]
+    index = [table.add(run.posterior.packed.words) for run in runs]
     mass = np.zeros(len(table))
     for run, rows in zip(runs, index, strict=True):
         weight = 1.0 if len(runs) == 1 else _iterations(run)
@@ -195,7 +195,7 @@ def _iterations(run: SelectionResults) -> float:
 def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
     posterior = run.posterior
     table = ModelTable(run.model.space.n_terms)
-    table.add(pack(posterior.gamma))
+    table.add(posterior.packed.words)
     rows = table.lookup(models)
     seen = rows >= 0
     probability, mcse = np.zeros(rows.size), np.full(rows.size, np.nan)

@@ -14,7 +14,7 @@ class Draws(ModelDraws):
 
     Attributes
     ----------
-    model, models, model_cost
+    model, packed, model_cost
         As in :class:`pyrjsel.space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
         Unnormalised log posterior density of model and coefficients, in units of the design's columns; of

@@ -26,7 +26,7 @@ from pyrjsel.selection.listing import (
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
-from pyrjsel.space import ModelSpace
+from pyrjsel.space import ModelSpace, PackedModels
 
 # Models are integrated until those left hold less than this share of the Laplace posterior mass; the
 # rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
@@ -197,7 +197,7 @@ def enumerate_posterior(
     )
     return Posterior(
         sampler="enumerate",
-        gamma=gamma,
+        packed=PackedModels.of(gamma),
         probability=probability,
         mcse=probability_error(probability, variance),
         odds=odds_of(log_mass),

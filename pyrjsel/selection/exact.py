@@ -17,7 +17,7 @@ from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import PARTS, feasible_models, inclusion_of, normalise, odds_of, run_parts
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.spike_models import SpikeModels, single_models
-from pyrjsel.space import ModelSpace, pack
+from pyrjsel.space import ModelSpace, PackedModels, pack
 
 # Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
 # probabilities of being positive) over the models that hold all but this share of the posterior mass.
@@ -269,7 +269,7 @@ def exact_posterior(
     odds = odds_of(log_mass[order])
     return Posterior(
         sampler="enumerate",
-        gamma=gamma[order],
+        packed=PackedModels.of(gamma[order]),
         probability=probability[order],
         mcse=nothing,
         odds=odds,

@@ -173,9 +173,10 @@ class _Run:
             assert posterior.log_marginal is not None
             if not np.isnan(posterior.mcse[0]):
                 variance = np.full(posterior.mcse.size, np.nan if posterior.mcse.any() else 0.0)
-            cost = np.asarray(space.cost(posterior.gamma))
+            gamma = posterior.gamma
+            cost = np.asarray(space.cost(gamma))
             # Not the logarithms of the probabilities, which are 0 of cheap models of many rows.
-            log_mass = posterior.log_marginal + space.log_prior(posterior.gamma)
+            log_mass = posterior.log_marginal + space.log_prior(gamma)
         row = np.argsort(cost, kind="stable")
         return cls(results, row, cost[row], log_mass[row], variance)
 
@@ -233,7 +234,7 @@ class _Run:
         assert self.variance is not None
         results, log_mass, variance = self.results, self.log_mass.copy(), self.variance.copy()
         marginal = cast("MarginalLikelihood", results._marginal)
-        gamma = results.posterior.gamma[self.row[places]]
+        gamma = results.posterior.packed[self.row[places]]
         found = [marginal.integrate(model) for model in gamma]
         log_mass[places] = [integral.log_marginal for integral in found]
         log_mass[places] += results.model.space.log_prior(gamma)
@@ -258,7 +259,7 @@ class _Run:
         if not mass.any():
             return {"budget": budget, "terms": None, "mass": 0.0}
         results, best = self.results, int(self.best[count - 1])
-        gamma = results.posterior.gamma[self.row[best]]
+        gamma = results.posterior.packed[self.row[best]]
         return {
             "budget": budget,
             "terms": results._terms(gamma),

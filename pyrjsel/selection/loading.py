@@ -25,7 +25,15 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
 from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, ModelPrior, TruncatedPoisson, Uniform
+from pyrjsel.space import (
+    Bernoulli,
+    BetaBinomial,
+    CostAdjusted,
+    ModelPrior,
+    PackedModels,
+    TruncatedPoisson,
+    Uniform,
+)
 from pyrjsel.store import (
     Content,
     Given,
@@ -180,7 +188,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         known = content.part("models")
         results.__dict__["_marginal"] = KnownModels(
             model.regression,
-            posterior.gamma[:rows],
+            posterior.packed[:rows],
             known.array("log_marginal", float, (rows,)),
             known.array("deviance", float, (rows,)),
         )
@@ -196,8 +204,8 @@ def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) 
 
 def _posterior(content: Content, model: Selection) -> Posterior:
     n_terms, width = len(model.term_names), model.regression.n_columns
-    gamma = _zeros_and_ones(content, "gamma", (None, n_terms))
-    m = len(gamma)
+    packed = PackedModels.of(_zeros_and_ones(content, "gamma", (None, n_terms)))
+    m = len(packed)
     rows = len(content.array("odds", float, (None,)))
     if not 1 <= rows <= m:
         raise content.wrong("odds", f"those of 1 to {m} models")
@@ -213,12 +221,12 @@ def _posterior(content: Content, model: Selection) -> Posterior:
     moments = content.array("moments", float, (len(MOMENTS), width))
     return Posterior(
         sampler=content.text("sampler"),
-        gamma=gamma,
+        packed=packed,
         **arrays,
         log_marginal=content.array("log_marginal", float, (m,)) if "log_marginal" in content else None,
         **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
         moments=Moments(*moments),
-        draws=_draws(content.part("draws"), model, gamma) if "draws" in content else None,
+        draws=_draws(content.part("draws"), model, packed) if "draws" in content else None,
         diagnostics=_diagnostics(content),
         estimator=content.text("estimator"),
         entropy=content.raw("entropy", 16),
@@ -235,11 +243,11 @@ def _diagnostics(content: Content) -> pd.DataFrame:
     return frame
 
 
-def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
+def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
     index = content.array("model", np.int32, (None, None))
     chains, draws = index.shape
-    if not index.size or index.min() < 0 or index.max() >= len(gamma):
-        raise content.wrong("model", f"rows of {len(gamma)} models")
+    if not index.size or index.min() < 0 or index.max() >= len(packed):
+        raise content.wrong("model", f"rows of {len(packed)} models")
     every = content.integer("coefficients_every", low=1)
     kept = -(-draws // every)
     vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
@@ -248,8 +256,8 @@ def _draws(content: Content, model: Selection, gamma: np.ndarray) -> Draws:
         raise StoreError("its error variances are not those of its family")
     return Draws(
         index,
-        gamma,
-        np.asarray(model.space.cost(gamma), dtype=float),
+        packed,
+        np.concatenate([model.space.cost(block) for block in packed.blocks()]),
         content.array("log_posterior", float, (chains, draws)),
         vectors,
         every,

@@ -38,7 +38,7 @@ class Looks(ModelLooks):
 
     def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
         posterior = self.posterior
-        return self.model.term_names, posterior.gamma[:top], posterior.probability[:top]
+        return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
 
     def plot_coefficients(
         self: Plotted,

@@ -7,6 +7,7 @@ import pandas as pd
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.selection.draws import Draws
+from pyrjsel.space import PackedModels
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Posterior:
     Attributes
     ----------
     sampler : str
-    gamma : ndarray (m, J)
+    packed : PackedModels (m, J)
     probability, mcse : ndarray (m,)
     odds, odds_mcse : ndarray
         Of the best model against each of the first models, as many as were worked out.
@@ -102,7 +103,7 @@ class Posterior:
     """
 
     sampler: str
-    gamma: ByteArray
+    packed: PackedModels
     probability: FloatArray
     mcse: FloatArray
     odds: FloatArray
@@ -122,3 +123,8 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
+
+    @property
+    def gamma(self) -> ByteArray:
+        """The models as an array (m, J), made on demand."""
+        return np.asarray(self.packed)

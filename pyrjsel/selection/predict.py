@@ -48,7 +48,7 @@ def averaged_draws(
         return vectors[::step].toarray(), None if variance is None else variance.reshape(-1)[::step]
     models, counts = np.unique(resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True)
     parts = [
-        single.sample_with_variance(posterior.gamma[model], int(count), rng)
+        single.sample_with_variance(posterior.packed[model], int(count), rng)
         for model, count in zip(models, counts, strict=True)
     ]
     variances = [variance for _, variance in parts if variance is not None]

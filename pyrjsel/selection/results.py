@@ -154,7 +154,7 @@ class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
-        gamma = posterior.gamma[:rows]
+        gamma = posterior.packed[:rows]
         known = posterior.log_marginal
         return model_table(
             [self._terms(row) for row in gamma],
@@ -288,7 +288,7 @@ class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
             reason = "its columns are linearly dependent."
         # Closest in the sense in which the median model is optimal: the sum of squared differences from
         # the inclusion probabilities.
-        found = posterior.gamma[posterior.probability > 0]
+        found = posterior.packed[posterior.probability > 0]
         nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
         return nearest, (
             f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
@@ -302,7 +302,7 @@ class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
 
     def _model(self, which: str, stacklevel: int) -> ByteArray:
         if which == "hpm":
-            return self.posterior.gamma[0]
+            return self.posterior.packed[0]
         median, problem = self._median
         if problem is not None:
             warnings.warn(problem, PyrjselWarning, stacklevel=stacklevel)

@@ -32,10 +32,10 @@ def look_for_separation(
         If there are any.
     """
     some = max(int(np.sum(posterior.probability[:MODELS] >= MASS)), 1)
-    found = single.separated(posterior.gamma[:some])
+    found = single.separated(posterior.packed[:some])
     names = model.term_names
     result = {
-        model.space.terms_of(posterior.gamma[row]): tuple(names[j] for j in terms)
+        model.space.terms_of(posterior.packed[row]): tuple(names[j] for j in terms)
         for row, terms in found.items()
     }
     if result:

@@ -21,7 +21,7 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
-from pyrjsel.space import ModelSpace
+from pyrjsel.space import ModelSpace, PackedModels
 from pyrjsel.space.starts import given_start
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
@@ -125,10 +125,11 @@ def _moves(job: WalkJob) -> tuple[str, ...]:
 
 
 def averaged_moments(
-    regression: GaussianRegression, space: ModelSpace, gamma: ByteArray, probability: FloatArray
+    regression: GaussianRegression, space: ModelSpace, models: PackedModels, probability: FloatArray
 ) -> Moments:
     """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
     if regression.held:
+        gamma = np.asarray(models)
         # Neighbours in this order share what they begin with, as the compiled passes like it.
         order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
         gamma = np.ascontiguousarray(gamma[order])
@@ -139,7 +140,7 @@ def averaged_moments(
         return averaged(regression, worker.sums)
     single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
     scale = np.concatenate([[1.0], regression.scale])
-    for row, weight in zip(gamma, probability, strict=True):
+    for row, weight in zip(models, probability, strict=True):
         found = single.moments(row, regression.origin)
         own = scale[found.columns]
         sums[:4, found.columns] += weight * np.array(
@@ -163,14 +164,14 @@ def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[st
 def _log_marginals(posterior: Posterior, chains: list[WalkDraws], space: ModelSpace) -> FloatArray:
     """Return the log marginal likelihoods (m,) of the visited models, as the chains know them."""
     log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
-    return log_mass - np.asarray(space.log_prior(posterior.gamma), dtype=float)
+    return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
 
 
 def _by_model(posterior: Posterior, values: Sequence[FloatArray]) -> FloatArray:
     """Return by model (m,) what is known of the model of each draw of the chains."""
     assert posterior.draws is not None
     index = posterior.draws.model
-    found = np.empty(len(posterior.gamma))
+    found = np.empty(len(posterior.packed))
     for row, chain in zip(index, values, strict=True):
         found[row] = chain[: row.size]
     return found

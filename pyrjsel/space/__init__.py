@@ -8,6 +8,7 @@ from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.draws import ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.facts import known_count, space_facts
+from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
     Bernoulli,
     BetaBinomial,
@@ -30,6 +31,7 @@ __all__ = [
     "ModelPrior",
     "ModelSpace",
     "ModelTable",
+    "PackedModels",
     "PriorContext",
     "PriorInclusion",
     "Space",

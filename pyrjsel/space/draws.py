@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.space.bits import pack
+from pyrjsel.space.packed import PackedModels
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,9 +16,9 @@ class ModelDraws:
     Attributes
     ----------
     model : ndarray of int32, shape (chains, draws)
-        Row of `models` that each draw was in; row 0 is the model that was visited most.
-    models : ndarray of uint8, shape (visited, J)
-        The visited models, one column a term.
+        Row of `packed` that each draw was in; row 0 is the model that was visited most.
+    packed : PackedModels (visited, J)
+        The visited models.
     model_cost : ndarray (visited,)
         Cost of each.
     log_posterior : ndarray (chains, draws)
@@ -26,14 +26,19 @@ class ModelDraws:
     """
 
     model: np.ndarray
-    models: ByteArray
+    packed: PackedModels
     model_cost: FloatArray
     log_posterior: FloatArray
 
     @cached_property
     def size(self) -> np.ndarray:
         """Terms in the model of each draw, shape (chains, draws)."""
-        return self.models.sum(axis=1, dtype=np.int64)[self.model]
+        return self.packed.sizes()[self.model]
+
+    @property
+    def models(self) -> ByteArray:
+        """The visited models, uint8, shape (visited, J), one column a term; made on demand."""
+        return np.asarray(self.packed)
 
     @property
     def cost(self) -> FloatArray:
@@ -43,7 +48,7 @@ class ModelDraws:
     @property
     def changes(self) -> np.ndarray:
         """Terms that differ between each draw and the one before it, shape (chains, draws - 1)."""
-        words = pack(self.models)
+        words = self.packed.words
         return np.stack(
             [
                 np.bitwise_count(words[chain[1:]] ^ words[chain[:-1]]).sum(axis=1, dtype=np.int64)
@@ -58,4 +63,4 @@ class ModelDraws:
 
     def __repr__(self) -> str:
         chains, draws = self.model.shape
-        return f"<Draws: {chains} chains x {draws} draws, {len(self.models)} models visited>"
+        return f"<Draws: {chains} chains x {draws} draws, {len(self.packed)} models visited>"

@@ -10,6 +10,7 @@ from pyrjsel._typing import ByteArray, IntArray, WordArray
 from pyrjsel._validate import check_int
 from pyrjsel.space._space import index_rows
 from pyrjsel.space.bits import n_words, unpack
+from pyrjsel.space.packed import PackedModels
 
 _BLOCK = 2**16  # rows looked up at a time, so that room is made for so many new ones only
 
@@ -217,7 +218,7 @@ class ModelTable:
 
 def merge_visits(
     chains: Sequence[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
-) -> tuple[np.ndarray, ByteArray]:
+) -> tuple[np.ndarray, PackedModels]:
     """Merge the models that chains visited.
 
     Parameters
@@ -233,7 +234,7 @@ def merge_visits(
     -------
     index : ndarray of int32, shape (chains, draws)
         The model of each draw.
-    gamma : ndarray of uint8, shape (m, J)
+    models : PackedModels (m, J)
         The models of these draws, those visited most first.
 
     Examples
@@ -250,4 +251,4 @@ def merge_visits(
     order = order[visits[order] > 0]
     rank = np.empty(len(table), dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
-    return rank[index], unpack(table.words[order], n_terms)
+    return rank[index], PackedModels(table.words[order], n_terms)

@@ -1,10 +1,14 @@
-"""Gaussian models: whole fits by enumeration, and the steps of walks."""
+"""Gaussian models: whole fits by enumeration, the steps of walks, and the memory of a wide fit."""
 
+import json
+import subprocess
+import sys
 import time
 from functools import partial
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import pyrjsel as rj
 from pyrjsel.selection.gaussian import GaussianRegression
@@ -70,3 +74,43 @@ def test_bench_steps(table, take_turns):
             group = f"linear: n = {n:,}, {p:,} columns, 12 in the model, {prior!r}"
             table.series(group, "changes by all flips, a term", times["changes"], "ns", scale=1e9 / p)
             table.series(group, "a flip", times["flips"], "µs", scale=1e6 / flips.size)
+
+
+# Peaks are those of resident memory above that of the process with its packages and the data.
+WIDE = """
+import json, sys, warnings
+import numpy as np, pandas as pd
+import pyrjsel as rj
+warnings.simplefilter("ignore")
+
+def memory(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+rng = np.random.default_rng(1)
+x = rng.normal(size=(1000, 5000)) + 0.5 * rng.normal(size=(1000, 1))
+y = x[:, :5].sum(axis=1) + 2 * rng.normal(size=1000)
+data = pd.DataFrame(x, columns=[f"x{j}" for j in range(5000)]).assign(y=y)
+size = x.nbytes
+del x, y
+rj.linear("y ~ x0 + x1", data.iloc[:50]).fit(draws=50, rng=1, progress=False)
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before = memory("VmRSS")
+model = rj.linear("y ~ .", data)
+built = memory("VmHWM")
+model.fit(chains=int(sys.argv[1]), rng=1, progress=False)
+print(json.dumps([(built - before) / size, (memory("VmHWM") - before) / size]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read where Linux has it")
+def test_bench_memory_of_a_wide_fit(table):
+    for chains in (1, 4):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", WIDE, str(chains)], capture_output=True, text=True, check=True
+        )
+        built, peak = json.loads(done.stdout)
+        group = f"linear: n = 1,000, 5,000 columns (40 MB), default fit of {chains} chains, peak memory"
+        table.add(group, "model", built, "x data")
+        table.add(group, "model and fit", peak, "x data", target=4.0)

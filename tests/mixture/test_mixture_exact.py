@@ -44,7 +44,8 @@ def errors(problem, sweeps, seed=1, **options):
     runner = job.start(np.random.SeedSequence(seed), 0)
     runner.advance(job.total)
     found = runner.finish(True)
-    index, gamma = merge_visits([(found.words, found.index)], sweeps, problem.n_inputs)
+    index, visited = merge_visits([(found.words, found.index)], sweeps, problem.n_inputs)
+    gamma = np.asarray(visited)
     # Each subset as an indicator of its own.
     is_subset = (gamma[:, None, :] == subsets[None, :, :]).all(axis=2)
     assert np.all(is_subset.any(axis=1))
