@@ -158,6 +158,7 @@ def test_checkpoints_of_other_runs(tmp_path, model, changed, reason):
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+@pytest.mark.filterwarnings("ignore:The run has .* effective draws")
 def test_of_other_models_of_patterns_and_kernels(tmp_path):
     births = rj.datasets.birthwt().data
     short = {"draws": 20, "burn_in": 20, "chains": 1, "rng": 1, "progress": False}
