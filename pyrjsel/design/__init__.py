@@ -5,6 +5,13 @@ from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
 from pyrjsel.design.inputs import InputDesign, InputRows
+from pyrjsel.design.label_saved import (
+    digest_of_labels,
+    label_design_from_plain,
+    label_design_to_plain,
+    label_rows_from_plain,
+    label_rows_to_plain,
+)
 from pyrjsel.design.labels import LabelDesign, LabelRows
 from pyrjsel.design.predict import DesignRows
 from pyrjsel.design.saved import (
@@ -42,8 +49,13 @@ __all__ = [
     "absent_rows",
     "as_chunks",
     "as_pandas",
+    "digest_of_labels",
     "digest_of_rows",
     "frames_again",
+    "label_design_from_plain",
+    "label_design_to_plain",
+    "label_rows_from_plain",
+    "label_rows_to_plain",
     "other_rows",
     "rows_from_plain",
     "rows_to_plain",

@@ -25,7 +25,7 @@ def frames_again(
     design : Design or LabelDesign
         Of the fit.
     data : DataFrame or mapping of columns, or a pair
-        The rows; where the design is from arrays the pair (endog, exog).
+        The rows; where the design is from arrays the pair (endog, exog), of a sequence also its histories.
     positions : ndarray of int64, shape (n,)
         Which of them were used, rising.
     n_rows : int
@@ -43,6 +43,11 @@ def frames_again(
         _check_length(len(frame), n_rows, owner)
         frame = frame.iloc[positions]
         return frame, frame
+    if isinstance(design, LabelDesign) and isinstance(data, (pd.DataFrame, Mapping)):
+        # Histories of a sequence have what follows beside them.
+        frame = as_frame(data, owner)
+        if design.response in frame:
+            data = frame[design.response], frame.drop(columns=design.response)
     if not isinstance(data, tuple) or len(data) != 2:
         raise DataError(
             f"The 'data' of {owner} must be a pair (endog, exog), as the model was made from arrays. Got a "

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._validate import unknown_name
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import array_frame, build_arrays
 from pyrjsel.design.build import (
@@ -450,12 +450,8 @@ class Design:
         version = take(state, "version", int, owner)
         if version != VERSION:
             raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
-        own = check_functions(functions, owner)
         names = strings(state, "functions", owner)
-        lacking = [name for name in names if name not in own]
-        if lacking:
-            must = f"a mapping with what the formula calls, {', '.join(map(repr, lacking))} among it"
-            raise bad_value("functions", owner, must, functions)
+        own = check_functions(functions, owner, needed=names)
         layout = layout_from_dict(state, tuple(names), owner)
         left = response_from_dict(take(state, "response", Mapping, owner), tuple(names), owner)
         extras = take(state, "extras", Mapping, owner)

@@ -40,6 +40,8 @@ class LabelRows:
         Rows of the data, those that were dropped included.
     missing : Series
         Number of rows in which each column is missing, for the columns whose missing rows were dropped.
+    positions : ndarray of int64, shape (n,), or None
+        Where the n rows are in the data; None if they are all of them.
     """
 
     y: IntArray
@@ -47,6 +49,7 @@ class LabelRows:
     index: pd.Index
     n_rows: int
     missing: pd.Series
+    positions: IntArray | None = None
 
     @property
     def n_dropped(self) -> int:
@@ -423,5 +426,5 @@ def _learn(
     features = [learn_levels(one, rows.columns, n, functions, owner, "feature") for one in expressions]
     codes = np.column_stack([found for _, _, found in features])
     kept = index if n == rows.n_rows else index[rows.positions]
-    data = LabelRows(y, codes, kept, rows.n_rows, rows.missing)
+    data = LabelRows(y, codes, kept, rows.n_rows, rows.missing, rows.positions)
     return left, tuple(factor for factor, _, _ in features), tuple(gap for _, gap, _ in features), data

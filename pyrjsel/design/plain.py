@@ -26,16 +26,8 @@ _KINDS = ("real", "integer", "boolean", "text")
 def layout_to_dict(layout: Layout) -> dict[str, Any]:
     """Return a layout as plain data."""
     return {
-        "variables": [_variable_to_dict(variable) for variable in layout.variables.values()],
-        "factors": [
-            {
-                "code": factor.expression.code,
-                "n_columns": factor.n_columns,
-                "levels": None if factor.levels is None else list(factor.levels),
-                "transforms": _states_to_list(factor.states),
-            }
-            for factor in layout.factors
-        ],
+        "variables": [variable_to_dict(variable) for variable in layout.variables.values()],
+        "factors": [factor_to_dict(factor) for factor in layout.factors],
         "terms": [
             {
                 "factors": list(members),
@@ -50,12 +42,22 @@ def layout_to_dict(layout: Layout) -> dict[str, Any]:
     }
 
 
+def factor_to_dict(factor: Factor) -> dict[str, Any]:
+    """Return a factor as plain data."""
+    return {
+        "code": factor.expression.code,
+        "n_columns": factor.n_columns,
+        "levels": None if factor.levels is None else list(factor.levels),
+        "transforms": _states_to_list(factor.states),
+    }
+
+
 def response_to_dict(response: Response) -> dict[str, Any]:
     """Return a response as plain data."""
     return {
         "code": response.expression.code,
         "transforms": _states_to_list(response.states),
-        "variables": [_variable_to_dict(variable) for variable in response.variables.values()],
+        "variables": [variable_to_dict(variable) for variable in response.variables.values()],
     }
 
 
@@ -69,8 +71,8 @@ def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner
     FormulaError
         If a factor says what is not allowed.
     """
-    variables = _variables(state, owner)
-    factors = [_factor(item, variables, functions, owner) for item in dicts(state, "factors", owner)]
+    variables = variables_from_dict(state, owner)
+    factors = [factor_from_dict(item, variables, functions, owner) for item in dicts(state, "factors", owner)]
     members, coded = [], []
     for item in dicts(state, "terms", owner):
         term = _positions(item, "factors", len(factors), owner)
@@ -95,7 +97,7 @@ def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner
 
 def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner: str) -> Response:
     """Return the response that plain data describe; raises as :func:`layout_from_dict` does."""
-    variables = _variables(state, owner)
+    variables = variables_from_dict(state, owner)
     expression, states = _expression(state, functions, owner)
     if set(expression.variables) != set(variables):
         raise bad(owner, "its response does not use the columns it lists")
@@ -147,11 +149,13 @@ def _states_to_list(states: Sequence[State]) -> list[dict[str, Any]]:
     ]
 
 
-def _variable_to_dict(variable: Variable) -> dict[str, Any]:
+def variable_to_dict(variable: Variable) -> dict[str, Any]:
+    """Return a column of the data as plain data."""
     return {"name": variable.name, "kind": variable.kind, "categorical": variable.categorical}
 
 
-def _variables(state: object, owner: str) -> dict[str, Variable]:
+def variables_from_dict(state: object, owner: str) -> dict[str, Variable]:
+    """Return the columns of the data that plain data describe, by name."""
     variables: dict[str, Variable] = {}
     for item in dicts(state, "variables", owner):
         name, kind = take(item, "name", str, owner), take(item, "kind", str, owner)
@@ -173,9 +177,10 @@ def _expression(
     return expression, tuple(check_state(name, one, owner) for name, one in zip(names, states, strict=True))
 
 
-def _factor(
+def factor_from_dict(
     item: Mapping[str, Any], variables: Mapping[str, Variable], functions: tuple[str, ...], owner: str
 ) -> Factor:
+    """Return the factor that plain data describe; raises as :func:`layout_from_dict` does."""
     expression, states = _expression(item, functions, owner)
     if not set(expression.variables) <= set(variables):
         raise bad(owner, f"{expression.label!r} uses a column that it does not list")

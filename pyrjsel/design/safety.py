@@ -9,7 +9,7 @@ from a saved file takes the same road.
 import ast
 import keyword
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -159,8 +159,15 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
     return Expression(code, label, key, tree, tuple(reader.variables), tuple(reader.called))
 
 
-def check_functions(functions: object, owner: str) -> dict[str, Callable[..., object]]:
-    """Return the user's functions as a dict, or raise :class:`ParameterError`."""
+def check_functions(
+    functions: object, owner: str, *, needed: Sequence[str] = ()
+) -> dict[str, Callable[..., object]]:
+    """Return the user's functions as a dict, those `needed` among them, or raise :class:`ParameterError`."""
+    known = functions if isinstance(functions, Mapping) else {}
+    lacking = [name for name in needed if name not in known]
+    if lacking:
+        must = f"a mapping with what the formula calls, {', '.join(map(repr, lacking))} among it"
+        raise bad_value("functions", owner, must, functions)
     if functions is None:
         return {}
     if not isinstance(functions, Mapping):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_choice, unknown_name
-from pyrjsel.design import InputDesign, InputRows
+from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
 from pyrjsel.mixture.compare import FOLDS, compare
@@ -150,6 +150,7 @@ class MixtureClassifier:
         classes: Sequence[Any] | None = None,
         missing: str = "impute",
     ) -> None:
+        exog = as_pandas(exog)
         design, rows = InputDesign.from_arrays(
             endog, exog, classes=classes, missing=missing, owner=self._owner, stacklevel=3
         )
@@ -173,7 +174,7 @@ class MixtureClassifier:
     def from_formula(
         cls,
         formula: str,
-        data: pd.DataFrame | Mapping[str, Any],
+        data: TableLike,
         *,
         components: int | Sequence[int] = 3,
         background: str | None = "gaussian",
@@ -196,7 +197,7 @@ class MixtureClassifier:
         formula : str
             Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
             ``.`` stands for all other columns.
-        data : DataFrame or mapping of columns
+        data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
         components, background, model_prior, proposal, prior : optional
             As for the class.
@@ -219,6 +220,7 @@ class MixtureClassifier:
         DataError, ParameterError, UnknownNameError
             As for the class, or if a column is not there.
         """
+        data = as_pandas(data)
         design, rows = InputDesign.from_formula(
             formula,
             data,

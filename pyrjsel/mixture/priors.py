@@ -100,6 +100,7 @@ class MixturePrior:
         Returns
         -------
         float
+            The surplus.
 
         Raises
         ------
@@ -129,6 +130,7 @@ class MixturePrior:
         Returns
         -------
         float
+            Of beta_i and the precisions together.
         """
         return _log_mass(self, components)
 
@@ -145,6 +147,7 @@ class MixturePrior:
         Returns
         -------
         float
+            -inf where a precision exceeds the largest one.
         """
         if np.any(precision > self.max_precision):
             return -np.inf
@@ -165,6 +168,7 @@ class MixturePrior:
         Returns
         -------
         float
+            Of all of them together.
         """
         value = sum(dirichlet.logpdf(row, np.ones(len(row))) for row in weight)
         return float(value + dirichlet.logpdf(prior, np.ones(len(prior))))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from pyrjsel.design import TableLike
 from pyrjsel.mixture.model import MixtureClassifier
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.space import ModelPrior
@@ -12,7 +13,7 @@ from pyrjsel.space import ModelPrior
 
 def mixture_classifier(
     formula: str,
-    data: pd.DataFrame | Mapping[str, Any],
+    data: TableLike,
     *,
     components: int | Sequence[int] = 3,
     background: str | None = "gaussian",
@@ -34,7 +35,7 @@ def mixture_classifier(
     formula : str
         Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
         ``.`` stands for all other columns.
-    data : DataFrame or mapping of columns
+    data : DataFrame, pyarrow Table, or mapping of columns
         The rows; those whose response is missing are used without it.
     components, background, model_prior, proposal, prior : optional
         As for :class:`MixtureClassifier`.

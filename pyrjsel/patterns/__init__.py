@@ -4,6 +4,7 @@ from pyrjsel.patterns.compression import find_groups
 from pyrjsel.patterns.features import Features
 from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.histories import histories
+from pyrjsel.patterns.loading import read_results
 from pyrjsel.patterns.model import PatternLogit
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.short import pattern_logit
@@ -17,6 +18,7 @@ __all__ = [
     "find_groups",
     "histories",
     "pattern_logit",
+    "read_results",
     "split_cauchy",
     "split_cauchy_cdf",
     "split_cauchy_ppf",

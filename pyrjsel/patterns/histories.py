@@ -77,7 +77,8 @@ def read_histories(
     codes = codes[~gone] if gone.any() else codes
     known = (*levels, None) if (codes == len(levels)).any() else levels
     design = LabelDesign.of_columns(NEXT, levels, names, [known] * order, missing_levels=missing == "level")
-    rows = LabelRows(codes[:, -1].copy(), codes[:, :-1], gaps.index[~gone], len(gaps), counts)
+    kept = np.flatnonzero(~gone)
+    rows = LabelRows(codes[:, -1].copy(), codes[:, :-1], gaps.index[kept], len(gaps), counts, kept)
     return design, rows
 
 

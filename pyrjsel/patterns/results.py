@@ -21,6 +21,7 @@ from pyrjsel.patterns.groups import ANY, as_whole
 from pyrjsel.patterns.looks import Looks
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
+from pyrjsel.patterns.saving import Saving
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
 from pyrjsel.report import Report, log_chosen, score_table, to_arviz
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 INTERVAL = (0.025, 0.975)
 
 
-class PatternResults(Looks):
+class PatternResults(Looks, Saving):
     """The posterior of a pattern model; made by ``fit``.
 
     Parameters
@@ -41,6 +42,8 @@ class PatternResults(Looks):
         What was fitted.
     posterior : PatternPosterior
         Draws, their diagnostics, and the parameters of ``fit``.
+    entropy : bytes, optional
+        Seed of draws after the fit; None takes it from the random numbers of the fit.
 
     Attributes
     ----------
@@ -57,11 +60,14 @@ class PatternResults(Looks):
     ['prior_centre', 'median', 'ci_lower', 'ci_upper']
     """
 
-    def __init__(self, model: PatternLogit, posterior: PatternPosterior) -> None:
+    def __init__(
+        self, model: PatternLogit, posterior: PatternPosterior, entropy: bytes | None = None
+    ) -> None:
         self.model = model
         self.posterior = posterior
         self.sampler = posterior.sampler
-        self._entropy = posterior.settings.rng.bytes(16)
+        self._entropy = posterior.settings.rng.bytes(16) if entropy is None else entropy
+        self._description: tuple[list[tuple[str, str]], list[str]] | None = None
 
     # ------------------------------------------------------------------ pieces
 
@@ -87,6 +93,10 @@ class PatternResults(Looks):
         """The classes that have coefficients."""
         classes = list(self.model.classes)
         return classes[1:] if len(classes) == 2 else classes
+
+    def _described(self) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return what a summary says beside its tables; without rows, what it said when they were there."""
+        return describe(self) if self._description is None else self._description
 
     # ------------------------------------------------------------------ tables
 
@@ -208,7 +218,7 @@ class PatternResults(Looks):
             If `top` is not an int of at least 1.
         """
         top = check_int(top, "top", "summary", low=1)
-        info, notes = describe(self)
+        info, notes = self._described()
         return Report("Logistic model of interaction patterns", info, tables(self, top), notes)
 
     # ------------------------------------------------------------------ predictions

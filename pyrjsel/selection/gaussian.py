@@ -394,7 +394,7 @@ class GaussianRegression(TermColumns):
         if self.held:
             return FullGram(self.matrix)
         assert self.rooted is not None
-        return ColumnGram(self.rooted, self.prior.precision, max(FEWEST_KEPT, self.n // 4))
+        return ColumnGram(self.rooted, self.prior.precision, max(FEWEST_KEPT, self.n // 8))
 
     def evidence(self, provider: FullGram | ColumnGram | None = None) -> ConjugateEvidence:
         """Return log marginal likelihoods for walks over models, up to :attr:`constant`.

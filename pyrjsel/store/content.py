@@ -111,11 +111,15 @@ class Content:
 
     def pcg64(self, key: str) -> dict[str, Any]:
         """Return the state of a PCG64."""
-        value = self.plain(key)
-        try:
-            np.random.PCG64(0).state = value
-        except (TypeError, ValueError, KeyError, OverflowError) as error:
-            raise self.wrong(key, "the state of a PCG64") from error
+        parts = self.part(key)
+        numbers = parts.part("state")
+        value: Any = {
+            "bit_generator": parts.text("bit_generator", ("PCG64",)),
+            "state": {name: numbers.integer(name, high=2**128 - 1) for name in ("state", "inc")},
+            "has_uint32": parts.integer("has_uint32", high=1),
+            "uinteger": parts.integer("uinteger", high=2**32 - 1),
+        }
+        np.random.PCG64(0).state = value
         return dict(value)
 
     def part(self, key: str) -> "Content":

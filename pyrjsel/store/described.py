@@ -67,6 +67,8 @@ def _label(label: Hashable) -> Plain:
 def labels_from_plain(content: Content, length: int | None = None) -> pd.Index:
     """Return labels, `length` of them where that is not None."""
     name = content.plain("name")
+    if not isinstance(name, (str, int, float, bool, type(None))):
+        raise content.wrong("name", "a number or text")
     if "range" in content:
         start, stop, step = content.sequence("range", (int,), 3)
         if step == 0 or max(abs(start), abs(stop), abs(step)) > 2**62:
@@ -77,8 +79,6 @@ def labels_from_plain(content: Content, length: int | None = None) -> pd.Index:
         if any(type(label) is int and abs(label) >= 2**63 for label in labels):
             raise content.wrong("labels", "numbers and text")
         found = pd.Index(labels, name=name) if labels else pd.Index([], dtype=object, name=name)
-    if not isinstance(name, (str, int, float, bool, type(None))):
-        raise content.wrong("name", "a number or text")
     if length is not None and len(found) != length:
         raise content.wrong("labels", f"{length} labels")
     return found

@@ -22,7 +22,7 @@ def toy_problem(**options):
     return kit.problem_of(x, label, n_classes=2, **options)
 
 
-def run(problem, *, draws=200, burn_in=100, thin=1, chains=2, rng=1, n_jobs=1, **options):
+def run(problem, *, draws=1000, burn_in=300, thin=1, chains=2, rng=1, n_jobs=1, **options):
     settings = FitSettings.check(
         "fit", draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
     )
@@ -253,6 +253,6 @@ def test_one_class_one_kernel_one_row():
             components=components,
             n_classes=classes,
         )
-        found = run(problem, draws=300, chains=1)
+        found = run(problem, draws=5000, chains=1)
         assert np.all(np.isfinite(found.log_posterior))
         assert found.occupied.max() <= min(n, components)

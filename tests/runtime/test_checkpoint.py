@@ -62,7 +62,7 @@ def plain_run(job=None, chains=2):
     return run_chains(Walk() if job is None else job, chains, np.random.default_rng(1), progress=False)
 
 
-def break_off(monkeypatch, folder, at=100, **options):
+def break_off(monkeypatch, folder, at=50, **options):
     """Run up to a write of the second chain after iteration `at`, and no further."""
     save = checkpoint.ChainFile.save
 
@@ -93,7 +93,8 @@ def test_what_a_crash_left_beyond_the_state_is_cut_off(monkeypatch, folder):
     break_off(monkeypatch, folder)
     with open(folder / "walk-1.draws", "ab") as file:
         file.write(b"\x40\0\0\0\0\0\0\0half a part")
-    assert run(folder).results == plain_run().results
+    for _ in range(2):  # the second reads what the first has appended
+        assert run(folder).results == plain_run().results
     (folder / "walk-1.rjs").unlink()  # a crash before the first state: the chain begins again
     assert run(folder).results == plain_run().results
 
@@ -115,8 +116,9 @@ def test_writes_come_at_intervals_and_at_the_end(monkeypatch, folder):
     run(folder, Walk(200, 0.005), chains=1)
     assert [done for done, _ in times][-1] == 200
     gaps = np.diff([0.0, *(seconds for _, seconds in times)])
-    assert 2 <= len(times) <= 5
-    assert (gaps[:-1] >= 0.3).all()
+    # 200 iterations sleep for a second. A chain's clock starts a little after that of its file.
+    assert 2 <= len(times) <= 2 + times[-1][1] / 0.25
+    assert (gaps[:-1] >= 0.25).all()
 
 
 def test_an_interrupted_run_goes_on(monkeypatch, folder):

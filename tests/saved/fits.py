@@ -52,6 +52,14 @@ def gaps():
     return frame
 
 
+def dotted():
+    """Births, of some of which it is not known whether the mother smoked."""
+    frame = births()
+    frame["smoke"] = frame["smoke"].astype(float).where(frame["age"] < 32)
+    return frame
+
+
+SYMBOLS = "abracadabra and abracadabra" * 3
 ENUMERATE, SHORT = {"rng": 1}, {"rng": 1, "draws": 150, "chains": 2, "progress": False}
 LOGIT = "low ~ lwt + smoke + ht + race"
 # Rows, the model of them, options of its fit.
@@ -123,13 +131,38 @@ FITS = {
         ),
         {**SHORT, "sampler": "mcmc"},
     ),
+    "pattern interactions": (
+        dotted,
+        lambda d: rj.pattern_logit(
+            "low ~ interactions(race, smoke, C(halved(ptl)), order=2)",
+            d,
+            prior="gaussian",
+            sigma_prior=[rj.LogNormal(-1.0, 0.5), rj.InverseGamma(3.0, 1.0)],
+            functions={"halved": halved},
+        ),
+        {**SHORT, "draws": 60, "burn_in": 60},
+    ),
+    "pattern gaps": (
+        lambda: (dotted()["race"], dotted()[["smoke", "ht"]]),
+        lambda d: rj.PatternLogit(*d, missing="level", compress=False),
+        {**SHORT, "draws": 40, "burn_in": 40, "sampler": "slice"},
+    ),
+    "pattern sequence": (
+        lambda: rj.histories(SYMBOLS, order=3),
+        lambda d: rj.PatternLogit.from_sequence(SYMBOLS, order=3),
+        {**SHORT, "draws": 40, "burn_in": 40},
+    ),
 }
 FUNCTIONS = {"halved": halved, "bump": bump}
 
 
 def functions_of(name):
     """Return the functions that loading one of the files needs, None for most."""
-    wanted = {"logit rjmcmc": ("halved",), "kernel own": ("halved", "bump")}.get(name, ())
+    wanted = {
+        "logit rjmcmc": ("halved",),
+        "pattern interactions": ("halved",),
+        "kernel own": ("halved", "bump"),
+    }.get(name, ())
     return {key: FUNCTIONS[key] for key in wanted} or None
 
 

@@ -21,12 +21,18 @@ _spec = importlib.util.spec_from_file_location("saved_fits", HERE / "fits.py")
 fits = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(fits)
 
-SELECTION = [name for name in fits.FITS if not name.startswith("kernel")]
 KERNEL = [name for name in fits.FITS if name.startswith("kernel")]
+PATTERNS = [name for name in fits.FITS if name.startswith("pattern")]
+SELECTION = [name for name in fits.FITS if name not in (*KERNEL, *PATTERNS)]
 TABLES = {
+    "patterns": ("sigma", "groups", "coefficients", "compression", "diagnostics"),
     "selection": ("inclusion", "models", "coefficients", "diagnostics", "params", "bse"),
     "kernel": ("n_kernels", "sigma", "diagnostics"),
 }
+
+
+def room(name):
+    return "kernel" if name in KERNEL else "patterns" if name in PATTERNS else "selection"
 
 
 def load(path, name, data=None):
@@ -34,7 +40,7 @@ def load(path, name, data=None):
 
 
 def assert_tables_are(found, results, name):
-    for table in TABLES["kernel" if name in KERNEL else "selection"]:
+    for table in TABLES[room(name)]:
         one, other = getattr(found, table), getattr(results, table)
         kind = (
             pd.testing.assert_frame_equal
@@ -51,6 +57,12 @@ def assert_tables_are(found, results, name):
             np.testing.assert_array_equal(found.draws.model, results.draws.model)
             np.testing.assert_array_equal(found.draws.coefficients, results.draws.coefficients)
         return
+    if name in PATTERNS:
+        assert repr(found) == repr(results)
+        assert str(found.summary()) == str(results.summary())
+        np.testing.assert_array_equal(found.draws.s, results.draws.s)
+        np.testing.assert_array_equal(found.draws.log_posterior, results.draws.log_posterior)
+        return
     assert (found.width, found.nobs, found.sampler) == (results.width, results.nobs, results.sampler)
     if found.sampler == "smc":
         assert found.log_evidence == results.log_evidence
@@ -61,6 +73,12 @@ def assert_tables_are(found, results, name):
 def assert_rows_are_there(found, results, name, data):
     """Everything can be had that the results had when they were saved."""
     assert str(found.summary()) == str(results.summary())
+    if name in PATTERNS:
+        pd.testing.assert_frame_equal(found.predict(), results.predict(), check_exact=True)
+        pd.testing.assert_frame_equal(found.score(), results.score(), check_exact=True)
+        pattern = "a" if name == "pattern sequence" else {found.model.features.names[-1]: 0}
+        pd.testing.assert_frame_equal(found.expand(pattern), results.expand(pattern), check_exact=True)
+        return
     pd.testing.assert_series_equal(found.predict(), results.predict(), check_exact=True)
     if name in KERNEL:
         pd.testing.assert_frame_equal(found.centres, results.centres, check_exact=True)
@@ -119,6 +137,11 @@ def test_files_hold_no_rows_unless_asked(tmp_path, name):
     """No column of the design, no response and no weight, to the bit; nor labels of rows."""
     _, results = fits.make(name)
     data = results.model.data
+    if name in PATTERNS:
+        results.save(tmp_path / "a.rjs")
+        codes = [*(column.astype(np.int64) for column in data.codes.T), data.y]
+        assert not any(column.tobytes() in (tmp_path / "a.rjs").read_bytes() for column in codes)
+        return
     columns = {"y": data.y, **{f"X {k}": column for k, column in enumerate(data.X.T)}, **data.extras}
     whole = {}
     for with_rows in (False, True):
@@ -134,6 +157,15 @@ def test_files_hold_no_rows_unless_asked(tmp_path, name):
 
 
 MEMBERS = {
+    "patterns": {
+        "predict": lambda r: r.predict(),
+        "predict new": lambda r: r.predict(fits.dotted().head(3)),
+        "score": lambda r: r.score(),
+        "expand": lambda r: r.expand({"smoke": 1}),
+        "fit": lambda r: r.model.fit(rng=1),
+        "rows": lambda r: r.model.data.codes,
+        "save": lambda r: r.save("nowhere.rjs", data=True),
+    },
     "selection": {
         "predict": lambda r: r.predict(),
         "get_prediction": lambda r: r.get_prediction().summary_frame(),
@@ -162,6 +194,7 @@ MEMBERS = {
     [
         *(("logit enumerated", member) for member in MEMBERS["selection"]),
         *(("linear rjmcmc", member) for member in MEMBERS["selection"]),
+        *(("pattern interactions", member) for member in MEMBERS["patterns"]),
         *(("kernel mcmc", member) for member in MEMBERS["kernel"]),
         *(("kernel own", member) for member in MEMBERS["kernel"]),
     ],
@@ -172,7 +205,7 @@ def test_what_needs_rows_says_so(tmp_path, monkeypatch, name, member):
     results.save("a.rjs")
     found = load("a.rjs", name)
     with pytest.raises(rj.NotAvailableError, match=r"rows of the fit.*rj\.load\(path, data=\.\.\.\)"):
-        MEMBERS["kernel" if name in KERNEL else "selection"][member](found)
+        MEMBERS[room(name)][member](found)
     assert [path.name for path in tmp_path.iterdir()] == ["a.rjs"]
 
 
@@ -290,7 +323,7 @@ def test_files_of_every_version_are_read(path):
     data, results = fits.make(name)
     found = load(path, name)
     rows = quiet(load, path, name, data)
-    table = "sigma" if name in KERNEL else "inclusion"
+    table = "inclusion" if name in SELECTION else "sigma"
     for each in (found, rows):
         # Chains may part ways at the last bit of some sum: they are of the same posterior, by 150 draws.
         tolerance = 1e-6 if results.sampler == "enumerate" else 0.5
@@ -356,6 +389,8 @@ def use(found):
     repr(found)
     if isinstance(found, rj.SelectionResults):
         return found.inclusion, found.models, found.coefficients, found.predict(fits.births().head())
+    if isinstance(found, rj.PatternResults):
+        return found.sigma, found.coefficients
     return found.n_kernels, found.centres
 
 
@@ -387,7 +422,10 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-FUZZED = ["logit rjmcmc", "linear enumerated", "linear spikes", "kernel smc", "kernel mcmc"]
+FUZZED = [
+    "logit rjmcmc", "linear enumerated", "linear spikes", "kernel smc", "kernel mcmc", "pattern interactions",
+    "pattern gaps",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FUZZED)

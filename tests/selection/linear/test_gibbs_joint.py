@@ -72,7 +72,8 @@ def test_both_simulators_agree(linear_kit, prior):
         runner.advance(1)
         found = runner.finish(True)
         gamma = runner.collector.table.gamma()[0]
-        b, variance = found.coefficients[0, 1:], float(found.error_variance[0])
+        vectors = found.coefficients if job.in_loop else found.coefficients.toarray()
+        b, variance = vectors[0, 1:], float(found.error_variance[0])
         chained[i] = summaries(gamma, b, variance)
     means, error = [], 0.0
     for draws in (independent, chained):

@@ -76,7 +76,7 @@ def outcome(runner):
     return {
         "words": found.words[found.index],
         "log_posterior": found.log_posterior,
-        "coefficients": found.coefficients,
+        "coefficients": found.coefficients.toarray(),
         "averages": found.averages,
         "counts": found.counts,
         "relative_variance": found.relative_variance,

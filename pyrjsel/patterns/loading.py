@@ -1,0 +1,177 @@
+"""Results as files: what is read."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import StoreError
+from pyrjsel._typing import FloatArray
+from pyrjsel.design import (
+    Absent,
+    AbsentRows,
+    LabelDesign,
+    label_design_from_plain,
+    label_rows_from_plain,
+)
+from pyrjsel.design.frame import Level
+from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.features import Kind
+from pyrjsel.patterns.groups import as_whole
+from pyrjsel.patterns.model import KINDS, PatternLogit
+from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
+from pyrjsel.patterns.results import PatternResults
+from pyrjsel.patterns.sampling import PatternPosterior
+from pyrjsel.patterns.saving import KIND, SCHEMA
+from pyrjsel.priors import InverseGamma, LogNormal
+from pyrjsel.runtime import FitSettings
+from pyrjsel.store import Content, Given, described, frame_from_plain, register
+
+OWNER = "load"
+COLUMNS = ("mean", "sd", "mcse", "ess", "r_hat")
+
+
+@dataclass(frozen=True, eq=False)
+class AbsentFeatures(Absent):
+    """What is known of the features of cases that were not saved; attributes as of `Features`."""
+
+    n_cases: int
+    names: tuple[str, ...]
+    levels: tuple[tuple[Level | None, ...], ...]
+    kind: Kind
+    order: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class AbsentGroups(Absent):
+    """What is known of groups of patterns without their cases; attributes as of `Groups`."""
+
+    kind: Kind
+    order: int
+    n_cases: int
+    compressed: bool
+    counts: FloatArray
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.counts)
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns that some case expresses."""
+        return int(self.counts.sum())
+
+
+def read_results(content: Content, schema: int, given: Given) -> PatternResults:
+    """Return the results in a file; reads schema 1."""
+    content.text("class", ("PatternLogit",))
+    model = _model(content, given)
+    posterior = _posterior(content, model)
+    description = content.part("description")
+    info = description.sequence("info", (list,))
+    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in info):
+        raise description.wrong("info", "pairs of text")
+    results = PatternResults(model, posterior, content.raw("entropy", 16))
+    if isinstance(model.data, AbsentRows):
+        results._description = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
+    return results
+
+
+def _model(content: Content, given: Given) -> PatternLogit:
+    design = label_design_from_plain(content.plain("design"), given.functions, OWNER)
+    kind: Any = content.text("kind", KINDS)
+    order, compress = content.integer("order", low=1, high=len(design.names)), content.flag("compress")
+    prior = _prior(content.part("prior"), order)
+    rows = label_rows_from_plain(content.part("rows"), design, given.data)
+    model: Any = PatternLogit.__new__(PatternLogit)
+    if isinstance(rows, AbsentRows):
+        _without_rows(model, content.part("groups"), design, rows, kind, order, compress)
+    else:
+        model._build(design, rows, kind, order, prior.family, prior.scales, None, compress)
+        if not np.array_equal(model.compression.counts, content.part("groups").plain("counts")):
+            raise StoreError("its groups are not those of its rows")
+    model.prior = prior
+    return model
+
+
+def _prior(content: Content, order: int) -> PatternPrior:
+    family: Any = content.text("family", ("cauchy", "gaussian"))
+    log_sigma_0 = content.number("log_sigma_0")
+    if abs(log_sigma_0) > LARGEST_LOG_SCALE:
+        raise content.wrong("log_sigma_0", f"at most {LARGEST_LOG_SCALE:g} from 0")
+    scales = described(content.plain("scales"), {"LogNormal": LogNormal, "InverseGamma": InverseGamma})
+    if not isinstance(scales, tuple):
+        raise content.wrong("scales", "a list of priors")
+    # As a user gives them, so that they are checked.
+    return replace(PatternPrior.of(order, family, scales, owner=OWNER), log_sigma_0=log_sigma_0)
+
+
+def _without_rows(
+    model: Any,
+    content: Content,
+    design: LabelDesign,
+    rows: AbsentRows,
+    kind: Kind,
+    order: int,
+    compress: bool,
+) -> None:
+    """Make a model that answers what it can."""
+    counts = content.array("counts", float, (None, order + 1), finite=True)
+    size = len(counts)
+    if not size or (counts < 0).any() or (counts.sum(axis=1) < 1).any():
+        raise content.wrong("counts", "numbers of patterns")
+    model.design, model.data = design, rows
+    model.features = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
+    model.compression = AbsentGroups(kind, order, rows.n, compress, counts)
+    model.groups = pd.DataFrame(
+        {
+            "pattern": content.sequence("pattern", length=size),
+            "orders": content.sequence("orders", length=size),
+            "patterns": as_whole(counts.sum(axis=1)),
+            "cases": content.array("cases", np.int64, (size,)),
+        }
+    )
+
+
+def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
+    free = 1 if len(model.classes) == 2 else len(model.classes)
+    part, kept = content.part("draws"), content.part("settings")
+    log_posterior = part.array("log_posterior", float, (None, None))
+    if not log_posterior.size:
+        raise part.wrong("log_posterior", "that of draws")
+    draws = PatternDraws(
+        part.array("s", float, (*log_posterior.shape, free, model.n_groups)),
+        part.array("log_sigma", float, (*log_posterior.shape, model.order)),
+        log_posterior,
+    )
+    diagnostics = frame_from_plain(content.part("diagnostics"), COLUMNS)
+    if len(diagnostics) != model.order + 1:
+        raise content.wrong("diagnostics", f"a table of {model.order + 1} rows")
+    settings = FitSettings.check(
+        OWNER,
+        draws=kept.integer("draws"),
+        burn_in=kept.integer("burn_in"),
+        thin=kept.integer("thin"),
+        chains=kept.integer("chains"),
+        rng=0,
+        n_jobs=None,
+        progress=None,
+    )
+    return PatternPosterior(
+        content.text("sampler"),
+        draws,
+        diagnostics,
+        [float(seconds) for seconds in content.sequence("seconds", (float, int))],
+        settings,
+        content.sequence("notes"),
+    )
+
+
+register(KIND, SCHEMA, read_results)
