@@ -8,6 +8,7 @@ import pandas as pd
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.report import IndicatorStats, ModelStats
 from pyrjsel.runtime import FitSettings
+from pyrjsel.space import PackedModels
 
 MOVES = ("add", "remove", "exchange")
 
@@ -58,7 +59,7 @@ class MixturePosterior:
 
     Attributes
     ----------
-    models : ndarray of uint8 (m, p)
+    packed : PackedModels (m, p)
         Visited subsets, those visited most first.
     index : ndarray of int32 (chains, draws)
         The subset of each draw.
@@ -84,7 +85,7 @@ class MixturePosterior:
         The warnings, as text.
     """
 
-    models: ByteArray
+    packed: PackedModels
     index: np.ndarray
     probability: FloatArray
     log_posterior: FloatArray
@@ -101,3 +102,8 @@ class MixturePosterior:
     seconds: list[float]
     settings: FitSettings
     notes: list[str]
+
+    @property
+    def models(self) -> ByteArray:
+        """The visited subsets, uint8, shape (m, p), made on demand."""
+        return np.asarray(self.packed)

@@ -50,7 +50,7 @@ class Looks(ModelLooks):
 
     def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
         posterior = self.posterior
-        return self.model.term_names, posterior.models[:top], posterior.probability[:top]
+        return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
 
     def plot_trace(self: Plotted, ax: Any = None) -> Any:
         """Plot the draws of size, cost, log posterior and the number of kernels that have rows.

@@ -28,7 +28,7 @@ from pyrjsel.report import (
     score_table,
     to_arviz,
 )
-from pyrjsel.space import ModelDraws, PackedModels
+from pyrjsel.space import ModelDraws
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
@@ -40,7 +40,7 @@ class SubsetDraws(ModelDraws):
 
     Attributes
     ----------
-    model, models, model_cost
+    model, packed, model_cost
         As in :class:`pyrjsel.space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
         Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
@@ -157,7 +157,7 @@ class MixtureResults(Looks):
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space, stats = self.posterior, self.model.space, self.posterior.model_stats
-        gamma = posterior.models[:rows]
+        gamma = posterior.packed[:rows]
         return model_table(
             [space.terms_of(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
@@ -188,7 +188,7 @@ class MixtureResults(Looks):
         posterior = self.posterior
         return SubsetDraws(
             posterior.index,
-            PackedModels.of(posterior.models),
+            posterior.packed,
             np.asarray(self.model.space.cost(posterior.models), dtype=float),
             posterior.log_posterior,
             posterior.log_likelihood,
@@ -477,7 +477,7 @@ class MixtureResults(Looks):
 
     def __repr__(self) -> str:
         chains, draws = self.posterior.index.shape
-        best = " + ".join(self.model.space.terms_of(self.posterior.models[0])) or "(no inputs)"
+        best = " + ".join(self.model.space.terms_of(self.posterior.packed[0])) or "(no inputs)"
         return (
             f"<MixtureResults: {chains} x {draws} draws, {self.components} kernels, best subset {best}, "
             f"posterior {self.posterior.probability[0]:.3f}>"

@@ -339,10 +339,9 @@ def summarise(
 ) -> MixturePosterior:
     """Merge the chains and estimate what is reported from their draws."""
     chains: list[MixtureDraws] = drawn.results
-    index, visited = merge_visits(
+    index, models = merge_visits(
         [(chain.words, chain.index) for chain in chains], drawn.draws, problem.n_inputs
     )
-    models = np.asarray(visited)
     kept = min(len(chain.mean) for chain in chains)
 
     def stacked(name: str, n: int) -> Any:
@@ -353,11 +352,11 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         MOVES,
-        {"size": models.sum(axis=1, dtype=np.int64)[index], "log_posterior": log_posterior},
+        {"size": models.sizes()[index], "log_posterior": log_posterior},
         drawn.seconds,
     )
     return MixturePosterior(
-        models=models,
+        packed=models,
         index=index,
         probability=np.bincount(index.ravel(), minlength=len(models)) / index.size,
         log_posterior=log_posterior,

@@ -173,9 +173,10 @@ class _Run:
             assert posterior.log_marginal is not None
             if not np.isnan(posterior.mcse[0]):
                 variance = np.full(posterior.mcse.size, np.nan if posterior.mcse.any() else 0.0)
-            cost = np.asarray(space.cost(posterior.gamma))
+            gamma = posterior.gamma
+            cost = np.asarray(space.cost(gamma))
             # Not the logarithms of the probabilities, which are 0 of cheap models of many rows.
-            log_mass = posterior.log_marginal + space.log_prior(posterior.gamma)
+            log_mass = posterior.log_marginal + space.log_prior(gamma)
         row = np.argsort(cost, kind="stable")
         return cls(results, row, cost[row], log_mass[row], variance)
 
