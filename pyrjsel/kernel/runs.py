@@ -115,7 +115,7 @@ class FilterRun:
         error = self.log_evidence()[1]
         if error > UNSURE:
             found.append(
-                f"The runs disagree on the log evidence, whose error of {error:.2g} is a guess then: use more "
+                f"The runs disagree on the log evidence, and its error of {error:.2g} is a guess: use more "
                 "particles."
             )
         if self.settings.importance == "paper":
