@@ -22,7 +22,7 @@ from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.lock import lock
-from pyrjsel.store import Content, Document, Plain, append, digest, plain, read, read_all, write
+from pyrjsel.store import Content, Document, Plain, append, digest, is_left_over, plain, read, read_all, write
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
 SCHEMA = 1
@@ -81,7 +81,7 @@ class Checkpoint:
             raise bad_value("checkpoint", owner, "None or the path of a folder", path)
         folder, words = Path(path), {name: _worded(value) for name, value in about.items()}
         if not (folder / f"{RUN}.rjs").exists():
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            if folder.exists() and not _is_new(folder):
                 raise StoreError(
                     f"The 'checkpoint' parameter of {owner} must be a new folder or one with a checkpoint. "
                     f"{os.fspath(path)!r} holds something else."
@@ -217,6 +217,11 @@ class ChainFile:
         content = {"done": done, "seconds": seconds, "size": self._file.seek(0, os.SEEK_END), "state": state}
         write(self._state, Document(CHAIN, SCHEMA, content))
         self._written = time.perf_counter()
+
+
+def _is_new(folder: Path) -> bool:
+    """Whether a folder holds nothing, or what a crash left of the first file that was to be written there."""
+    return folder.is_dir() and all(is_left_over(file.name, f"{RUN}.rjs") for file in folder.iterdir())
 
 
 def _worded(value: Plain) -> str:

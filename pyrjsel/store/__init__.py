@@ -31,7 +31,7 @@ from pyrjsel.store.described import (
     plain,
 )
 from pyrjsel.store.digest import digest
-from pyrjsel.store.files import Document, append, read, read_all, replace, write
+from pyrjsel.store.files import Document, append, is_left_over, read, read_all, replace, write
 from pyrjsel.store.kinds import Given, load, register
 from pyrjsel.store.plain import Plain
 
@@ -46,6 +46,7 @@ __all__ = [
     "digest",
     "frame_from_plain",
     "frame_to_plain",
+    "is_left_over",
     "labels_from_plain",
     "labels_to_plain",
     "load",

@@ -91,6 +91,12 @@ def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     sync_folder(target.parent)
 
 
+def is_left_over(name: str, target: str) -> bool:
+    """Whether a file of this name is what a crash left of one that was to become `target`."""
+    start, dot, token = name.rpartition(".")
+    return bool(dot) and start == f".{target}" and len(token) == 8
+
+
 def sync_folder(folder: Path) -> None:
     """Have the names of a folder's files on the disk; systems that cannot open a folder do so themselves."""
     if os.name == "posix":

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -209,6 +210,19 @@ def test_other_folders_are_left_alone(tmp_path):
     for wrong in (3, "", b"", True):
         with pytest.raises((ParameterError, StoreError), match="'checkpoint' parameter"):
             run(wrong)
+
+
+def test_a_crash_before_the_first_file_is_whole(monkeypatch, folder):
+    def die(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", die)
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(SystemExit):
+            run(folder)
+    assert len(list(folder.iterdir())) == 1
+    assert run(folder).results == plain_run().results
 
 
 def test_other_versions_are_refused(folder):
