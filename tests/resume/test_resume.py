@@ -1,5 +1,6 @@
 """Checkpoints of every sampler: a killed run goes on to the draws, bit for bit, of one left alone."""
 
+import contextlib
 import importlib.util
 import os
 import signal
@@ -90,7 +91,8 @@ def test_whenever_a_process_is_killed(wanted, tmp_path, kills):
                 child = int(server.stdout.readline())
                 if struck < kills:
                     time.sleep(0.5 * rng.random())
-                    os.kill(child, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it has ended before
+                        os.kill(child, signal.SIGKILL)
                 status = int(server.stdout.readline())
                 assert status in (0, -signal.SIGKILL)
                 struck += status != 0
