@@ -23,7 +23,7 @@ class ChainRunner:
     def __init__(self, job: "ChainJob", rng: np.random.Generator) -> None:
         settings = job.settings
         self.job, self.rng, self.loop = job, rng, loop_of(settings)
-        self.particle, _ = start(settings, 1, rng)
+        self.particle, _ = start(settings, 1, float(job.y[0]), rng)
         self.columns = Columns(settings.kernel, job.x, job.y)
         self.columns.see_all()
         t = self.columns.t

@@ -58,7 +58,7 @@ class FilterRunner:
         self.tried = np.zeros((rows, len(MOVES)), dtype=np.int64)
         self.accepted = np.zeros((rows, len(MOVES)), dtype=np.int64)
         if state is None:
-            self.particles, self.log_weights = start(settings, int(settings.particles), rng)
+            self.particles, self.log_weights = start(settings, int(settings.particles), float(y[0]), rng)
             self.columns = Columns(settings.kernel, x, y)
             return
         t = len(state.y)

@@ -56,14 +56,38 @@ def loop_of(settings: KernelSettings) -> ParticleLoop:
     )
 
 
-def start(settings: KernelSettings, n: int, rng: np.random.Generator) -> tuple[Particles, FloatArray]:
+def log_density(values: FloatArray, a: float, b: float) -> FloatArray:
+    """Return the logs of the densities of ``IG(a, b)``."""
+    return a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(values) - b / values
+
+
+def start(
+    settings: KernelSettings, n: int, first: float, rng: np.random.Generator
+) -> tuple[Particles, FloatArray]:
     """Return `n` particles without kernels before the first row, and the logs of their weights.
 
-    Variances come from ``IG(a + 1/2, b)``, since a draw of ``IG(a, b)`` is hardly ever near the data where a
-    is small; the first row bounds the ratio of the two, which the weights are.
+    The weights are the prior over the start law. A variance that is drawn comes from ``IG(a + 1/2, b + y^2 /
+    2)``, its posterior if it alone made the response y of the first row, or else from ``IG(a + h, b)``, with
+    even chances, since a draw of ``IG(a, b)`` is hardly ever near the data where a is small. h is 1/2 for one
+    such variance and 1/4 each for two: the likelihood of the first row is at most ``sigma^-1``, ``delta^-1``
+    and ``(sigma delta)^(-1/2)``, and so bounds the weights.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    n : int
+    first : float
+        The response of the first row.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Particles
+    ndarray (n,)
     """
     most = int(settings.max_kernels)
     log_weights = np.zeros(n)
+    spread = 0.25 if settings.noise_variance is None and settings.coef_variance is None else 0.5
     variances = []
     for fixed, a, b in (
         (settings.noise_variance, settings.a_y, settings.b_y),
@@ -72,8 +96,11 @@ def start(settings: KernelSettings, n: int, rng: np.random.Generator) -> tuple[P
         if fixed is not None:
             variances.append(np.full(n, float(fixed)))
             continue
-        drawn = b / rng.standard_gamma(a + 0.5, n)
-        log_weights += gammaln(a + 0.5) - gammaln(a) - 0.5 * np.log(b) + 0.5 * np.log(drawn)
+        laws = ((a + spread, b), (a + 0.5, b + 0.5 * first**2))
+        draws = [scale / rng.standard_gamma(shape, n) for shape, scale in laws]
+        drawn = np.where(rng.random(n) < 0.5, *draws)
+        log_laws = [log_density(drawn, shape, scale) for shape, scale in laws]
+        log_weights += log_density(drawn, a, b) - np.logaddexp(*log_laws) + np.log(2)
         variances.append(drawn)
     particles = Particles(
         np.zeros(n, dtype=np.int32),

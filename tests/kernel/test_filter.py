@@ -1,6 +1,7 @@
 """The particle filter of kernel regression against enumeration, against its twin, and in two parts."""
 
 from dataclasses import fields, replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -93,31 +94,67 @@ def test_blind_births_and_deaths_are_for_filters_without_rejuvenation():
     assert replace(RANDOM, move_fraction=0.1).blind_fraction == 0.1
 
 
-@pytest.mark.parametrize("changes", [{}, {"rejuvenate": 0}, {"mean_kernels": 5.0, "max_kernels": 2}])
-def test_evidence_with_random_variances(changes):
-    """Sums over sets and a grid of both variances give the evidence too."""
+@pytest.mark.parametrize(
+    ("shift", "changes", "most"),
+    [
+        (0.0, {}, 0.004),
+        (0.0, {"rejuvenate": 0}, 0.004),
+        (0.0, {"mean_kernels": 5.0, "max_kernels": 2}, 0.004),
+        # The prior hardly allows these responses: fewer particles count.
+        (30.0, {}, 0.02),
+        (30.0, {"noise_variance": 0.2}, 0.02),
+        (30.0, {"coef_variance": 1e3}, 0.02),
+    ],
+)
+def test_evidence_with_random_variances(shift, changes, most):
+    """Sums over sets and a grid of the variances give the evidence too."""
     settings = KernelSettings(
         gaussian, mean_kernels=1.5, a_y=2.0, b_y=0.2, a_beta=1.5, b_beta=0.5, particles=20_000
     )
     settings = replace(settings, **changes)
     x, y = toy(3)
-    # At equal steps of the logarithms the sum converges exponentially: 36 steps give the same to 1e-6.
-    grids = [
-        np.geomspace(invgamma.ppf(1e-9, a, scale=b), invgamma.isf(1e-6, a, scale=b), 24)
-        for a, b in ((2.0, 0.2), (1.5, 0.5))
-    ]
+    y = y + shift
+    # At equal steps of the logarithms the sum converges exponentially: two thirds of the step give the same
+    # to 3e-6, and so does a grid that ends farther out.
+    step, axes = 0.5, []
+    for fixed, a, b in ((settings.noise_variance, 2.0, 0.2), (settings.coef_variance, 1.5, 0.5)):
+        ends = invgamma.ppf(1e-9, a, scale=b), invgamma.isf(1e-4, a, scale=b + y @ y / 2)
+        grid = np.exp(np.arange(*np.log(ends), step))
+        chances = invgamma.pdf(grid, a, scale=b) * grid * step
+        axes.append([(fixed, 1.0)] if fixed else list(zip(grid, chances, strict=True)))
     total = 0.0
-    for sigma2, p in zip(grids[0], invgamma.pdf(grids[0], 2.0, scale=0.2) * grids[0], strict=True):
-        for delta2, q in zip(grids[1], invgamma.pdf(grids[1], 1.5, scale=0.5) * grids[1], strict=True):
-            fixed = replace(settings, noise_variance=sigma2, coef_variance=delta2)
-            total += p * q * np.exp(enumerate_posterior(fixed, x, y)[1])
-    steps = [np.log(grid[1] / grid[0]) for grid in grids]
-    jobs = [FilterJob(settings, x, y)] * 4
+    for (sigma2, p), (delta2, q) in product(*axes):
+        fixed = replace(settings, noise_variance=sigma2, coef_variance=delta2)
+        total += p * q * np.exp(enumerate_posterior(fixed, x, y)[1])
+    jobs = [FilterJob(settings, x, y)] * (8 if shift else 4)
     states = run_passes(jobs, np.random.default_rng(8), n_jobs=1, progress=False)
     pooled, error = pool_evidence(np.array([state.log_evidence for state in states]))
-    assert error < 0.004
+    assert error < most
     # Five such errors.
-    assert pooled == pytest.approx(np.log(total * steps[0] * steps[1]), abs=0.02)
+    assert pooled == pytest.approx(np.log(total), abs=5 * most)
+
+
+@pytest.mark.parametrize("changes", [{}, {"noise_variance": 0.09}, {"coef_variance": 1e6}])
+def test_runs_agree_wherever_the_response_is(changes):
+    """Far from zero the evidence of 250 particles scatters no more than it does near it."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3.0, 3.0, size=(25, 1))
+    y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=25)
+    settings = KernelSettings(gaussian, particles=250, **changes)
+    for shift in (0.0, 100.0, 1000.0):
+        jobs = [FilterJob(settings, x, y + shift)] * 24
+        states = run_passes(jobs, np.random.default_rng(1), n_jobs=1, progress=False)
+        # 0.4 to 1.2, at all three; with a start that knows nothing of the response up to 1,000.
+        assert np.std([state.log_evidence for state in states], ddof=1) < 2.0
+
+
+def test_variances_that_are_fixed_need_no_start():
+    rng = np.random.default_rng(0)
+    particles, log_weights = start(FIXED, 5, 1e3, rng)
+    np.testing.assert_array_equal(particles.sigma2, 0.3)
+    np.testing.assert_array_equal(particles.delta2, 0.5)
+    np.testing.assert_array_equal(log_weights, -np.log(5))
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
 def test_evidence_is_that_of_each_row():
@@ -138,8 +175,8 @@ def test_particles_are_those_of_the_twin(importance, changes):
     settings = replace(RANDOM, importance=importance, rejuvenate=5, **changes)
     x, y = toy(7, d=2)
     rng, twin_rng = np.random.default_rng(3), np.random.default_rng(3)
-    particles, _ = start(settings, 20, rng)
-    start(settings, 20, twin_rng)
+    particles, _ = start(settings, 20, y[0], rng)
+    start(settings, 20, y[0], twin_rng)
     sets = [()] * 20
     variances = list(zip(particles.sigma2, particles.delta2, strict=True))
     columns, loop = Columns(settings.kernel, x, y), loop_of(settings)

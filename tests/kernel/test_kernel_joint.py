@@ -33,7 +33,7 @@ def p_values(replicates, sweeps, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(scale=1.5, size=(ROWS, 1))
     loop, counts = loop_of(SETTINGS), (np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64))
-    particle, _ = start(SETTINGS, 1, rng)
+    particle, _ = start(SETTINGS, 1, 0.0, rng)
     found = np.empty((replicates, 6))
     for i in range(replicates):
         k = rng.choice(MOST + 1, p=SIZES)
