@@ -153,7 +153,8 @@ def scaled(train, test, how):
 
 
 @pytest.mark.skipif(
-    "PYRJSEL_BOSTON" not in os.environ, reason="the data are not part of the package: PYRJSEL_BOSTON names them"
+    "PYRJSEL_BOSTON" not in os.environ,
+    reason="the data are not part of the package: PYRJSEL_BOSTON names them",
 )
 @pytest.mark.parametrize(("how", "width", "mean_kernels", "n"), BOSTON)
 def test_bench_boston(how, width, mean_kernels, n, table):

@@ -56,8 +56,8 @@ def test_filter_against_chain_with_random_variances():
     (state,) = run_passes([FilterJob(settings, x, y)], np.random.default_rng(2), progress=False)
     weights = np.exp(state.log_weights)
     sizes = np.bincount(state.k, weights=weights, minlength=6)
-    # Over 8 seeds each, differences of the two have standard deviations of 0.005 for sizes, 0.006 for means and
-    # 0.018 for the logarithms of variances, at most. 5 of these are allowed.
+    # Over 8 seeds each, differences of the two have standard deviations of 0.005 for sizes, 0.006 for means
+    # and 0.018 for the logarithms of variances, at most. 5 of these are allowed.
     np.testing.assert_allclose(np.bincount(draws.k.ravel(), minlength=6) / draws.k.size, sizes, atol=0.025)
     for name in ("sigma2", "delta2"):
         one, other = np.log(getattr(draws, name)).ravel(), np.log(getattr(state, name))
