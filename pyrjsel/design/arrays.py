@@ -1,6 +1,6 @@
 """Designs from a response and a matrix or data frame of columns, one term a column, without a formula."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from pyrjsel.design.build import (
 )
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Table
+from pyrjsel.design.frame import Column, Table, as_frame
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.tables import as_pandas
@@ -140,6 +140,22 @@ def array_frame(values: object, names: list[str] | None, owner: str, what: str) 
     if names is None:
         names = [f"x{number}" for number in range(1, array.shape[1] + 1)]
     return pd.DataFrame(array, columns=names)
+
+
+def new_table(new: object, names: Iterable[str] | None, owner: str) -> Table:
+    """Return new rows as a table; a matrix too, where the fit was of arrays with columns of given `names`.
+
+    Raises
+    ------
+    DataError
+        If they are something else, or a matrix has another number of columns.
+    """
+    new = as_pandas(new)
+    if isinstance(new, (pd.DataFrame, Mapping)) or names is None:
+        return Table(as_frame(new, owner, "new"), owner)
+    if isinstance(new, pd.Series):
+        raise DataError(f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead.")
+    return Table(array_frame(new, list(names), owner, "new"), owner)
 
 
 def _response(

@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import unknown_name
 from pyrjsel.design.algebra import parse_terms
-from pyrjsel.design.arrays import array_frame, build_arrays
+from pyrjsel.design.arrays import build_arrays, new_table
 from pyrjsel.design.build import (
     DesignData,
     Response,
@@ -37,7 +36,6 @@ from pyrjsel.design.predict import DesignRows, compute_extras, compute_response,
 from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks
-from pyrjsel.design.tables import as_pandas
 from pyrjsel.design.terms import Term
 
 Function = Callable[..., object]
@@ -466,12 +464,7 @@ class Design:
         return _restore, (self.to_dict(), dict(self.functions))
 
     def _table(self, new: Any, owner: str) -> Table:
-        new = as_pandas(new)
-        if isinstance(new, (pd.DataFrame, Mapping)) or self.formula:
-            return Table(as_frame(new, owner, "new"), owner)
-        if isinstance(new, pd.Series):
-            raise DataError(f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead.")
-        return Table(array_frame(new, list(self.layout.variables), owner, "new"), owner)
+        return new_table(new, None if self.formula else self.layout.variables, owner)
 
 
 def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:

@@ -11,7 +11,7 @@ from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.design.algebra import parse_terms
-from pyrjsel.design.arrays import array_frame, join_columns
+from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import check_finite, check_shadowing, make_variables, no_rows, report_missing
 from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
@@ -297,9 +297,7 @@ class InputDesign:
         DataError
             If a column holds another kind of values than in the fit, or one is infinite.
         """
-        if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
-            new = array_frame(new, list(self.variables), owner, "new")
-        table = Table(as_frame(new, owner, "new"), owner)
+        table = new_table(new, None if self.formula else self.variables, owner)
         X = np.full((len(table), len(self.inputs)), np.nan)
         for j, one in enumerate(self.inputs):
             columns = {

@@ -21,7 +21,7 @@ from pyrjsel.design.plain import (
     variables_from_dict,
 )
 from pyrjsel.design.safety import check_functions
-from pyrjsel.design.saved import OWNER, AbsentRows, absent, absent_rows, other_rows
+from pyrjsel.design.saved import OWNER, AbsentRows, absent, absent_rows, facts_to_plain, other_rows, places
 from pyrjsel.store import Content, Plain, digest, labels_from_plain, labels_to_plain
 
 Function = Callable[..., object]
@@ -91,7 +91,11 @@ def label_design_from_plain(
 
 def digest_of_labels(rows: LabelRows) -> str:
     """Return what tells rows of labels from others."""
-    return digest({"y": rows.y.astype(np.int64), "codes": rows.codes.astype(np.int64)})
+    return digest(_codes(rows))
+
+
+def _codes(rows: LabelRows) -> dict[str, Plain]:
+    return {"y": rows.y.astype(np.int64), "codes": rows.codes.astype(np.int64)}
 
 
 def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
@@ -102,25 +106,12 @@ def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
     NotAvailableError
         If the rows are wanted, and are not there.
     """
-    held: Any = data
     if isinstance(data, AbsentRows):
-        n, known, rows = data.n, data.digest, None
         if with_rows:
             raise absent()
-    else:
-        n, known = len(data.y), digest_of_labels(data)
-        codes = {"y": data.y.astype(np.int64), "codes": data.codes.astype(np.int64)}
-        rows = {**codes, "index": labels_to_plain(data.index)} if with_rows else None
-    return {
-        "n": n,
-        "n_rows": int(held.n_rows),
-        "n_dropped": int(held.n_dropped),
-        "missing": {str(name): int(count) for name, count in held.missing.items()},
-        "positions": held.positions if held.n_dropped else None,
-        "digest": known,
-        "summed": False,
-        "rows": rows,
-    }
+        return facts_to_plain(data, data.n, None, data.digest)
+    rows = {**_codes(data), "index": labels_to_plain(data.index)} if with_rows else None
+    return facts_to_plain(data, len(data.y), rows, digest_of_labels(data))
 
 
 def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> LabelRows | AbsentRows:
@@ -142,8 +133,7 @@ def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> 
         if (y < 0).any() or (y >= len(design.classes)).any() or (codes < 0).any() or (codes >= sizes).any():
             raise held.wrong("codes", "positions of levels")
     elif given is not None:
-        places = np.arange(known.n) if known.positions is None else known.positions
-        frame, response = frames_again(design, given, places, known.n_rows, OWNER)
+        frame, response = frames_again(design, given, places(known), known.n_rows, OWNER)
         codes, index = design.encode(frame, owner=OWNER), frame.index
         if design.formula:
             y = design.encode_response(response, owner=OWNER)

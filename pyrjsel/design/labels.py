@@ -10,7 +10,7 @@ import pandas as pd
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, check_choice
-from pyrjsel.design.arrays import array_frame, join_columns
+from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import Complete, check_finite, check_shadowing, make_variables, needed_columns
 from pyrjsel.design.calls import parse_call
 from pyrjsel.design.frame import Column, Level, Table, as_frame
@@ -18,7 +18,6 @@ from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
 from pyrjsel.design.predict import conform
 from pyrjsel.design.safety import Expression, check_functions, column_expression
-from pyrjsel.design.tables import as_pandas
 
 Function = Callable[..., object]
 MISSING = ("drop", "raise", "level")
@@ -314,10 +313,7 @@ class LabelDesign:
             unseen and an error.
         """
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
-        new = as_pandas(new)
-        if not isinstance(new, (pd.DataFrame, Mapping)) and not self.formula:
-            new = array_frame(new, list(self.names), owner, "new")
-        table = Table(as_frame(new, owner, "new"), owner)
+        table = new_table(new, None if self.formula else self.names, owner)
         columns = self._columns((factor.expression for factor in self.factors), table, owner)
         if self.gaps is None:
             _check_present(columns, owner)

@@ -97,21 +97,24 @@ def rows_to_plain(data: Any, with_rows: bool, known: str, *, summed: bool = Fals
     NotAvailableError
         If they are wanted, and are not there.
     """
-    rows, positions = None, None
+    rows = None
     if with_rows and isinstance(data, AbsentRows):
         raise absent()
     if with_rows and summed:
         raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
-    if not summed:
-        positions = data.positions if data.n_dropped else None
     if with_rows:
         rows = {"y": data.y, "X": data.X, "extras": data.extras, "index": labels_to_plain(data.index)}
+    return facts_to_plain(data, int(data.n), rows, known, summed)
+
+
+def facts_to_plain(data: Any, n: int, rows: Plain, known: str, summed: bool = False) -> Plain:
+    """Return what is written of `n` rows beside `rows`, what is in them; `known` is their digest."""
     return {
-        "n": int(data.n),
+        "n": n,
         "n_rows": int(data.n_rows),
         "n_dropped": int(data.n_dropped),
         "missing": {str(name): int(count) for name, count in data.missing.items()},
-        "positions": positions,
+        "positions": data.positions if data.n_dropped and not summed else None,
         "digest": known,
         "summed": summed,
         "rows": rows,
@@ -132,7 +135,7 @@ def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData 
     if "rows" in content:
         data = _saved(content.part("rows"), design, known)
     elif given is not None:
-        data = rows_again(design, given, _places(known), known.n_rows, OWNER)
+        data = rows_again(design, given, places(known), known.n_rows, OWNER)
     else:
         return known
     if digest_of_rows(data) != known.digest:
@@ -170,7 +173,8 @@ def absent_rows(content: Content) -> AbsentRows:
     )
 
 
-def _places(known: AbsentRows) -> IntArray:
+def places(known: AbsentRows) -> IntArray:
+    """Return where the rows are in the data."""
     return np.arange(known.n, dtype=np.int64) if known.positions is None else known.positions
 
 
@@ -185,7 +189,7 @@ def _saved(content: Content, design: Design, known: AbsentRows) -> DesignData:
         np.asfortranarray(X),
         {name: extras.array(name, float, (n,), finite=True) for name in names},
         labels_from_plain(content.part("index"), n),
-        _places(known),
+        places(known),
         known.n_rows,
         known.missing,
         known.n_dropped,

@@ -170,17 +170,8 @@ def _state(
 
 def _chains(content: Content, model: KernelRegression) -> ChainRun:
     settings = _settings(content.part("settings"), model.kernels[0])
-    kept, part, data = content.part("fit"), content.part("draws"), model.data
-    fit = FitSettings.check(
-        OWNER,
-        draws=kept.integer("draws"),
-        burn_in=kept.integer("burn_in"),
-        thin=kept.integer("thin"),
-        chains=kept.integer("chains"),
-        rng=0,
-        n_jobs=None,
-        progress=None,
-    )
+    part, data = content.part("draws"), model.data
+    fit = FitSettings.from_plain(content.part("fit"), OWNER)
     without = isinstance(data, AbsentRows)
     hole: Any = AbsentArray()
     return ChainRun(

@@ -105,7 +105,7 @@ def _chains(run: ChainRun) -> Plain:
     return {
         "settings": settings_to_plain(run.settings),
         "draws": vars(run.draws),
-        "fit": {name: getattr(run.fit, name) for name in ("draws", "burn_in", "thin", "chains")},
+        "fit": run.fit.to_plain(),
         "seconds": float(run.seconds),
         "interrupted": list(run.interrupted),
     }

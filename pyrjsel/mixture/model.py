@@ -23,18 +23,10 @@ from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.runtime import FitSettings
-from pyrjsel.space import (
-    BetaBinomial,
-    ModelPrior,
-    ModelSpace,
-    PriorInclusion,
-    known_count,
-    named_costs,
-    prior_inclusion,
-)
+from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
 
 
-class MixtureClassifier:
+class MixtureClassifier(OverSpace):
     """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
 
     Within class k the selected inputs have the density ``sum_d w_kd prod_i N(x_i; m_di, v_di)``: D kernels
@@ -312,35 +304,10 @@ class MixtureClassifier:
         """Position of the label of each row among the classes, -1 where it is missing, shape (n,)."""
         return self.data.y
 
-    @property
-    def term_names(self) -> tuple[str, ...]:
-        """Names of the p inputs."""
-        return self.space.names
-
     @cached_property
     def z(self) -> FloatArray:
         """Inputs of the rows in range units, shape (n, p): from -1/2 to 1/2, NaN where missing."""
         return np.ascontiguousarray(self.scaling.units(self.data.X))
-
-    @cached_property
-    def prior_inclusion(self) -> PriorInclusion:
-        """Prior inclusion probabilities under the constraints."""
-        return prior_inclusion(self.space, 0)
-
-    def count_models(self) -> int:
-        """Return the number of subsets of inputs that satisfy the constraints.
-
-        Returns
-        -------
-        int
-            Exact, however large.
-
-        Raises
-        ------
-        NotAvailableError
-            If they cannot be counted: prices of shared columns without a common unit.
-        """
-        return known_count(self.space)
 
     def _problem(self, components: int) -> MixtureProblem:
         """Return what samplers see."""

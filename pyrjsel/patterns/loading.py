@@ -142,7 +142,7 @@ def _without_rows(
 
 def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     free = 1 if len(model.classes) == 2 else len(model.classes)
-    part, kept = content.part("draws"), content.part("settings")
+    part = content.part("draws")
     log_posterior = part.array("log_posterior", float, (None, None))
     if not log_posterior.size:
         raise part.wrong("log_posterior", "that of draws")
@@ -154,22 +154,12 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     diagnostics = frame_from_plain(content.part("diagnostics"), COLUMNS)
     if len(diagnostics) != model.order + 1:
         raise content.wrong("diagnostics", f"a table of {model.order + 1} rows")
-    settings = FitSettings.check(
-        OWNER,
-        draws=kept.integer("draws"),
-        burn_in=kept.integer("burn_in"),
-        thin=kept.integer("thin"),
-        chains=kept.integer("chains"),
-        rng=0,
-        n_jobs=None,
-        progress=None,
-    )
     return PatternPosterior(
         content.text("sampler"),
         draws,
         diagnostics,
         [float(seconds) for seconds in content.sequence("seconds", (float, int))],
-        settings,
+        FitSettings.from_plain(content.part("settings"), OWNER),
         content.sequence("notes"),
     )
 

@@ -52,7 +52,6 @@ class Saving:
 def content_of(results: PatternResults, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, posterior, groups = results.model, results.posterior, results.model.groups
-    settings = posterior.settings
     info, notes = results._described()
     return {
         "class": type(model).__name__,
@@ -73,7 +72,7 @@ def content_of(results: PatternResults, with_rows: bool) -> Plain:
             "counts": model.compression.counts,
         },
         "description": {"info": [list(pair) for pair in info], "notes": list(notes)},
-        "settings": {name: getattr(settings, name) for name in ("draws", "burn_in", "thin", "chains")},
+        "settings": posterior.settings.to_plain(),
         "entropy": results._entropy,
         "sampler": posterior.sampler,
         "draws": vars(posterior.draws),

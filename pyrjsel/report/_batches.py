@@ -21,7 +21,9 @@ LEVEL = 1e-3
 # Draws whose inclusion vectors are looked at together; 2^16 of 100 terms are 26 MB.
 CHUNK = 2**16
 # Numbers of inclusion vectors of models that are looked at together.
-NUMBERS = 2**20
+NUMBERS = 2**18
+# Columns of batch means that are looked at together.
+COLUMNS = 1024
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,15 @@ def combine(
     if plan.draws < SHORTEST:
         return mean, np.full(mean.shape, np.nan), np.zeros(mean.shape, dtype=bool)
     share = plan.length / plan.draws
-    # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
-    within = share * (batch_means - batch_means[:, :1]).var(axis=1, ddof=1).mean(axis=0)
+    within, slow = np.empty_like(mean), np.empty_like(mean)
+    for at in range(0, mean.size, COLUMNS):
+        columns = slice(at, at + COLUMNS)
+        some = batch_means[:, :, columns]
+        # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
+        within[columns] = share * (some - some[:, :1]).var(axis=1, ddof=1).mean(axis=0)
+        slow[columns] = share * slow_variance(some)
     within = np.maximum(within, least)
-    variance = np.maximum(within, share * slow_variance(batch_means))
+    variance = np.maximum(within, slow)
     if chains == 1:
         return mean, np.sqrt(variance), np.zeros(mean.shape, dtype=bool)
     between = chain_means.var(axis=0, ddof=1)

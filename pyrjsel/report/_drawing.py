@@ -48,14 +48,26 @@ def pyplot() -> Any:
 
 def row_axes(ax: Axes | None, owner: str, *, width: float, rows: int) -> Axes:
     """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
-    plt = pyplot()
-    if ax is not None:
-        if not isinstance(ax, plt.Axes):
-            raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
-        return ax
     row = ROW if rows <= MANY else TIGHT_ROW
-    _, new = plt.subplots(figsize=(width, max(2.4, FRAME + row * rows)), layout="constrained")
-    return new
+    return _axes(ax, owner, (width, max(2.4, FRAME + row * rows)))
+
+
+def curve_axes(ax: Axes | None, owner: str, size: tuple[float, float] = (6.4, 3.6)) -> Axes:
+    """Return `ax`, or axes in a new figure without the upper and right lines."""
+    shown = _axes(ax, owner, size)
+    if ax is None:
+        shown.spines[["top", "right"]].set_visible(False)
+    return shown
+
+
+def _axes(ax: Axes | None, owner: str, size: tuple[float, float]) -> Axes:
+    """Return `ax`, or axes in a new figure, or raise :class:`ParameterError`."""
+    plt = pyplot()
+    if ax is None:
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    if not isinstance(ax, plt.Axes):
+        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
+    return ax
 
 
 def name_axis(ax: Any, names: Sequence[str]) -> None:

@@ -14,12 +14,12 @@ from pyrjsel.report._drawing import (
     GREY,
     HIGHEST,
     VERMILION,
+    curve_axes,
     drawable,
     legend_above,
     numbers,
     vector,
 )
-from pyrjsel.report.paths import curve_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, VERMILION, legend_above, row_axes
+from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,7 @@ def plot_check(
         raise bad_value("replicated", "plot_check", "a vector of finite numbers", replicated)
     if seen.shape != simulated.shape or not np.isfinite(seen).all():
         raise bad_value("observed", "plot_check", f"a vector of {simulated.size} finite numbers", observed)
-    ax = row_axes(ax, "plot_check", width=6.4, rows=10)
+    ax = curve_axes(ax, "plot_check", (6.4, 3.3))
     label = f"data (p = {p_value:.3f})"
     if np.ptp(seen) == 0:
         ax.hist(simulated, bins=bar_edges(simulated), color=BLUE, alpha=0.75, label="simulated")
@@ -71,8 +71,6 @@ def plot_check(
         ax.hist(seen, bins=edges, histtype="step", color=VERMILION, linewidth=2, label=label)
     ax.set_xlabel(name.replace("$", r"\$"))
     ax.set_ylabel("Draws")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
     legend_above(ax, ncols=2)
     return ax
 

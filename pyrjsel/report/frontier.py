@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, legend_above, vector
-from pyrjsel.report.paths import curve_axes
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, curve_axes, drawable, legend_above, vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

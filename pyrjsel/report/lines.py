@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import HIGHEST, drawable, legend_above, pyplot, vector
+from pyrjsel.report._drawing import HIGHEST, curve_axes, drawable, legend_above, vector
 from pyrjsel.report.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
@@ -64,13 +64,7 @@ def plot_lines(
     owner = "plot_lines"
     if not isinstance(series, Mapping) or not all(isinstance(label, str) for label in series):
         raise bad_value("series", owner, "a mapping of labels to vectors", series)
-    plt = pyplot()
-    if ax is None:
-        _, new = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
-        ax = new
-    elif not isinstance(ax, plt.Axes):
-        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
-    shown: Any = ax
+    shown: Any = curve_axes(ax, owner, (5.2, 3.4))
     middle = (len(series) - 1) / 2
     for k, ((label, given), colour, marker) in enumerate(
         zip(series.items(), cycle(CHAIN_COLOURS), cycle(MARKERS), strict=False)
@@ -91,8 +85,6 @@ def plot_lines(
         shown.set_yscale("log")
     shown.set_xlabel(xlabel)
     shown.set_ylabel(ylabel)
-    for side in ("top", "right"):
-        shown.spines[side].set_visible(False)
     if len(series) > 1:
         legend_above(shown, ncols=min(len(series), 3))
-    return ax
+    return shown

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, VERMILION, drawable, numbers, pyplot
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, VERMILION, curve_axes, drawable, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,15 +75,3 @@ def plot_path(
     shown.set_ylabel(ylabel)
     shown.set_ylim(bottom=0.0)
     return shown
-
-
-def curve_axes(ax: Axes | None, owner: str, size: tuple[float, float] = (6.4, 3.6)) -> Axes:
-    """Return `ax`, or axes in a new figure without the upper and right lines, or raise ParameterError."""
-    plt = pyplot()
-    if ax is None:
-        _, new = plt.subplots(figsize=size, layout="constrained")
-        new.spines[["top", "right"]].set_visible(False)
-        return new
-    if not isinstance(ax, plt.Axes):
-        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
-    return ax

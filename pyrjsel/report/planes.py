@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, legend_above, numbers
-from pyrjsel.report.paths import curve_axes
+from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, curve_axes, drawable, legend_above, numbers
 from pyrjsel.report.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value, check_int
-from pyrjsel.report._drawing import BLUE, GREY, VERMILION, row_axes, vector
+from pyrjsel.report._drawing import BLUE, GREY, VERMILION, curve_axes, vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def plot_sensitivity(
     if values.shape != (len(names), len(priors)):
         raise bad_value("inclusion", owner, f"a {len(names)} x {len(priors)} matrix", inclusion)
     top = check_int(top, "top", owner, low=1)
-    ax = row_axes(ax, owner, width=7.5, rows=14)
+    ax = curve_axes(ax, owner, (7.5, 4.1))
     if places is None:
         x = np.arange(len(priors), dtype=float)
         turned = sum(map(len, priors)) > WIDE
@@ -110,8 +110,6 @@ def plot_sensitivity(
         ax.plot(x[order], line, color=GREY, linewidth=0.7, alpha=0.6, zorder=1, label=name)
     ax.set_ylim(-0.02, 1.02)
     ax.set_ylabel("Posterior inclusion probability")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
     if len(names):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize="small")
     return ax

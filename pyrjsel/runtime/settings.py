@@ -12,10 +12,12 @@ from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
 from pyrjsel.runtime.chains import ChainJob, DrawnChains, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.store import Plain
+from pyrjsel.store import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
+# What is written of settings in files of results.
+SIZES = ("draws", "burn_in", "thin", "chains")
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,24 @@ class FitSettings:
         else:
             place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes}, rng, owner)
         return cls(**sizes, rng=generator, n_jobs=n_jobs, progress=progress, checkpoint=place)
+
+    def to_plain(self) -> Plain:
+        """Return what is written of settings: how many iterations there were."""
+        return {name: getattr(self, name) for name in SIZES}
+
+    @classmethod
+    def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
+        """Return settings that were written; `rng` is for what is drawn after the fit.
+
+        Raises
+        ------
+        StoreError
+            If one is missing or no whole number.
+        ParameterError
+            If one is out of range.
+        """
+        sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
+        return cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
 
     def run(self, job: ChainJob, label: str, size: Callable[[Any], int]) -> DrawnChains:
         """Run the chains of a job, with `label` before the progress bar.

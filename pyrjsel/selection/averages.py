@@ -14,7 +14,7 @@ estimates what the mean of gamma_t does, and varies as the surrogate errs: where
 averages of h do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,14 +82,14 @@ class Estimate:
 
 
 def estimate(
-    sums: Sequence[FloatArray], plan: Plan, done: int, index: np.ndarray, models: PackedModels
+    sums: Iterable[FloatArray], plan: Plan, done: int, index: np.ndarray, models: PackedModels
 ) -> Estimate:
     """Estimate inclusion probabilities from the averages of all chains.
 
     Parameters
     ----------
-    sums : sequence of ndarrays (segments, rows, J)
-        By chain.
+    sums : iterable of ndarrays (segments, rows, J)
+        By chain; gone through once.
     plan : Plan
         Of the draws that were asked for.
     done : int
@@ -108,12 +108,15 @@ def estimate(
         return Estimate(visits, None, VISITS_ALONE)
     if done >= plan.draws:
         part = plan
-    batches = np.stack([_batches(chain, plan, part.batches) for chain in sums])
-    if part is plan:
-        chains = np.stack([chain.sum(axis=0) for chain in sums]) / plan.draws
-    else:
-        chains = batches.mean(axis=1)
-    if batches.shape[2] == WALK_ROWS:
+    totals, means = [], []
+    for chain in sums:
+        totals.append(chain.sum(axis=0))
+        # Batches of averages of 1 - h are needed where batches are all that counts.
+        rows = slice(1 if part is plan and len(totals[0]) == WALK_ROWS else None)
+        means.append(_batches(chain[:, rows], plan, part.batches))
+    batches = np.stack(means)
+    chains = np.stack(totals) / plan.draws if part is plan else batches.mean(axis=1)
+    if chains.shape[1] == WALK_ROWS:
         found = combine(chains[:, H], batches[:, :, H], part)
         excluded = np.clip(chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
         words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
@@ -133,9 +136,18 @@ def estimate(
 def estimate_of_chains(
     plan: Plan, chains: Sequence[Any], index: np.ndarray, models: PackedModels
 ) -> Estimate:
-    """Estimate the same from chains with `averages`, each of as many draws as `index` (chains, draws) has."""
-    sums = [chain.averages for chain in chains]
-    return estimate(sums, plan, index.shape[1], index, models)
+    """Estimate the same from chains with `averages`, each of as many draws as `index` (chains, draws) has.
+
+    The averages are taken out of the chains.
+    """
+    return estimate(map(_taken, chains), plan, index.shape[1], index, models)
+
+
+def _taken(chain: Any) -> FloatArray:
+    """Take the averages out of a chain: with thousands of terms they are much of what it holds."""
+    sums: FloatArray = chain.averages
+    chain.averages = sums[:0].copy()
+    return sums
 
 
 def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:

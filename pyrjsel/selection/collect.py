@@ -1,7 +1,7 @@
 """From the loops' blocks of draws to the posterior that results show; shared by all samplers."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -200,7 +200,7 @@ class Collector:
         """Return everything that was recorded."""
         vectors = self.all("coefficients")
         return ChainDraws(
-            self.table.words,
+            self.table.words.copy(),  # without the room that the table has for more
             self.all("index"),
             self.all("log_posterior"),
             vectors[:, : self.n_columns],
@@ -272,7 +272,7 @@ def summarise(
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
-    index, models = merge_visits([(chain.words, chain.index) for chain in chains], draws, space.n_terms)
+    index, models = merge_visits(_visits(chains), draws, space.n_terms)
     probability = np.bincount(index.ravel(), minlength=len(models)) / index.size
     stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
     mcse = np.full(len(models), np.nan)
@@ -330,6 +330,13 @@ def summarise(
         notes=notes,
         excluded=estimate.excluded,
     )
+
+
+def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
+    """Yield models and draws of one chain after another, and let the models go once they have been taken."""
+    for chain in chains:
+        yield chain.words, chain.index
+        chain.words = chain.words[:0].copy()
 
 
 def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) -> sparse.csr_array:

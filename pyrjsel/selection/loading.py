@@ -152,17 +152,8 @@ def _without_rows(
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
-    kept = content.part("settings")
-    settings = FitSettings.check(
-        OWNER,
-        draws=kept.integer("draws"),
-        burn_in=kept.integer("burn_in"),
-        thin=kept.integer("thin"),
-        chains=kept.integer("chains"),
-        rng=np.random.SeedSequence(int.from_bytes(posterior.entropy, "little")),
-        n_jobs=None,
-        progress=None,
-    )
+    seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
+    settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
     separated = {}
     for pair in content.sequence("separated", (list,)):
         if len(pair) != 2 or not all(isinstance(names, list) for names in pair):

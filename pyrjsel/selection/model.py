@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,22 +34,13 @@ from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.studies import Studies
 from pyrjsel.selection.summed import SummedRows
-from pyrjsel.space import (
-    BetaBinomial,
-    ModelPrior,
-    ModelSpace,
-    PriorInclusion,
-    count_dfs,
-    known_count,
-    named_costs,
-    prior_inclusion,
-)
+from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, count_dfs, named_costs
 
 # A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
 Sampler = tuple[type, Callable[..., Posterior]]
 
 
-class Selection(Studies):
+class Selection(Studies, OverSpace):
     """Bayesian variable selection; the families are its subclasses.
 
     A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
@@ -315,32 +305,6 @@ class Selection(Studies):
     def nobs(self) -> int:
         """Number of rows used."""
         return self.data.n
-
-    @property
-    def term_names(self) -> tuple[str, ...]:
-        """Names of the J terms."""
-        return self.space.names
-
-    @cached_property
-    def prior_inclusion(self) -> PriorInclusion:
-        """Prior inclusion probabilities under the constraints."""
-        return prior_inclusion(self.space, 0)
-
-    def count_models(self) -> int:
-        """Return the number of models that satisfy the constraints.
-
-        Returns
-        -------
-        int
-            Exact, however large.
-
-        Raises
-        ------
-        NotAvailableError
-            If they cannot be counted: terms in large groups that share variables or are tied by
-            heredity, or prices without a common unit.
-        """
-        return known_count(self.space)
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

@@ -62,7 +62,7 @@ class Saving:
 
 def content_of(results: SelectionResults, with_rows: bool) -> Plain:
     """Return what is written of results."""
-    model, posterior, settings = results.model, results.posterior, results.settings
+    model, posterior = results.model, results.posterior
     table = results.models
     averaged, variance = results._averaged if posterior.draws is None else (None, None)
     median, problem = results._median
@@ -79,7 +79,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
             "rank_tol": float(model.regression.prior.rank_tol),
         },
         "dependent": list(model.dependent),
-        "settings": {name: getattr(settings, name) for name in ("draws", "burn_in", "thin", "chains")},
+        "settings": results.settings.to_plain(),
         "posterior": _posterior(posterior),
         "models": {
             "log_marginal": table["log_marginal"].to_numpy(dtype=float),

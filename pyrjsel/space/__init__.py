@@ -7,7 +7,7 @@ from pyrjsel.space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.draws import ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
-from pyrjsel.space.facts import known_count, space_facts
+from pyrjsel.space.facts import OverSpace, space_facts
 from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
     Bernoulli,
@@ -31,6 +31,7 @@ __all__ = [
     "ModelPrior",
     "ModelSpace",
     "ModelTable",
+    "OverSpace",
     "PackedModels",
     "PriorContext",
     "PriorInclusion",
@@ -41,7 +42,6 @@ __all__ = [
     "count_dfs",
     "count_models",
     "enumerate_models",
-    "known_count",
     "merge_visits",
     "named_costs",
     "pack",

@@ -1,40 +1,52 @@
-"""What is said of a space in summaries: constraints, and how many models satisfy them."""
+"""What is said of a space by models and in summaries: constraints, and how many models satisfy them."""
 
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import listed
-from pyrjsel.space.counting import count_models
+from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.space import ModelSpace
 
 
-def known_count(space: ModelSpace) -> int:
-    """Return the number of feasible models.
+class OverSpace:
+    """What models over subsets of terms have in common."""
 
-    Parameters
-    ----------
-    space : ModelSpace
-        The space.
+    space: ModelSpace
 
-    Returns
-    -------
-    int
-        Exact, however large.
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the J terms."""
+        return self.space.names
 
-    Raises
-    ------
-    NotAvailableError
-        If they cannot be counted.
-    """
-    count = count_models(space)
-    if count is None:
-        raise NotAvailableError(
-            "The feasible models of this space cannot be counted: too many of its terms hang together "
-            "through shared variables or heredity, or their prices have no common unit."
-        )
-    return count
+    @cached_property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+        return prior_inclusion(self.space, 0)
+
+    def count_models(self) -> int:
+        """Return the number of models that satisfy the constraints.
+
+        Returns
+        -------
+        int
+            Exact, however large.
+
+        Raises
+        ------
+        NotAvailableError
+            If they cannot be counted: terms in large groups that share variables or are tied by
+            heredity, or prices without a common unit.
+        """
+        count = count_models(self.space)
+        if count is None:
+            raise NotAvailableError(
+                "The feasible models of this space cannot be counted: too many of its terms hang together "
+                "through shared variables or heredity, or their prices have no common unit."
+            )
+        return count
 
 
 def space_facts(space: ModelSpace, terms: str = "Terms") -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The table of visited models: each packed model once, with a number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -217,13 +217,13 @@ class ModelTable:
 
 
 def merge_visits(
-    chains: Sequence[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
+    chains: Iterable[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
 ) -> tuple[np.ndarray, PackedModels]:
     """Merge the models that chains visited.
 
     Parameters
     ----------
-    chains : sequence of (ndarray, ndarray)
+    chains : iterable of (ndarray, ndarray)
         Packed models of each chain, once each, and the row of each of its draws.
     draws : int
         Draws to take of each chain.

@@ -156,3 +156,18 @@ def test_an_input_without_any_value(frame):
     made, rows = design("y ~ a + b", frame.assign(a=None))
     assert np.isnan(rows.X[:, 0]).all()
     assert made.transform(frame.drop(columns="a").assign(a=np.nan))[0].shape == (5, 2)
+
+
+def test_new_rows_of_an_arrow_table_are_found_by_name():
+    """Not by place, as those of a matrix are."""
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [10.0, 20.0, 30.0]})
+    made, rows = InputDesign.from_arrays(list("uvu"), frame)
+    table = pa.Table.from_pandas(frame[["b", "a"]])
+    np.testing.assert_array_equal(made.transform(table)[0], rows.X)
+
+
+def test_a_series_is_no_matrix_of_new_rows():
+    made, _ = InputDesign.from_arrays(list("uvu"), [1.0, 2.0, 3.0])
+    with pytest.raises(DataError, match="must be a DataFrame or a matrix"):
+        made.transform(pd.Series([1.0, 2.0]))

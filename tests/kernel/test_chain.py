@@ -49,20 +49,20 @@ def test_sets_against_enumeration(all_rows, monkeypatch):
 
 def test_filter_against_chain_with_random_variances():
     settings = KernelSettings(
-        gaussian, mean_kernels=1.5, max_kernels=5, a_y=2, b_y=0.5, a_beta=2, b_beta=1, particles=8000
+        gaussian, mean_kernels=1.5, max_kernels=5, a_y=2, b_y=0.5, a_beta=2, b_beta=1, particles=32_000
     )
     x, y = toy(12)
-    draws, _ = run_mcmc(settings, x, y, fit(3000, 2))
+    draws, _ = run_mcmc(settings, x, y, fit(12_000, 2))
     (state,) = run_passes([FilterJob(settings, x, y)], np.random.default_rng(2), progress=False)
     weights = np.exp(state.log_weights)
     sizes = np.bincount(state.k, weights=weights, minlength=6)
-    # Some standard errors of two runs with fixed seeds.
-    np.testing.assert_allclose(np.bincount(draws.k.ravel(), minlength=6) / draws.k.size, sizes, atol=0.04)
+    # Over 8 seeds each, differences of the two have standard deviations of 0.005 for sizes, 0.006 for means
+    # and 0.018 for the logarithms of variances, at most. 5 of these are allowed.
+    np.testing.assert_allclose(np.bincount(draws.k.ravel(), minlength=6) / draws.k.size, sizes, atol=0.025)
     for name in ("sigma2", "delta2"):
         one, other = np.log(getattr(draws, name)).ravel(), np.log(getattr(state, name))
-        assert weights @ other == pytest.approx(one.mean(), abs=0.05)
-        # Variances of heavy-tailed logs: over seeds they differ by 2 to 3 %, and means by 0.008.
-        assert weights @ other**2 - (weights @ other) ** 2 == pytest.approx(one.var(), rel=0.15)
+        assert weights @ other == pytest.approx(one.mean(), abs=0.03)
+        assert weights @ other**2 - (weights @ other) ** 2 == pytest.approx(one.var(), rel=0.09)
 
 
 def test_draws_are_thinned_and_the_same_again():

@@ -63,8 +63,9 @@ def test_a_near_copy_is_left_out():
     x[:, 0] += 3.0 * label
     x[:, 1] = x[:, 0] + 0.05 * x[:, 1]
     found = inclusion(kit.problem_of(x, label))
-    # One of the two stands for both; independent inputs look relevant twice.
-    np.testing.assert_allclose(found[:2].sum(), 1.0, atol=0.1)
+    # One of the two stands for both; independent inputs look relevant twice. Of 36,000 draws (six seeds) none
+    # had both or neither; here are 6,000, of which 30 may.
+    np.testing.assert_allclose(found[:2].sum(), 1.0, atol=0.005)
     assert found[2] < 0.1
     assert np.all(inclusion(kit.problem_of(x, label, background="independent"))[:2] > 0.99)
 

@@ -16,8 +16,9 @@ import pyrjsel as rj
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
 
-if os.name != "posix":
-    pytest.skip("processes are forked and killed as POSIX systems do it", allow_module_level=True)
+pytestmark = pytest.mark.skipif(
+    os.name != "posix", reason="processes are forked and killed as POSIX systems do it"
+)
 
 PROGRAM = Path(__file__).parent / "fits.py"
 _spec = importlib.util.spec_from_file_location("resume_fits", PROGRAM)

@@ -57,9 +57,8 @@ def check(found, results):
     np.testing.assert_array_equal(observed, model.data.y)
 
 
+@pytest.mark.skipif(int(az.__version__.split(".")[0]) > 0, reason="ArviZ 1.x has no InferenceData")
 def test_inference_data(results):
-    if int(az.__version__.split(".")[0]) > 0:
-        pytest.skip("ArviZ 1.x has no InferenceData")
     found = results.to_arviz()
     assert isinstance(found, az.InferenceData)
     assert found.groups() == ["posterior", "sample_stats", "observed_data"]

@@ -194,7 +194,9 @@ def test_integrals_that_stop_early_are_not_too_small():
     assert {one.stages for one in found} == {1, 2}
     error = np.exp([one.log_marginal - truth.log_marginal for one in found]) - 1
     assert error.std() < np.sqrt(1e-3)
-    assert np.mean([one.variance for one in found]) == pytest.approx(error.var(), rel=0.3)
+    # Errors of a kurtosis of 3.6: their variance has an error of 3.6 %, and that of the mean on the left is
+    # 1 %. Five of these are allowed.
+    assert np.mean([one.variance for one in found]) == pytest.approx(error.var(), rel=0.19)
     assert abs(error.mean()) < 5 * np.hypot(error.std() / np.sqrt(2000), np.sqrt(truth.variance))
 
 
