@@ -20,6 +20,7 @@ from pyrjsel._validate import bad_value, check_bool, check_int
 from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
+from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.store import Content, Plain
 
@@ -244,6 +245,8 @@ def run_chains(
         # After an error or a second Ctrl-C, threads that still run end with their block.
         board.stop()
         board.close()
+    if workers > 1:
+        release()
     iterations = [part[1] for part in parts]
     return ChainsOutcome(
         results=[part[0] for part in parts],
