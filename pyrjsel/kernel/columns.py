@@ -85,6 +85,11 @@ class Columns:
             self.moments[:m].copy(),
         )
 
+    def made(self, owners: NDArray[np.int32]) -> FloatArray:
+        """Return the columns (m, t) of given owners, the first the intercept's, made of the rows."""
+        values = self.kernel(self.x[: self.t], self.x[owners[1:]])
+        return np.vstack([np.ones(self.t), np.asarray(values).T])
+
     def see_row(self) -> None:
         """Take the next row in."""
         t, m = self.t, self.m

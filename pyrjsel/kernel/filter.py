@@ -164,9 +164,13 @@ class FilterRunner:
             self.rng.bit_generator.state,
         )
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+    def plain_state(self) -> Plain:
         """Return the state as plain data; it has what was recorded."""
-        return state_to_plain(self.state()), {}
+        return state_to_plain(self.state())
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return nothing: all is in the state."""
+        return {}
 
     def finish(self, completed: bool) -> FilterState:
         """Return the state, of the rows done where a run was interrupted."""
@@ -202,7 +206,7 @@ class FilterJob:
         return FilterRunner(self.settings, self.x, self.y, rng, self.given)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
-        """Return the runner that snapshots were taken of."""
+        """Return the runner of a state."""
         known = state_from_plain(state, self.x, self.y, self.settings)
         rng = np.random.Generator(np.random.PCG64(0))
         rng.bit_generator.state = dict(known.bit_generator)
