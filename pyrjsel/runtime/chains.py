@@ -2,25 +2,24 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol
 
 import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 from numpy.random.bit_generator import ISpawnableSeedSequence
-from threadpoolctl import threadpool_limits
 
-from pyrjsel._errors import NotAvailableError
-from pyrjsel._validate import bad_value, check_bool, check_int
+from pyrjsel._errors import NotAvailableError, WorkerError
+from pyrjsel._validate import bad_value, check_bool, check_int, listed
+from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.progress import ProgressBar
+from pyrjsel.runtime.workers import ATTEMPTS, count_workers, run_tasks
 from pyrjsel.store import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
@@ -75,19 +74,22 @@ class ChainsOutcome:
     Attributes
     ----------
     results : list
-        What ``finish`` of each chain returned, by chain.
+        What ``finish`` of each chain returned, by chain, without those that are lost.
     completed : bool
         False if Ctrl-C stopped any chain before its last iteration.
     seconds : list of float
         Wall-clock seconds of each chain.
     iterations : list of int
         Iterations that each chain did.
+    lost : list of int
+        Numbers of the chains whose worker died each time that they were begun.
     """
 
     results: list[Any]
     completed: bool
     seconds: list[float]
     iterations: list[int]
+    lost: list[int] = field(default_factory=list)
 
     def drawn(self, size: Callable[[Any], int], asked: int) -> "DrawnChains":
         """Return the chains that have draws: all of a completed run.
@@ -108,10 +110,11 @@ class ChainsOutcome:
         if not have:
             raise KeyboardInterrupt("interrupted before the first draw after burn-in")
         draws = min(size(self.results[chain]) for chain in have)
-        notes = []
+        some, notes = f"{len(have)} of {len(self.results) + len(self.lost)} chains", []
         if not self.completed:
-            some = f"{len(have)} of {len(self.results)} chains with {draws:,} of {asked:,} draws each"
-            notes.append(f"Interrupted: {some}.")
+            notes.append(f"Interrupted: {some} with {draws:,} of {asked:,} draws each.")
+        elif self.lost:
+            notes.append(f"{some}. {_deaths(self.lost)}")
         return DrawnChains(
             [self.results[chain] for chain in have], [self.seconds[chain] for chain in have], draws, notes
         )
@@ -130,7 +133,7 @@ class DrawnChains:
     draws : int
         Draws of the shortest.
     notes : list of str
-        What is to be said of an interrupted run; empty of a completed one.
+        What is to be said of an interrupted run, or one that lost chains; empty of another.
     """
 
     results: list[Any]
@@ -148,6 +151,7 @@ def run_chains(
     progress: bool | None = None,
     label: str = "",
     checkpoint: Checkpoint | None = None,
+    spare: bool = False,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -172,13 +176,22 @@ def run_chains(
     checkpoint : Checkpoint, optional
         Where chains of a :class:`ResumableJob` write down where they are, at least every ten seconds and
         before they end, and from where they go on.
+    spare : bool
+        Whether the run can do without some of its chains, if their worker processes keep dying.
 
     Returns
     -------
     ChainsOutcome
         The results by chain. After a first Ctrl-C each chain ends with its current block (of
         about 0.1 s), and what it has is returned with ``completed=False``; a second raises
-        KeyboardInterrupt at once. Workers on another machine do not see the first one.
+        KeyboardInterrupt at once. Workers on another machine do not see the first one; those of a Dask
+        cluster that was begun in the same terminal die of it, as Dask has it, with what they have.
+
+    Warns
+    -----
+    WorkerWarning
+        If a worker process died. What it was doing, and what joblib ended with it, is begun again, from the
+        checkpoint where there is one: twice at most, and the second time each chain alone.
 
     Raises
     ------
@@ -189,8 +202,11 @@ def run_chains(
         If there is a checkpoint and the chains of the job cannot be resumed.
     StoreError
         If the files of the checkpoint are damaged or in use.
+    WorkerError
+        If chains were lost and the run cannot do without them, or has no others.
     KeyboardInterrupt
-        At a second Ctrl-C, or if the first one killed a worker process that had not yet begun.
+        At a second Ctrl-C, or if the first one killed worker processes, and with them all chains or some
+        that the run cannot do without.
 
     Examples
     --------
@@ -217,39 +233,42 @@ def run_chains(
         if not hasattr(job, "resume"):
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
         checkpoint.begin()
-    workers = _count_workers(n_jobs, chains)
-    board = Board(chains)
-    parent = os.getpid()
-    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1)
-    tasks = [
-        joblib.delayed(_run_chain)(
-            job, seed, chain, board, parent, checkpoint and checkpoint.chain(label, chain)
-        )
-        for chain, seed in enumerate(seeds)
-    ]
+    workers = count_workers(n_jobs, chains)
+    board, parent = Board(chains), os.getpid()
+
+    def make(sent: Any, chain: int) -> Any:
+        file = checkpoint and checkpoint.chain(label, chain)
+        return joblib.delayed(_run_chain)(sent, seeds[chain], chain, board, parent, file)
+
     try:
         with (
             InterruptGuard(board) as guard,
-            threadpool_limits(1, user_api="blas"),
+            one_blas_thread,
             ProgressBar(board, chains * job.total, progress, label),
         ):
-            try:
-                parts = parallel(tasks)
-            except BrokenExecutor as error:
-                # A worker process that has not begun its chain dies of Ctrl-C like any program.
-                if guard.count:
-                    raise KeyboardInterrupt from error
-                raise
+            parts = run_tasks(
+                job, make, chains, workers, again=board.renew, interrupted=lambda: guard.count > 0
+            )
     finally:
         # After an error or a second Ctrl-C, threads that still run end with their block.
         board.stop()
         board.close()
-    iterations = [part[1] for part in parts]
-    return ChainsOutcome(
-        results=[part[0] for part in parts],
-        completed=all(done == job.total for done in iterations),
-        seconds=[part[2] for part in parts],
-        iterations=iterations,
+    lost = [chain for chain in range(chains) if chain not in parts]
+    if lost and not (spare and parts):
+        if guard.count:
+            # Of loky, those that have not begun a chain; of a Dask cluster in the same terminal, all.
+            raise KeyboardInterrupt("workers died of Ctrl-C before their chains could end")
+        raise WorkerError(_deaths(lost))
+    results, iterations, seconds = zip(*(parts[chain] for chain in sorted(parts)), strict=True)
+    completed = all(done == job.total for done in iterations) and not (lost and guard.count)
+    return ChainsOutcome(list(results), completed, list(seconds), list(iterations), lost)
+
+
+def _deaths(lost: Sequence[int]) -> str:
+    numbers = f"{'s' if len(lost) > 1 else ''} {listed([str(chain) for chain in lost])}"
+    return (
+        f"The worker of chain{numbers} (they count from 0) died {ATTEMPTS} times. If the system ended it for "
+        "want of memory, fewer workers, fewer draws or a larger 'thin' may help."
     )
 
 
@@ -267,17 +286,6 @@ def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSeq
         raise bad_value("rng", "run_chains", must, rng)
     children: list[Any] = sequence.spawn(chains)
     return children
-
-
-def _count_workers(n_jobs: object, chains: int) -> int:
-    if n_jobs is None:
-        configured = get_active_backend()[1]  # what joblib.parallel_config says; None without it
-        wanted = -1 if configured is None else int(configured)
-    elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise bad_value("n_jobs", "run_chains", "None or an int other than 0", n_jobs)
-    else:
-        wanted = int(n_jobs)
-    return max(1, min(chains, int(joblib.effective_n_jobs(wanted))))
 
 
 class _ChainContext:
@@ -305,15 +313,18 @@ def _run_chain(
     board: Board | RemoteBoard,
     parent: int,
     file: ChainFile | None,
-) -> tuple[Any, int, float]:
-    """Return the result, the iterations and the seconds of one chain; runs in the worker."""
+) -> tuple[int, tuple[Any, int, float] | None]:
+    """Return a chain's number and its result, iterations and seconds; runs in the worker.
+
+    None is in the latters' place if the board does not let the chain begin.
+    """
+    if not board.begin(chain):
+        return chain, None
     with _ChainContext(chain, board), file or nullcontext():
-        start = _Start(job, seed, chain, file)
-        if not board.remote:
-            return _advance(start, board)
-        ignore_in_worker(parent)
-        with threadpool_limits(1, user_api="blas"):
-            return _advance(start, board)
+        if board.remote:
+            ignore_in_worker(parent)
+        with one_blas_thread:
+            return chain, _advance(_Start(job, seed, chain, file), board)
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,8 @@ class FitSettings:
 
         Raises
         ------
+        WorkerError
+            If the workers of all chains died.
         KeyboardInterrupt
             If the run was interrupted before any chain had a draw.
         """
@@ -139,5 +141,6 @@ class FitSettings:
             progress=self.progress,
             label=label,
             checkpoint=self.checkpoint,
+            spare=True,
         )
         return outcome.drawn(size, self.draws)
