@@ -1,7 +1,7 @@
 """Keep the outputs of a long vignette beside its source, as Markdown with pictures.
 
-``make vignettes`` calls it after the pages have been run: ``render.py FOLDER NAME ...`` takes the notebooks
-``NAME.ipynb`` of FOLDER, as they were run, to ``vignettes/rendered/NAME.md``.
+``make vignettes`` calls it after the pages have been run: ``render.py FOLDER`` takes every notebook
+``NAME.ipynb`` of FOLDER, as it was run, to ``vignettes/rendered/NAME.md``.
 """
 
 import base64
@@ -48,6 +48,5 @@ def render(notebook: Path) -> None:
 
 
 if __name__ == "__main__":
-    folder, *names = sys.argv[1:]
-    for name in names:
-        render(Path(folder) / f"{name}.ipynb")
+    for notebook in sorted(Path(sys.argv[1]).glob("*.ipynb")):
+        render(notebook)
