@@ -19,15 +19,20 @@ def fenced(text: str, language: str) -> str:
     return f"```{language}\n{text.rstrip()}\n```\n"
 
 
-def output(item: Any, name: str, number: int) -> str:
-    """Return one output as Markdown; a picture goes into a file."""
+def output(item: Any, name: str, number: int, text: str) -> str:
+    """Return one output as Markdown; a picture goes into a file, and `text` says what it shows."""
     if item.output_type == "stream":
         return fenced(item.text, "text")
     if "image/png" in item.data:
         file = RENDERED / f"{name}-{number}.png"
         file.write_bytes(base64.b64decode(item.data["image/png"]))
-        return f"![Figure {number}]({file.name})\n"
+        return f"![{text}]({file.name})\n"
     return fenced(item.data["text/plain"], "text")
+
+
+def picture_text(cell: Any) -> str:
+    """Return what stands for the picture of a cell where it cannot be seen."""
+    return str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", ""))
 
 
 def render(notebook: Path) -> None:
@@ -43,7 +48,7 @@ def render(notebook: Path) -> None:
         parts.append(fenced(cell.source, "python"))
         for item in cell.outputs:
             number += item.output_type == "display_data"
-            parts.append(output(item, name, number))
+            parts.append(output(item, name, number, picture_text(cell)))
     (RENDERED / f"{name}.md").write_text("\n".join(parts))
 
 

@@ -65,6 +65,16 @@ def test_the_code_of_the_page_runs(name, tmp_path, monkeypatch):
     assert [text for text in PROMISED[name] if text not in found] == []
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in OWN if "{code-cell}" in page.read_text()], ids=lambda p: p.stem
+)
+def test_pictures_have_a_text(page):
+    cells = [cell for cell in jupytext.read(page).cells if cell.cell_type == "code"]
+    drawn = [cell for cell in cells if re.search(r"\bplot_\w+\(|plt\.show\(", cell.source)]
+    texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "") for cell in drawn]
+    assert [cell.source for cell, text in zip(drawn, texts, strict=True) if not text] == []
+
+
 def test_every_page_of_the_guide_is_known():
     assert set(PROMISED) | NOT_RUN == set(GUIDE)
     listed = (FOLDER / "guide" / "index.md").read_text()
