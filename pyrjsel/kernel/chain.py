@@ -62,12 +62,9 @@ class ChainRunner:
         if columns.t > ALL_ROWS:
             columns.retain(self.particle.held())
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
-        new = self.draws.take(slice(self.written, self.kept))
-        recorded = vars(new) if self.kept > self.written else {}
-        self.written = self.kept
-        state = {
+    def plain_state(self) -> Plain:
+        """Return the state between two iterations as plain data."""
+        return {
             "particle": vars(self.particle),
             # Inner products have, to the last bit, what the columns were that came and went.
             "columns": columns_to_plain(self.columns) if self.columns.t > ALL_ROWS else None,
@@ -76,15 +73,22 @@ class ChainRunner:
             "bit_generator": self.rng.bit_generator.state,
             "done": self.done,
         }
-        return state, recorded
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        new = self.draws.take(slice(self.written, self.kept))
+        recorded = vars(new) if self.kept > self.written else {}
+        self.written = self.kept
+        return recorded
 
     def restore(self, state: Content, recorded: Mapping[str, np.ndarray]) -> None:
-        """Go on from what snapshots told."""
+        """Go on from a state and what was recorded before it."""
         job = self.job
         self.rng.bit_generator.state = state.pcg64("bit_generator")
         self.particle = particles_from_plain(state.part("particle"), 1, job.settings, self.columns.t)
         if self.columns.t > ALL_ROWS:
-            self.columns.hold(parts_from_plain(state.part("columns"), self.columns.t))
+            parts = parts_from_plain(state.part("columns"), self.columns.t, self.columns.made)
+            self.columns.hold(parts)
         for name, into in zip(("tried", "accepted"), self.counts, strict=True):
             into[...] = state.array(name, np.int64, into.shape)
         self.done = state.integer("done", high=job.total)
@@ -132,10 +136,14 @@ class ChainJob:
         return ChainRunner(self, np.random.Generator(np.random.PCG64(seed)))
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> ChainRunner:
-        """Return the chain that snapshots were taken of."""
+        """Return the chain of a state and of what was recorded before it."""
         runner = ChainRunner(self, np.random.Generator(np.random.PCG64(0)))
         runner.restore(state, recorded)
         return runner
+
+    def recorded(self, result: KernelDraws) -> dict[str, np.ndarray]:
+        """Return the draws of a chain."""
+        return {field.name: getattr(result, field.name) for field in fields(Particles)}
 
 
 def run_mcmc(

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.kernel._kernels import add_products
 from pyrjsel.kernel.state import KernelFunction
 
 # Until so many rows have been seen, columns of all of them are kept.
@@ -84,6 +85,11 @@ class Columns:
             self.moments[:m].copy(),
         )
 
+    def made(self, owners: NDArray[np.int32]) -> FloatArray:
+        """Return the columns (m, t) of given owners, the first the intercept's, made of the rows."""
+        values = self.kernel(self.x[: self.t], self.x[owners[1:]])
+        return np.vstack([np.ones(self.t), np.asarray(values).T])
+
     def see_row(self) -> None:
         """Take the next row in."""
         t, m = self.t, self.m
@@ -91,7 +97,7 @@ class Columns:
         if m > 1:
             values[1:] = self.kernel(self.x[t : t + 1], self.x[self.owners[1:m]])[0]
         self.columns[:m, t] = values
-        self.gram[:m, :m] += np.outer(values, values)
+        add_products(self.gram, values)
         self.moments[:m] += values * self.y[t]
         self.yy += float(self.y[t] * self.y[t])
         self.t = t + 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import KEPT, Columns
@@ -16,7 +16,7 @@ from pyrjsel.store import Content, Plain
 
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
-POOL = 12
+POOL = 8
 # Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
 SWEEPS = 8
 
@@ -132,7 +132,7 @@ class FilterRunner:
         most = len(self.log_total) - 1
         before = self.log_evidence[row - 1] + self.log_total[min(most, row)] if row else 0.0
         self.log_weights = self.log_weights + increment
-        total = float(logsumexp(self.log_weights))
+        total = float(np.logaddexp.reduce(self.log_weights))
         self.log_weights -= total
         self.log_evidence[row] = before + total - self.log_total[min(most, row + 1)]
         weights = np.exp(self.log_weights)
@@ -164,9 +164,13 @@ class FilterRunner:
             self.rng.bit_generator.state,
         )
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
+    def plain_state(self) -> Plain:
         """Return the state as plain data; it has what was recorded."""
-        return state_to_plain(self.state()), {}
+        return state_to_plain(self.state())
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return nothing: all is in the state."""
+        return {}
 
     def finish(self, completed: bool) -> FilterState:
         """Return the state, of the rows done where a run was interrupted."""
@@ -202,7 +206,7 @@ class FilterJob:
         return FilterRunner(self.settings, self.x, self.y, rng, self.given)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
-        """Return the runner that snapshots were taken of."""
+        """Return the runner of a state."""
         known = state_from_plain(state, self.x, self.y, self.settings)
         rng = np.random.Generator(np.random.PCG64(0))
         rng.bit_generator.state = dict(known.bit_generator)

@@ -30,7 +30,7 @@ WIDTHS = ("log_evidence", "se", "posterior")
 
 
 def read_results(content: Content, schema: int, given: Given) -> KernelResults:
-    """Return the results in a file; reads schema 1."""
+    """Return the results in a file; reads schemas 1 and 2."""
     content.text("class", ("KernelRegression",))
     model = _model(content, given)
     run = content.part("run")
@@ -183,6 +183,7 @@ def _chains(content: Content, model: KernelRegression) -> ChainRun:
         fit,
         content.number("seconds"),
         content.sequence("interrupted"),
+        fit.ends_of(content),
     )
 
 

@@ -28,7 +28,7 @@ class Passes:
         return self.jobs[chain].start(seed, chain)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
-        """Return the runner that snapshots of pass number `chain` were taken of."""
+        """Return the runner of a state of pass number `chain`."""
         return self.jobs[chain].resume(state, recorded, chain)
 
 

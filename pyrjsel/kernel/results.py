@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +15,15 @@ from pyrjsel._validate import check_int
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.describe import describe, tables
 from pyrjsel.kernel.looks import Looks
+from pyrjsel.kernel.particles import Particles
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.predict import KernelPrediction
 from pyrjsel.kernel.runs import ChainRun, FilterRun
+from pyrjsel.kernel.sampling import fit_chains
 from pyrjsel.kernel.saving import Saving
 from pyrjsel.kernel.scaling import check_squares
 from pyrjsel.report import Report, to_arviz
+from pyrjsel.runtime import by_chain, known_ends
 
 if TYPE_CHECKING:
     from pyrjsel.kernel.model import KernelRegression
@@ -359,6 +364,67 @@ class KernelResults(Looks, Saving):
         finally:
             self._posterior = None
         return self
+
+    def extend(
+        self,
+        draws: int,
+        *,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> KernelResults:
+        """Go on with the chains of ``sampler="mcmc"`` where they ended.
+
+        Parameters
+        ----------
+        draws : int
+            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
+            After an interrupted run all chains get as many as the longest has at least.
+        n_jobs, progress, checkpoint : optional
+            As for :meth:`KernelRegression.fit`; the checkpoint is of the draws that are new.
+
+        Returns
+        -------
+        KernelResults
+            New results, of all draws: to the last bit those of one run of as many (on the same machine and
+            versions; after loading, a kernel of the user's own may round otherwise).
+
+        Raises
+        ------
+        NotAvailableError
+            After the filter, which has :meth:`update`; if the rows are not there, see :func:`pyrjsel.load`;
+            if the results come from a file that has no states of chains.
+        ParameterError
+            If a parameter is out of range.
+        StoreError
+            If the checkpoint is that of another run, or the file held a state of another model.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, or chains disagree.
+        """
+        run, model = self.run, self.model
+        if isinstance(run, FilterRun):
+            raise NotAvailableError(
+                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
+            )
+        ends, x, y = known_ends(run.ends), model.x, model.y
+        have = run.draws.k.shape[1]
+        if ends.complete:
+            held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
+            ends = ends.with_recorded(by_chain(held), have)
+        settings = run.fit.extended(
+            "extend",
+            ends,
+            have=have,
+            draws=draws,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=lambda: model._identity("mcmc", run.settings),
+        )
+        return KernelResults(model, fit_chains(run.settings, x, y, run.index, settings, stacklevel=2))
 
     # ------------------------------------------------------------------ elsewhere
 

@@ -20,7 +20,7 @@ from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import Ends, FitSettings
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
 # count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
@@ -183,6 +183,8 @@ class ChainRun:
         Of work, of all chains.
     interrupted : list of str
         What is to be said if Ctrl-C left draws out; else empty.
+    ends : Ends or None
+        Where the chains ended, where that is known.
     """
 
     settings: KernelSettings
@@ -193,6 +195,7 @@ class ChainRun:
     fit: FitSettings
     seconds: float
     interrupted: list[str]
+    ends: Ends | None
 
     def posterior(self) -> KernelPosterior:
         """Return the draws of all chains."""

@@ -131,6 +131,7 @@ def fit_chains(
         After Ctrl-C of the draws so far.
     """
     draws, drawn = run_mcmc(settings, x, y, fit)
-    run = ChainRun(settings, draws, x, y, index, fit, sum(drawn.seconds), drawn.notes)
+    seconds = sum(drawn.seconds)
+    run = ChainRun(settings, draws, x, y, index, fit.finished(), seconds, drawn.notes, drawn.ends)
     run.warn(stacklevel + 1)
     return run

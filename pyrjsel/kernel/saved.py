@@ -23,7 +23,7 @@ def columns_to_plain(columns: Columns) -> Plain:
 
 
 def parts_from_plain(content: Content, t: int, columns: MakeColumns | None = None) -> Parts:
-    """Return the same, over `t` rows; where the columns were not kept, they are made of their owners."""
+    """Return the same, over `t` rows; columns that were not kept are made of their owners."""
     owners = content.array("owners", np.int32, (None,))
     m = len(owners)
     others = owners[1:]
@@ -31,7 +31,7 @@ def parts_from_plain(content: Content, t: int, columns: MakeColumns | None = Non
         raise content.wrong("owners", "-1 and different rows")
     return (
         owners,
-        content.array("columns", float, (m, t)) if columns is None else columns(owners),
+        columns(owners) if columns and "columns" not in content else content.array("columns", float, (m, t)),
         content.array("gram", float, (m, m)),
         content.array("moments", float, (m,)),
     )

@@ -11,12 +11,13 @@ from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.saved import state_to_plain
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.runtime import Ends
 from pyrjsel.store import Document, Plain, frame_to_plain, labels_to_plain, plain, write
 
 if TYPE_CHECKING:
     from pyrjsel.kernel.results import KernelResults
 
-KIND, SCHEMA = "kernel results", 1
+KIND, SCHEMA = "kernel results", 2
 # Settings of a loop beside the kernel.
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 
@@ -71,7 +72,7 @@ def content_of(results: KernelResults, with_rows: bool) -> Plain:
         "coef_prior": plain(model.coef_prior),
         "settings": settings_to_plain(model.settings),
         "sampler": results.sampler,
-        "run": _filter(run, with_rows) if isinstance(run, FilterRun) else _chains(run),
+        "run": _filter(run, with_rows) if isinstance(run, FilterRun) else _chains(run, with_rows),
     }
 
 
@@ -101,11 +102,23 @@ def _filter(run: FilterRun, with_rows: bool) -> Plain:
     }
 
 
-def _chains(run: ChainRun) -> Plain:
+def _chains(run: ChainRun, with_rows: bool) -> Plain:
     return {
+        "ends": None if run.ends is None else _ends(run.ends, with_rows),
         "settings": settings_to_plain(run.settings),
         "draws": vars(run.draws),
         "fit": run.fit.to_plain(),
         "seconds": float(run.seconds),
         "interrupted": list(run.interrupted),
     }
+
+
+def _ends(ends: Ends, with_rows: bool) -> Plain:
+    """Return where chains ended; columns, which say as much as rows, are made again from these."""
+    found: Any = ends.to_plain()
+    for end in found["chains"]:
+        columns = end["state"]["columns"]
+        if columns is not None and not with_rows:
+            columns = {name: value for name, value in columns.items() if name != "columns"}
+        end["state"] = {**end["state"], "columns": columns}
+    return found

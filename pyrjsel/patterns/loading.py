@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import StoreError
+from pyrjsel._errors import ParameterError, StoreError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import (
     Absent,
@@ -22,7 +22,7 @@ from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.model import KINDS, PatternLogit
 from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import PatternPosterior
+from pyrjsel.patterns.sampling import OPTIONS, Options, PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
 from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.runtime import FitSettings
@@ -70,7 +70,7 @@ class AbsentGroups(Absent):
 
 
 def read_results(content: Content, schema: int, given: Given) -> PatternResults:
-    """Return the results in a file; reads schema 1."""
+    """Return the results in a file; reads schemas 1 and 2."""
     content.text("class", ("PatternLogit",))
     model = _model(content, given)
     posterior = _posterior(content, model)
@@ -154,14 +154,25 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     diagnostics = frame_from_plain(content.part("diagnostics"), COLUMNS)
     if len(diagnostics) != model.order + 1:
         raise content.wrong("diagnostics", f"a table of {model.order + 1} rows")
+    sampler = content.text("sampler", OPTIONS)
+    settings = FitSettings.from_plain(content.part("settings"), OWNER)
     return PatternPosterior(
-        content.text("sampler"),
+        sampler,
         draws,
         diagnostics,
         [float(seconds) for seconds in content.sequence("seconds", (float, int))],
-        FitSettings.from_plain(content.part("settings"), OWNER),
+        settings,
         content.sequence("notes"),
+        _options(content.part("options"), sampler) if "options" in content else None,
+        settings.ends_of(content),
     )
+
+
+def _options(content: Content, sampler: str) -> Options:
+    try:
+        return OPTIONS[sampler](**dict(content.items()))
+    except (ParameterError, TypeError) as error:
+        raise content.wrong("options", f"those of the sampler {sampler!r}") from error
 
 
 register(KIND, SCHEMA, read_results)

@@ -16,6 +16,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
 from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.extending import Extending
 from pyrjsel.patterns.features import CodeArray
 from pyrjsel.patterns.groups import ANY, as_whole
 from pyrjsel.patterns.looks import Looks
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 INTERVAL = (0.025, 0.975)
 
 
-class PatternResults(Looks, Saving):
+class PatternResults(Looks, Extending, Saving):
     """The posterior of a pattern model; made by ``fit``.
 
     Parameters

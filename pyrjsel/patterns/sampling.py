@@ -15,7 +15,7 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import Ends, FitSettings
 from pyrjsel.store import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
@@ -205,7 +205,7 @@ class PatternJob:
         return PatternRunner(self, PatternState(s, log_sigma, rng.bit_generator.state, 0))
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PatternRunner":
-        """Return the chain that snapshots were taken of."""
+        """Return the chain of a state and of what was recorded before it."""
         problem = self.problem
         s = state.array("s", float, (problem.n_free, problem.n_groups), finite=True)
         log_sigma = state.array("log_sigma", float, (problem.order + 1,), finite=True)
@@ -217,6 +217,10 @@ class PatternJob:
             into = getattr(runner, name)[: runner.kept]
             into[...] = known.array(name, float, into.shape)
         return runner
+
+    def recorded(self, result: PatternDraws) -> dict[str, np.ndarray]:
+        """Return the draws of a chain."""
+        return vars(result)
 
 
 class PatternRunner:
@@ -255,12 +259,15 @@ class PatternRunner:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         return PatternState(*self.loop.state(), self.rng.bit_generator.state, self.done)
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
+    def plain_state(self) -> Plain:
+        """Return the state as plain data."""
+        return vars(self.state())
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
         new = slice(self.written, self.kept)
         self.written = self.kept
-        recorded = {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
-        return vars(self.state()), recorded
+        return {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
 
     def finish(self, completed: bool) -> PatternDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""
@@ -284,6 +291,10 @@ class PatternPosterior:
     settings : FitSettings
     notes : list of str
         The warnings, as text.
+    options : SliceOptions or InterweavingOptions or None
+        Of the sampler, where they are known.
+    ends : Ends or None
+        Where the chains ended, where that is known.
     """
 
     sampler: str
@@ -292,6 +303,8 @@ class PatternPosterior:
     seconds: list[float]
     settings: FitSettings
     notes: list[str]
+    options: Options | None
+    ends: Ends | None
 
 
 def run(
@@ -343,7 +356,9 @@ def run(
     notes.extend(_poor_mixing(diagnostics))
     for text in notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
-    return PatternPosterior(sampler, draws, diagnostics, outcome.seconds, settings, notes)
+    return PatternPosterior(
+        sampler, draws, diagnostics, outcome.seconds, settings.finished(), notes, options, outcome.ends
+    )
 
 
 def diagnose(draws: PatternDraws) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from pyrjsel.store import Document, Plain, frame_to_plain, plain, write
 if TYPE_CHECKING:
     from pyrjsel.patterns.results import PatternResults
 
-KIND, SCHEMA = "pattern results", 1
+KIND, SCHEMA = "pattern results", 2
 
 
 class Saving:
@@ -79,4 +79,6 @@ def content_of(results: PatternResults, with_rows: bool) -> Plain:
         "diagnostics": frame_to_plain(posterior.diagnostics),
         "seconds": [float(seconds) for seconds in posterior.seconds],
         "notes": list(posterior.notes),
+        "options": None if posterior.options is None else vars(posterior.options),
+        "ends": None if posterior.ends is None else posterior.ends.to_plain(),
     }

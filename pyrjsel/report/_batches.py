@@ -1,7 +1,7 @@
 """Batch means, between-chain spread and split R-hat of arrays that are already summed by batch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -23,11 +23,30 @@ CHUNK = 2**16
 # Numbers of inclusion vectors of models that are looked at together.
 NUMBERS = 2**18
 # Columns of batch means that are looked at together.
-COLUMNS = 1024
+COLUMNS = 256
 
 
 @dataclass(frozen=True)
-class Plan:
+class Batches:
+    """Batches of a chain.
+
+    Attributes
+    ----------
+    draws : int
+        Draws of the chain.
+    length : int
+        Draws of a batch.
+    batches : int
+        Batches that it has.
+    """
+
+    draws: int
+    length: int
+    batches: int
+
+
+@dataclass(frozen=True)
+class Plan(Batches):
     """How a chain of `draws` draws is cut.
 
     Attributes
@@ -44,9 +63,6 @@ class Plan:
         Cuts at every end of a batch or half: sums over these segments give both.
     """
 
-    draws: int
-    length: int
-    batches: int
     half: int
     edges: IntArray
 
@@ -74,13 +90,6 @@ class Plan:
         first = self.draws - self.batches * self.length
         starts = np.searchsorted(self.edges, first + self.length * np.arange(self.batches))
         return np.add.reduceat(sums, starts, axis=0) / self.length
-
-    def completed(self, done: int) -> "Plan":
-        """Return the plan for the batches that chains cut short after `done` draws have completed."""
-        first = self.draws - self.batches * self.length
-        batches = self.batches if done >= self.draws else max(0, done - first) // self.length
-        draws = batches * self.length
-        return replace(self, draws=draws, batches=batches, half=draws // 2)
 
     def half_means(self, sums: FloatArray) -> FloatArray:
         """Return (2, k) means of the halves from (segments, k) sums."""
@@ -130,7 +139,7 @@ def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatA
 
 
 def combine(
-    chain_means: FloatArray, batch_means: FloatArray, plan: Plan, least: FloatArray | float = 0.0
+    chain_means: FloatArray, batch_means: FloatArray, plan: Batches, least: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the pooled means, their Monte Carlo errors, and where the chains disagree.
 
@@ -140,7 +149,7 @@ def combine(
         Mean of each chain.
     batch_means : ndarray of shape (chains, batches, k)
         Means of the batches of each chain, in their order.
-    plan : Plan
+    plan : Batches
         How each chain is cut.
     least : ndarray of shape (k,)
         What the variance of a chain mean is at least, for what batches do not show.

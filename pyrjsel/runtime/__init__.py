@@ -10,20 +10,26 @@ from pyrjsel.runtime.chains import (
     run_chains,
 )
 from pyrjsel.runtime.checkpoint import Checkpoint
+from pyrjsel.runtime.ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.refits import Refits
-from pyrjsel.runtime.settings import FitSettings
+from pyrjsel.runtime.settings import FitSettings, power_of_2
 
 __all__ = [
+    "ChainEnd",
     "ChainJob",
     "ChainRunner",
     "ChainsOutcome",
     "Checkpoint",
     "DrawnChains",
+    "Ends",
     "FitSettings",
     "Refits",
     "ResumableJob",
     "ResumableRunner",
+    "by_chain",
     "deal",
+    "known_ends",
+    "power_of_2",
     "run_chains",
 ]

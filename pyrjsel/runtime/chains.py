@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -15,11 +15,13 @@ from joblib.parallel import get_active_backend
 from numpy.random.bit_generator import ISpawnableSeedSequence
 from threadpoolctl import threadpool_limits
 
-from pyrjsel._errors import NotAvailableError
+from pyrjsel._errors import NotAvailableError, StoreError
 from pyrjsel._validate import bad_value, check_bool, check_int
 from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
+from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
+from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.store import Content, Plain
 
@@ -43,11 +45,14 @@ class ChainRunner(Protocol):
 class ResumableRunner(ChainRunner, Protocol):
     """A chain that can write down where it is."""
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and arrays of what was recorded since the last snapshot.
+    def plain_state(self) -> Plain:
+        """Return the state between two iterations, with sums over what was recorded, as plain data."""
 
-        Those of several snapshots are put together along their first axis, by name; what is empty may be
-        left out.
+    def news(self) -> dict[str, np.ndarray]:
+        """Return arrays of what was recorded since this was last asked.
+
+        Those of several times are put together along their first axis, by name; what is empty may be left
+        out.
         """
 
 
@@ -65,7 +70,13 @@ class ResumableJob(ChainJob, Protocol):
     """A job whose chains can go on from what they have written down."""
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> ResumableRunner:
-        """Return the runner that snapshots were taken of: its draws go on to the same, bit for bit."""
+        """Return the runner of a state and of all that it had recorded.
+
+        Its draws go on to the same, bit for bit, however many iterations the job has beyond that state.
+        """
+
+    def recorded(self, result: Any) -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded, as :meth:`resume` takes it."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +93,15 @@ class ChainsOutcome:
         Wall-clock seconds of each chain.
     iterations : list of int
         Iterations that each chain did.
+    ends : list of ChainEnd
+        Where each chain ended; none of chains that cannot go on, or that were not to.
     """
 
     results: list[Any]
     completed: bool
     seconds: list[float]
     iterations: list[int]
+    ends: list[ChainEnd]
 
     def drawn(self, size: Callable[[Any], int], asked: int) -> "DrawnChains":
         """Return the chains that have draws: all of a completed run.
@@ -113,7 +127,11 @@ class ChainsOutcome:
             some = f"{len(have)} of {len(self.results)} chains with {draws:,} of {asked:,} draws each"
             notes.append(f"Interrupted: {some}.")
         return DrawnChains(
-            [self.results[chain] for chain in have], [self.seconds[chain] for chain in have], draws, notes
+            [self.results[chain] for chain in have],
+            [self.seconds[chain] for chain in have],
+            draws,
+            notes,
+            Ends(self.ends, self.completed),
         )
 
 
@@ -131,12 +149,15 @@ class DrawnChains:
         Draws of the shortest.
     notes : list of str
         What is to be said of an interrupted run; empty of a completed one.
+    ends : Ends
+        Where all chains of the run ended, those without draws among them.
     """
 
     results: list[Any]
     seconds: list[float]
     draws: int
     notes: list[str]
+    ends: Ends
 
 
 def run_chains(
@@ -148,6 +169,8 @@ def run_chains(
     progress: bool | None = None,
     label: str = "",
     checkpoint: Checkpoint | None = None,
+    earlier: Sequence[ChainEnd] = (),
+    keep_ends: bool = False,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -172,6 +195,10 @@ def run_chains(
     checkpoint : Checkpoint, optional
         Where chains of a :class:`ResumableJob` write down where they are, at least every ten seconds and
         before they end, and from where they go on.
+    earlier : sequence of ChainEnd, default ()
+        Where chains of a :class:`ResumableJob` ended, by chain, which go on from there.
+    keep_ends : bool, default False
+        Whether the outcome says where chains of a :class:`ResumableJob` have ended.
 
     Returns
     -------
@@ -223,7 +250,16 @@ def run_chains(
     parallel = joblib.Parallel(n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1)
     tasks = [
         joblib.delayed(_run_chain)(
-            job, seed, chain, board, parent, checkpoint and checkpoint.chain(label, chain)
+            _Start(
+                job,
+                seed,
+                chain,
+                None if checkpoint is None else checkpoint.chain(label, chain),
+                earlier[chain] if earlier else None,
+                keep_ends and hasattr(job, "resume"),
+            ),
+            board,
+            parent,
         )
         for chain, seed in enumerate(seeds)
     ]
@@ -244,12 +280,15 @@ def run_chains(
         # After an error or a second Ctrl-C, threads that still run end with their block.
         board.stop()
         board.close()
+    if workers > 1:
+        release()
     iterations = [part[1] for part in parts]
     return ChainsOutcome(
         results=[part[0] for part in parts],
         completed=all(done == job.total for done in iterations),
         seconds=[part[2] for part in parts],
         iterations=iterations,
+        ends=[part[3] for part in parts if part[3] is not None],
     )
 
 
@@ -298,17 +337,33 @@ class _ChainContext:
             error.add_note(f"Raised in chain {self._chain} (chains count from 0).")
 
 
+@dataclass(frozen=True)
+class _Start:
+    """How a chain begins, and what is kept of where it is."""
+
+    job: Any
+    seed: np.random.SeedSequence
+    chain: int
+    file: ChainFile | None
+    earlier: ChainEnd | None
+    keep_end: bool
+
+    def runner(self) -> tuple[Any, int, float]:
+        """Return a runner, and the iterations and seconds that it has behind it."""
+        end = self.earlier if self.file is None else self.file.load(self.earlier)
+        if end is None:
+            return self.job.start(self.seed, self.chain), 0, 0.0
+        if not 0 <= end.done <= self.job.total:
+            raise StoreError(f"A chain has {end.done:,} iterations behind it, of {self.job.total:,} in all.")
+        state = Content(end.state, "the state of a chain")
+        return self.job.resume(state, end.recorded, self.chain), end.done, end.seconds
+
+
 def _run_chain(
-    job: ChainJob,
-    seed: np.random.SeedSequence,
-    chain: int,
-    board: Board | RemoteBoard,
-    parent: int,
-    file: ChainFile | None,
-) -> tuple[Any, int, float]:
-    """Return the result, the iterations and the seconds of one chain; runs in the worker."""
-    with _ChainContext(chain, board), file or nullcontext():
-        start = _Start(job, seed, chain, file)
+    start: _Start, board: Board | RemoteBoard, parent: int
+) -> tuple[Any, int, float, ChainEnd | None]:
+    """Return result, iterations, seconds and end of one chain; runs in the worker."""
+    with _ChainContext(start.chain, board), start.file or nullcontext():
         if not board.remote:
             return _advance(start, board)
         ignore_in_worker(parent)
@@ -316,26 +371,7 @@ def _run_chain(
             return _advance(start, board)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """How a chain begins, and where it writes down where it is."""
-
-    job: Any
-    seed: np.random.SeedSequence
-    chain: int
-    file: ChainFile | None
-
-    def runner(self) -> tuple[Any, int, float]:
-        """Return a runner, and the iterations and seconds that it has behind it."""
-        found = None if self.file is None else self.file.load()
-        if found is None:
-            return self.job.start(self.seed, self.chain), 0, 0.0
-        content, recorded = found
-        runner = self.job.resume(content.part("state"), recorded, self.chain)
-        return runner, content.integer("done", high=self.job.total), content.number("seconds")
-
-
-def _advance(start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float]:
+def _advance(start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:
     begin = time.perf_counter()
     runner, done, before = start.runner()
     total, written, file, block = start.job.total, done, start.file, 1
@@ -348,12 +384,14 @@ def _advance(start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and file.due():
-            file.save(done, before + now - begin, runner.snapshot())
+            file.save(done, before + now - begin, runner)
             written = done
     if file is not None and written < done:
-        file.save(done, before + time.perf_counter() - begin, runner.snapshot())
+        file.save(done, before + time.perf_counter() - begin, runner)
+    end = ChainEnd(done, 0.0, runner.plain_state()) if start.keep_end else None
     result = runner.finish(done == total)
-    return result, done, before + time.perf_counter() - begin
+    seconds = before + time.perf_counter() - begin
+    return result, done, seconds, end and replace(end, seconds=seconds)
 
 
 def next_block(n: int, seconds: float) -> int:

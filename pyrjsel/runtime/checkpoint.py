@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pyrjsel._errors import StoreError
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, listed, show
 from pyrjsel._version import __version__
+from pyrjsel.runtime.ends import ChainEnd
 from pyrjsel.runtime.lock import lock
 from pyrjsel.store import Content, Document, Plain, append, digest, is_left_over, plain, read, read_all, write
 
@@ -143,6 +144,16 @@ class Checkpoint:
         return ChainFile(self.folder, f"{label}-{chain}")
 
 
+class Recording(Protocol):
+    """What a chain tells its files; see :class:`pyrjsel.runtime.ResumableRunner`."""
+
+    def plain_state(self) -> Plain:
+        """Return the state."""
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+
+
 class ChainFile:
     """The state of one chain and its draws; a context manager that keeps other processes away.
 
@@ -175,8 +186,18 @@ class ChainFile:
     ) -> None:
         self._file.close()
 
-    def load(self) -> tuple[Content, dict[str, np.ndarray]] | None:
-        """Return what was written last, and all that was recorded; None where there is nothing yet.
+    def load(self, earlier: ChainEnd | None = None) -> ChainEnd | None:
+        """Return where the chain was when it wrote last, with all that it had recorded.
+
+        Parameters
+        ----------
+        earlier : ChainEnd, optional
+            Where it had begun, if it went on from an end.
+
+        Returns
+        -------
+        ChainEnd or None
+            `earlier` where there is nothing yet.
 
         Raises
         ------
@@ -185,10 +206,10 @@ class ChainFile:
         """
         if not self._state.exists():
             self._file.truncate(0)
-            return None
+            return earlier
         content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
         size = content.integer("size")
-        parts: dict[str, list[np.ndarray]] = {}
+        parts = {} if earlier is None else {name: [array] for name, array in earlier.recorded.items()}
         for document in read_all(self._draws, size):
             for name, array in Content(document.content, "the draws").items():
                 parts.setdefault(name, []).append(np.asarray(array))
@@ -197,13 +218,13 @@ class ChainFile:
         except ValueError as error:
             raise StoreError(f"The draws in {os.fspath(self._draws)!r} do not fit together.") from error
         self._file.truncate(size)
-        return content, recorded
+        return ChainEnd(content.integer("done"), content.number("seconds"), content.plain("state"), recorded)
 
     def due(self) -> bool:
         """Whether the last write is long enough ago."""
         return time.perf_counter() - self._written >= INTERVAL
 
-    def save(self, done: int, seconds: float, snapshot: tuple[Plain, Mapping[str, np.ndarray]]) -> None:
+    def save(self, done: int, seconds: float, runner: Recording) -> None:
         """Append what a chain has recorded since the last write, and replace its state.
 
         Raises
@@ -211,7 +232,7 @@ class ChainFile:
         OSError
             If the disk is full, or a file cannot be written.
         """
-        state, recorded = snapshot
+        state, recorded = runner.plain_state(), runner.news()
         if recorded:
             append(self._file, Document(DRAWS, SCHEMA, dict(recorded)))
         content = {"done": done, "seconds": seconds, "size": self._file.seek(0, os.SEEK_END), "state": state}

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -10,14 +10,20 @@ import numpy as np
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
-from pyrjsel.runtime.chains import ChainJob, DrawnChains, run_chains
+from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
+from pyrjsel.runtime.ends import Ends
 from pyrjsel.store import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
 # What is written of settings in files of results.
 SIZES = ("draws", "burn_in", "thin", "chains")
+
+
+def power_of_2(least: int) -> int:
+    """Return the smallest power of 2 that is not less, 1 at least."""
+    return 1 << max(0, least - 1).bit_length()
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class FitSettings:
         Whether to show progress.
     checkpoint : Checkpoint or None
         Where chains write down where they are.
+    earlier : Ends or None
+        Where chains begin, if they go on from a run; all that they had recorded is with it.
     """
 
     draws: int
@@ -52,6 +60,7 @@ class FitSettings:
     n_jobs: int | None
     progress: bool | None
     checkpoint: Checkpoint | None = None
+    earlier: Ends | None = None
 
     @classmethod
     def check(
@@ -90,7 +99,7 @@ class FitSettings:
             not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
         ):
             raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
-        sizes = {
+        sizes: dict[str, Any] = {
             "draws": draws,
             "burn_in": draws // 5 if burn_in is None else burn_in,
             "thin": check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
@@ -121,10 +130,10 @@ class FitSettings:
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         return cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
 
-    def run(self, job: ChainJob, label: str, size: Callable[[Any], int]) -> DrawnChains:
+    def run(self, job: ResumableJob, label: str, size: Callable[[Any], int]) -> DrawnChains:
         """Run the chains of a job, with `label` before the progress bar.
 
-        `size` is the number of draws of a chain's result.
+        `size` is the number of draws of a chain's result. Where they ended is among what they gave.
 
         Raises
         ------
@@ -139,5 +148,91 @@ class FitSettings:
             progress=self.progress,
             label=label,
             checkpoint=self.checkpoint,
+            earlier=() if self.earlier is None else self.earlier.chains,
+            keep_ends=True,
         )
-        return outcome.drawn(size, self.draws)
+        drawn = outcome.drawn(size, self.draws)
+        if drawn.ends.complete:
+            return drawn
+        recorded = [job.recorded(result) for result in outcome.results]
+        return replace(drawn, ends=drawn.ends.with_recorded(recorded, self.before))
+
+    @property
+    def before(self) -> int:
+        """How many draws, the first ones, were taken from the results that go on, as these hold them."""
+        return 0 if self.earlier is None else self.earlier.before
+
+    def entropy(self) -> bytes:
+        """Return the seed of what is drawn beside the chains: that of the run that goes on, if one does."""
+        return self.rng.bytes(16) if self.earlier is None else self.earlier.entropy
+
+    def extended(
+        self,
+        owner: str,
+        ends: Ends,
+        *,
+        have: int,
+        draws: int,
+        n_jobs: int | None,
+        progress: bool | None,
+        checkpoint: str | os.PathLike[str] | None,
+        about: Callable[[], Mapping[str, Plain]],
+    ) -> "FitSettings":
+        """Return the settings of a run that goes on.
+
+        Parameters
+        ----------
+        owner : str
+        ends : Ends
+            Where the run of these settings ended.
+        have : int
+            Draws of a chain that its results have.
+        draws : int
+            How many more there are to be. A chain that is further already, in a run that was interrupted,
+            does not go back: all get as many as it has.
+        n_jobs, progress, checkpoint
+            As for ``fit``.
+        about : callable
+            What the run is beside its settings, for the checkpoint.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        StoreError
+            If the checkpoint is that of another run, or something else.
+        """
+        most = MOST_DRAWS - have
+        more = check_int(draws, "draws", owner, low=1, high=most)
+        seed = int.from_bytes(ends.entropy, "little")
+        settings = FitSettings.check(
+            owner,
+            draws=max(have + more, ends.length(self.burn_in, self.thin)),
+            burn_in=self.burn_in,
+            thin=self.thin,
+            chains=self.chains,
+            rng=seed,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=None
+            if checkpoint is None
+            else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
+        )
+        return replace(settings, earlier=ends)
+
+    def ends_of(self, content: Content) -> Ends | None:
+        """Return where the chains of results in a file ended, where the file knows it.
+
+        Raises
+        ------
+        StoreError
+            If they are not those of a run of these settings.
+        """
+        if "ends" not in content:
+            return None
+        return Ends.from_plain(content.part("ends"), self.chains, self.burn_in + self.draws * self.thin)
+
+    def finished(self) -> "FitSettings":
+        """Return the settings without what chains began with."""
+        return replace(self, earlier=None)

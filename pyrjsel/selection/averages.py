@@ -14,17 +14,20 @@ estimates what the mean of gamma_t does, and varies as the surrogate errs: where
 averages of h do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel.report._batches import SHORTEST, Plan, combine
+from pyrjsel.report._batches import SHORTEST, Batches, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.space import PackedModels
 
+# Segments that a chain has at most, an even number; from half as many on they are batches: few enough for
+# long ones, as in pyrjsel.report, and enough for the error of an error.
+SEGMENTS = 40
 # Rows of the averages of a walk, and of a corrected one.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
 H, NOT_H = 0, 1
@@ -36,31 +39,77 @@ VISITS_ALONE = "frequencies of visits of the chains"
 
 
 class Averages:
-    """Sums of rows of averages over the segments of a chain.
+    """Sums of rows of averages over segments of equally many draws of a chain.
+
+    When all segments are full each two become one: how a chain is cut depends on the draws that it has, and
+    not on how many it is to have.
 
     Parameters
     ----------
-    draws : int
-        Draws of a chain.
     rows : int
         Rows that are summed.
     n_terms : int
 
     Attributes
     ----------
-    plan : Plan
-    sums : ndarray (segments, rows, J)
+    sums : ndarray (SEGMENTS, rows, J)
         Sums over draws.
+    length : int64 array ()
+        Draws of a segment.
     """
 
-    def __init__(self, draws: int, rows: int, n_terms: int) -> None:
-        self.plan = Plan.of(draws)
-        self.sums = np.zeros((self.plan.edges.size - 1, rows, n_terms))
+    def __init__(self, rows: int, n_terms: int) -> None:
+        self.sums = np.zeros((SEGMENTS, rows, n_terms))
+        self.length = np.array(1, dtype=np.int64)
 
     def at(self, draw: int) -> tuple[FloatArray, int]:
-        """Return the sums (rows, J) of the segment that draw number `draw` falls in, and its end."""
-        segment = int(np.searchsorted(self.plan.edges, draw, side="right")) - 1
-        return self.sums[segment], int(self.plan.edges[segment + 1])
+        """Return the sums (rows, J) of the segment that draw number `draw` falls in, and its end.
+
+        Draws come in their order.
+        """
+        while draw >= SEGMENTS * self.length:
+            half = SEGMENTS // 2
+            np.add(self.sums[0::2], self.sums[1::2], out=self.sums[:half])
+            self.sums[half:] = 0.0
+            self.length *= 2
+        segment = draw // int(self.length)
+        return self.sums[segment], (segment + 1) * int(self.length)
+
+    def totals(self) -> dict[str, np.ndarray]:
+        """Return the arrays by name: not copies."""
+        return {"averages": self.sums, "segment": self.length}
+
+    def of(self, iterations: int, thin: int, time: float) -> "Segments":
+        """Return what a chain hands on after so many iterations, each of which has added `time`."""
+        return Segments(self.sums, int(self.length), iterations / thin, time * thin)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Sums over segments of a chain.
+
+    Attributes
+    ----------
+    sums : ndarray (SEGMENTS, rows, J)
+        Not a copy: the state of the chain has it too.
+    length : int
+        Draws of a segment.
+    draws : float
+        Draws that they are of; no whole number where a chain was interrupted between two.
+    unit : float
+        What the average of a 1 grows by with each draw.
+    """
+
+    sums: FloatArray
+    length: int
+    draws: float
+    unit: float
+
+    def batch_means(self, length: int, count: int, rows: slice) -> FloatArray:
+        """Return averages (count, rows, J) over batches of `length` draws, a multiple of that of segments."""
+        each = length // self.length
+        sums = self.sums[: count * each, rows]
+        return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
 
 
 @dataclass(frozen=True)
@@ -81,19 +130,13 @@ class Estimate:
     words: str
 
 
-def estimate(
-    sums: Iterable[FloatArray], plan: Plan, done: int, index: np.ndarray, models: PackedModels
-) -> Estimate:
-    """Estimate inclusion probabilities from the averages of all chains.
+def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> Estimate:
+    """Estimate inclusion probabilities from the averages of all chains, which are taken out of them.
 
     Parameters
     ----------
-    sums : iterable of ndarrays (segments, rows, J)
-        By chain; gone through once.
-    plan : Plan
-        Of the draws that were asked for.
-    done : int
-        Draws of each chain; where they are fewer than planned, whole batches alone count.
+    chains : sequence
+        With `averages`, :class:`Segments`.
     index : ndarray (chains, draws)
         Model of each draw, as a row of `models`: R-hat, and which terms moved.
     models : PackedModels (m, J)
@@ -101,63 +144,46 @@ def estimate(
     Returns
     -------
     Estimate
+        Of chains that were interrupted, whole batches alone count.
     """
-    visits = indicator_stats(index, models)
-    part = plan.completed(done)
-    if part.batches == 0 or part.draws < SHORTEST:
+    visits, draws = indicator_stats(index, models), index.shape[1]
+    whole = all(chain.averages.draws == draws for chain in chains)
+    segment = max(chain.averages.length for chain in chains)
+    length = segment * max(1, -(-int(np.sqrt(draws)) // segment))
+    batches = draws // length
+    if draws < SHORTEST or batches < 2:
         return Estimate(visits, None, VISITS_ALONE)
-    if done >= plan.draws:
-        part = plan
+    cut = Batches(draws if whole else batches * length, length, batches)
     totals, means = [], []
-    for chain in sums:
-        totals.append(chain.sum(axis=0))
+    for chain in chains:
+        found = chain.averages
+        chain.averages = replace(found, sums=found.sums[:0].copy())
         # Batches of averages of 1 - h are needed where batches are all that counts.
-        rows = slice(1 if part is plan and len(totals[0]) == WALK_ROWS else None)
-        means.append(_batches(chain[:, rows], plan, part.batches))
-    batches = np.stack(means)
-    chains = np.stack(totals) / plan.draws if part is plan else batches.mean(axis=1)
-    if chains.shape[1] == WALK_ROWS:
-        found = combine(chains[:, H], batches[:, :, H], part)
-        excluded = np.clip(chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
+        rows = slice(1 if whole and found.sums.shape[1] == WALK_ROWS else None)
+        means.append(found.batch_means(length, batches, rows))
+        if whole:
+            totals.append(found.sums.sum(axis=0) / (draws * found.unit))
+    of_batches = np.stack(means)
+    of_chains = np.stack(totals) if whole else of_batches.mean(axis=1)
+    if of_chains.shape[1] == WALK_ROWS:
+        mean = combine(of_chains[:, H], of_batches[:, :, H], cut)
+        excluded = np.clip(of_chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
         words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
     else:
-        found, excluded, words = _corrected(chains, batches, part)
+        mean, excluded, words = _corrected(of_chains, of_batches, cut)
         # What was never visited the surrogate alone knows, and by how much it errs there nobody does.
         stuck = visits.stuck
-        found = (
-            np.where(stuck, visits.mean, found[0]),
-            np.where(stuck, visits.mcse, found[1]),
-            np.where(stuck, visits.disagree, found[2]),
+        mean = (
+            np.where(stuck, visits.mean, mean[0]),
+            np.where(stuck, visits.mcse, mean[1]),
+            np.where(stuck, visits.disagree, mean[2]),
         )
         excluded = np.where(stuck, 1.0 - visits.mean, excluded)
-    return Estimate(_described(found, visits), excluded, words)
-
-
-def estimate_of_chains(
-    plan: Plan, chains: Sequence[Any], index: np.ndarray, models: PackedModels
-) -> Estimate:
-    """Estimate the same from chains with `averages`, each of as many draws as `index` (chains, draws) has.
-
-    The averages are taken out of the chains.
-    """
-    return estimate(map(_taken, chains), plan, index.shape[1], index, models)
-
-
-def _taken(chain: Any) -> FloatArray:
-    """Take the averages out of a chain: with thousands of terms they are much of what it holds."""
-    sums: FloatArray = chain.averages
-    chain.averages = sums[:0].copy()
-    return sums
-
-
-def _batches(chain: FloatArray, plan: Plan, count: int) -> FloatArray:
-    segments, rows, n_terms = chain.shape
-    means = plan.batch_means(chain.reshape(segments, rows * n_terms))
-    return means.reshape(len(means), rows, n_terms)[:count]
+    return Estimate(_described(mean, visits), excluded, words)
 
 
 def _corrected(
-    chains: FloatArray, batches: FloatArray, plan: Plan
+    chains: FloatArray, batches: FloatArray, plan: Batches
 ) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray, str]:
     """Return mean, error and disagreement, exclusion, and words, of chains of a corrected walk."""
     weight = chains[:, WEIGHTS]

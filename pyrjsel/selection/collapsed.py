@@ -13,12 +13,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
-from pyrjsel.selection.averages import WALK_ROWS, Averages
-from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, snapshot
+from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments
+from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, drawn_by, plain_state
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
@@ -146,6 +147,7 @@ class WalkJob:
     total: int = field(init=False)
 
     rows: ClassVar[int] = WALK_ROWS
+    integrated: ClassVar[bool] = False
     moves: ClassVar[tuple[str, ...]] = MOVES
 
     def __post_init__(self) -> None:
@@ -153,8 +155,8 @@ class WalkJob:
 
     @property
     def unit(self) -> float:
-        """What the averages grow by with each draw."""
-        return self.time * self.thin
+        """What the averages grow by in a period."""
+        return self.time
 
     def single(self) -> SingleModel:
         """Return what answers questions about single models; not to be shared by chains."""
@@ -186,7 +188,7 @@ class WalkJob:
         return self.runner(state)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "WalkRunner":
-        """Return the chain that snapshots were taken of."""
+        """Return the chain of a state and of what was recorded before it."""
         known, count = state.part("chain"), self.powers.size
         done = known.integer("done", high=self.total)
         runner = self.runner(
@@ -203,6 +205,10 @@ class WalkJob:
         )
         runner.collector.restore(state.part("totals"), recorded)
         return runner
+
+    def recorded(self, result: "WalkDraws") -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded; coefficients are drawn again."""
+        return {**drawn_by(result), **result.described}
 
     def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
         """Return what burn-in has adapted beside the powers."""
@@ -221,17 +227,35 @@ class WalkCollector(Collector):
     job : WalkJob
     """
 
-    series: ClassVar[tuple[str, ...]] = (*Collector.series, "relative_variance", "effective")
+    # What is recorded of a model when it is first visited.
+    by_model: ClassVar[tuple[str, ...]] = ("relative_variance", "effective")
+    series: ClassVar[tuple[str, ...]] = (*Collector.series, *by_model)
 
     def __init__(self, job: WalkJob) -> None:
         self.relative_variance: list[FloatArray] = []
         self.effective: list[FloatArray] = []
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
-        self.averages = Averages(job.draws, job.rows, job.space.n_terms)
+        self.averages = Averages(job.rows, job.space.n_terms)
+        self.integrated, self.described = job.integrated, 0
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws."""
-        return {**super().totals(), "averages": self.averages.sums}
+        return {**super().totals(), **self.averages.totals()}
+
+    def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
+        """Have sums, and what was recorded beside them, in a collector that has nothing yet."""
+        super().restore(totals, recorded)
+        models = len(self.table) if self.integrated else 0
+        if any(len(self.all(name)) != models for name in self.by_model):
+            raise StoreError(f"what is known of {len(self.table)} models is not of them")
+        self.described = models
+
+    def describe(self, variance: float, effective: float) -> None:
+        """Have what is known of the model of the last draw, unless it was visited before."""
+        if len(self.table) > self.described:
+            self.described += 1
+            self.relative_variance.append(np.array([variance]))
+            self.effective.append(np.array([effective]))
 
 
 @dataclass
@@ -240,16 +264,17 @@ class WalkDraws(ChainDraws):
 
     Attributes
     ----------
-    averages : ndarray (segments, rows, J)
+    averages : Segments
         Sums over draws; see ``averages.py``.
-    relative_variance : ndarray (draws,)
-        That of the marginal likelihood of the model of each draw.
-    effective : ndarray (draws,) or None
-        Effective number of the weighted draws behind moments of its coefficients, where they are of such.
+    described : dict of str to ndarray (models,)
+        What was recorded of the visited models, where marginal likelihoods are integrals: the relative
+        variance, and the effective number of the weighted draws behind moments of coefficients.
+    effective : ndarray (models,) or None
+        These numbers, with the draws that were added in the end.
     """
 
-    averages: FloatArray = field(kw_only=True)
-    relative_variance: FloatArray = field(kw_only=True)
+    averages: Segments = field(kw_only=True)
+    described: dict[str, np.ndarray] = field(kw_only=True)
     effective: FloatArray | None = field(default=None, kw_only=True)
 
 
@@ -377,9 +402,13 @@ class WalkRunner:
         """Return the state between two periods; a runner made of it goes on to the same draws."""
         return replace(self.mark_state, since=self.done - self.mark_state.done)
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
-        return snapshot(self.state(), self.collector)
+    def plain_state(self) -> Plain:
+        """Return the state as plain data, with sums over draws."""
+        return plain_state(self.state(), self.collector)
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        return self.collector.news()
 
     def finish(self, completed: bool) -> WalkDraws:
         """Return what was recorded, with coefficients drawn for every so manyth draw."""
@@ -399,6 +428,6 @@ class WalkRunner:
             found.sums,
             found.counts,
             error_variance,
-            averages=collector.averages.sums / self.job.unit,
-            relative_variance=collector.all("relative_variance"),
+            averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, self.job.unit),
+            described={name: collector.all(name) for name in collector.by_model if self.job.integrated},
         )

@@ -13,7 +13,7 @@ from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
@@ -29,8 +29,8 @@ LEAST_ACCEPTANCE = 0.01
 FEWEST_PROPOSALS = 200
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
 COEFFICIENT_BYTES = 32 * 2**20
-# Numbers of them that are taken to the scale of the design together.
-NUMBERS = 2**20
+# Numbers of them that are drawn, or taken to the scale of the design, together.
+NUMBERS = 2**17
 
 
 @dataclass
@@ -101,9 +101,12 @@ def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: Pack
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
-    """Return how many draws there are to a kept vector of coefficients."""
+    """Return how many draws there are to a kept vector of coefficients.
+
+    A power of 2: what a longer run keeps, a shorter one has kept.
+    """
     vector = regression.n_columns * 8 * settings.chains
-    return max(1, -(-settings.draws * vector // COEFFICIENT_BYTES))
+    return power_of_2(-(-settings.draws * vector // COEFFICIENT_BYTES))
 
 
 class Collector:
@@ -157,17 +160,17 @@ class Collector:
         """Return the arrays of sums over draws: not copies."""
         return {"sums": self.sums}
 
-    def snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Return the sums, and what was recorded since the last snapshot."""
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
         recorded = {"words": self.table.words[self._models_seen :]}
         for name in self.series:
             parts = getattr(self, name)
             recorded[name] = np.concatenate([*parts[self._seen[name] :], self._empty(name)])
         self._look()
-        return self.totals(), {name: array for name, array in recorded.items() if len(array)}
+        return {name: array for name, array in recorded.items() if len(array)}
 
     def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
-        """Have what snapshots told, of a collector that has nothing yet.
+        """Have sums, and what was recorded beside them, in a collector that has nothing yet.
 
         Raises
         ------
@@ -182,12 +185,14 @@ class Collector:
             empty = self._empty(name)
             if name in recorded:
                 getattr(self, name).append(known.array(name, empty.dtype, (None, *empty.shape[1:])))
+        if len(self.all("index")) != len(self.all("log_posterior")):
+            raise known.wrong("log_posterior", "that of each draw")
         if any(index.size and not 0 <= index.min() <= index.max() < len(self.table) for index in self.index):
             raise known.wrong("index", f"rows of {len(self.table)} models")
         self._look()
 
     def _look(self) -> None:
-        """Take note of what has been seen by a snapshot."""
+        """Take note of what has been told of."""
         self._models_seen = len(self.table)
         self._seen = {name: len(getattr(self, name)) for name in self.series}
 
@@ -210,14 +215,30 @@ class Collector:
         )
 
 
-def snapshot(state: Any, collector: Collector) -> tuple[Plain, dict[str, np.ndarray]]:
-    """Return the state of a chain and what its collector has, for a checkpoint."""
-    totals, recorded = collector.snapshot()
+def plain_state(state: Any, collector: Collector) -> Plain:
+    """Return the state of a chain, with the sums of its collector."""
     chain = {
         name: [vars(item) for item in value] if isinstance(value, list) else value
         for name, value in vars(state).items()
     }
-    return {"chain": chain, "totals": totals}, recorded
+    return {"chain": chain, "totals": collector.totals()}
+
+
+def drawn_by(found: ChainDraws) -> dict[str, np.ndarray]:
+    """Return what the chain of a result had recorded, but for what its kind alone has."""
+    return {"words": found.words, "index": found.index, "log_posterior": found.log_posterior}
+
+
+def vectors(found: ChainDraws, n_extra: int) -> FloatArray:
+    """Return recorded coefficients with the error variances behind them; other extras are 0.
+
+    These are part of the state, and of draws they are not looked at.
+    """
+    assert isinstance(found.coefficients, np.ndarray)
+    extra = np.zeros((len(found.coefficients), n_extra))
+    if n_extra:
+        extra[:, 0] = found.error_variance
+    return np.column_stack([found.coefficients, extra])
 
 
 def draw_afterwards(
@@ -229,16 +250,19 @@ def draw_afterwards(
     """
     parts, order = [sparse.csr_array((0, single.regression.n_columns))], [np.empty(0, dtype=np.intp)]
     variance: FloatArray | None = np.zeros(index.size)
+    step = max(1, NUMBERS // single.regression.n_columns)
     for row in np.unique(index):
-        places = np.flatnonzero(index == row)
+        every = np.flatnonzero(index == row)
         model = unpack(table.words[row], table.n_terms)[0]
-        vectors, drawn = single.sample_with_variance(model, places.size, rng)
-        parts.append(sparse.csr_array(vectors))
-        order.append(places)
-        if drawn is None:
-            variance = None
-        elif variance is not None:
-            variance[places] = drawn
+        for at in range(0, every.size, step):
+            places = every[at : at + step]
+            vectors, drawn = single.sample_with_variance(model, places.size, rng)
+            parts.append(sparse.csr_array(vectors))
+            order.append(places)
+            if drawn is None:
+                variance = None
+            elif variance is not None:
+                variance[places] = drawn
     return sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))], variance
 
 
@@ -257,10 +281,12 @@ def summarise(
     coefficients_every: int,
     estimator: Estimator = visit_estimate,
     averager: Averager | None = None,
+    before: int = 0,
 ) -> Posterior:
     """Merge the chains and estimate everything that is reported from their draws.
 
-    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one.
+    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one. The
+    first `before` draws are those of results that went on, on the scale of the design already.
 
     Warns
     -----
@@ -281,14 +307,15 @@ def summarise(
     terms = estimate.terms
     log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
     if manner.density:
-        log_posterior += np.concatenate([regression.log_scale(block) for block in models.blocks()])[index]
+        gains = np.concatenate([regression.log_scale(block) for block in models.blocks()])
+        log_posterior[:, before:] += gains[index[:, before:]]
     kept = min(chain.coefficients.shape[0] for chain in chains)
     found = Draws(
         index,
         models,
         np.concatenate([space.cost(block) for block in models.blocks()]),
         log_posterior,
-        _coefficients(chains, kept, regression),
+        _coefficients(chains, kept, regression, -(-before // coefficients_every)),
         coefficients_every,
         _stacked([chain.error_variance for chain in chains], kept),
     )
@@ -329,6 +356,7 @@ def summarise(
         pairs=manner.pairs,
         notes=notes,
         excluded=estimate.excluded,
+        ends=drawn.ends,
     )
 
 
@@ -339,12 +367,18 @@ def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
         chain.words = chain.words[:0].copy()
 
 
-def _coefficients(chains: list[ChainDraws], kept: int, regression: TermColumns) -> sparse.csr_array:
-    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1)."""
+def _coefficients(
+    chains: list[ChainDraws], kept: int, regression: TermColumns, before: int
+) -> sparse.csr_array:
+    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1).
+
+    The first `before` of each chain are in these units.
+    """
     parts = [sparse.csr_array((0, regression.n_columns))]
     step = max(1, NUMBERS // regression.n_columns)
     for chain in chains:
-        for at in range(0, kept, step):
+        parts.append(sparse.csr_array(chain.coefficients[:before]))
+        for at in range(before, kept, step):
             some = chain.coefficients[at : min(at + step, kept)]
             dense = some if isinstance(some, np.ndarray) else some.toarray()
             parts.append(sparse.csr_array(regression.to_raw(dense)))

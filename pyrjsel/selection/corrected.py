@@ -149,12 +149,13 @@ class CorrectedJob(WalkJob):
     exact: bool
 
     rows: ClassVar[int] = CORRECTED_ROWS
+    integrated: ClassVar[bool] = True
     moves: ClassVar[tuple[str, ...]] = (*MOVES, "surrogate")
 
     @property
     def unit(self) -> float:
-        """What the averages grow by with each draw."""
-        return float(self.thin)
+        """What the averages grow by in a period."""
+        return 1.0
 
     def single(self) -> MarginalLikelihood:
         """Return what integrates single models; not to be shared by chains."""
@@ -322,8 +323,7 @@ class CorrectedRunner(WalkRunner):
         block.words[:] = pack(gamma)
         block.log_posterior[0] = known.log_mass
         collector.add(block, 1, 0)
-        collector.relative_variance.append(np.array([known.integral.variance]))
-        collector.effective.append(np.array([known.integral.effective]))
+        collector.describe(known.integral.variance, known.integral.effective)
         collector.sums[:3, known.integral.columns] += known.integral.moments
         collector.sums[3, known.integral.columns] += 1.0
 
@@ -352,12 +352,12 @@ class CorrectedRunner(WalkRunner):
             return found
         gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
         share = visits / max(1, found.index.size)
-        effective, sums = self.collector.all("effective"), found.sums.copy()
+        effective, sums = found.described["effective"].copy(), found.sums.copy()
         for row in np.flatnonzero(share >= MATTERS):
             known = self.integrals.of(gamma[row]).integral
             better = with_enough(self.marginal, gamma[row], known, share[row])
             sums[:3, known.columns] += visits[row] * (better.moments - known.moments)
-            effective[found.index == row] = better.effective
+            effective[row] = better.effective
         return replace(found, sums=sums, effective=effective)
 
     # ------------------------------------------------------------------ adaptation

@@ -136,7 +136,7 @@ def enumerate_posterior(
     """
     gamma, log_prior = feasible_models(space)
     count = len(gamma)
-    entropy = settings.rng.bytes(16)
+    entropy = settings.entropy()
 
     values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
     notes = []

@@ -245,7 +245,7 @@ def exact_posterior(
         On Ctrl-C: a posterior over a part of the models would be no posterior.
     """
     gamma, log_prior = feasible_models(space)
-    entropy = settings.rng.bytes(16)
+    entropy = settings.entropy()
     tree = Tree.of(regression, space, gamma)
     found, seconds = run_parts(Values(tree, gamma), settings, "models")
     values = np.concatenate(found)

@@ -10,20 +10,21 @@ import numpy as np
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
-from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._gibbs import MOVES, Gibbs
-from pyrjsel.selection.averages import WALK_ROWS, Averages, estimate_of_chains
+from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments, estimate
 from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
 from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
     Manner,
     draw_afterwards,
+    drawn_by,
     n_draws,
-    snapshot,
+    plain_state,
     summarise,
     thinning,
+    vectors,
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
@@ -154,7 +155,7 @@ class GibbsJob:
         return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
-        """Return the chain that snapshots were taken of."""
+        """Return the chain of a state and of what was recorded before it."""
         known = state.part("chain")
         runner = GibbsRunner(
             self,
@@ -168,6 +169,13 @@ class GibbsJob:
         )
         runner.collector.restore(state.part("totals"), recorded)
         return runner
+
+    def recorded(self, result: "GibbsDraws") -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded; what is drawn afterwards is drawn again."""
+        held = drawn_by(result)
+        if self.in_loop and result.error_variance is not None:
+            held.update(coefficients=vectors(result, 0), variance=result.error_variance)
+        return held
 
 
 def existence(regression: GaussianRegression) -> Callable[[ByteArray], bool]:
@@ -192,11 +200,11 @@ class GibbsCollector(Collector):
         self.variance: list[FloatArray] = []
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.sums = np.zeros((6, job.regression.n_columns))
-        self.averages = Averages(job.draws, WALK_ROWS, job.space.n_terms)
+        self.averages = Averages(WALK_ROWS, job.space.n_terms)
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws."""
-        return {**super().totals(), "averages": self.averages.sums}
+        return {**super().totals(), **self.averages.totals()}
 
 
 @dataclass
@@ -205,11 +213,11 @@ class GibbsDraws(ChainDraws):
 
     Attributes
     ----------
-    averages : ndarray (segments, 2, J)
-        Sums over draws; see ``averages.py``.
+    averages : Segments
+        Sums over draws.
     """
 
-    averages: FloatArray = field(kw_only=True)
+    averages: Segments = field(kw_only=True)
 
 
 class GibbsRunner:
@@ -270,9 +278,13 @@ class GibbsRunner:
         gamma, variance = self.loop.state()
         return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.loop.counts())
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
-        return snapshot(self.state(), self.collector)
+    def plain_state(self) -> Plain:
+        """Return the state as plain data, with sums over draws."""
+        return plain_state(self.state(), self.collector)
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        return self.collector.news()
 
     def finish(self, completed: bool) -> GibbsDraws:
         """Return what was recorded, with coefficients for every so manyth draw."""
@@ -298,7 +310,7 @@ class GibbsRunner:
             found.sums,
             found.counts,
             variance,
-            averages=collector.averages.sums / self.job.thin,
+            averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, 1.0),
         )
 
 
@@ -324,7 +336,7 @@ def gibbs_posterior(
             f"sweep='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of which "
             "those outside the model are 0, no term could move under other priors."
         )
-    entropy = settings.rng.bytes(16)
+    entropy = settings.entropy()
     every = thinning(regression, settings)
     job = GibbsJob(
         regression,
@@ -345,6 +357,7 @@ def gibbs_posterior(
         manner=Manner("gibbs", MOVES, density=kind == "unscaled", pairs=0),
         entropy=entropy,
         coefficients_every=every,
-        estimator=partial(estimate_of_chains, Plan.of(settings.draws)),
+        estimator=estimate,
         averager=None if job.in_loop else partial(averaged_moments, regression, space),
+        before=settings.before if job.in_loop else 0,
     )

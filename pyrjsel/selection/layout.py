@@ -59,7 +59,8 @@ class TermColumns:
         raw = np.empty(b.shape) if out is None else out
         raw[...] = b
         raw[..., 1:] /= self.scale
-        raw[..., 0] -= raw[..., 1:] @ self.mean
+        # Not by BLAS, of whose sums the last bit depends on the rows beside a row.
+        raw[..., 0] -= np.einsum("...k,k->...", raw[..., 1:], self.mean)
         return raw
 
     def log_scale(self, gammas: np.ndarray) -> FloatArray:
@@ -72,5 +73,8 @@ class TermColumns:
             return np.zeros(len(gammas))
         gains = np.add.reduceat(np.log(self.scale), starts)
         block = 2**14  # models whose inclusion is held as floats at a time
-        parts = [gammas[at : at + block] @ gains for at in range(0, len(gammas), block)]
+        parts = [
+            np.einsum("mj,j->m", gammas[at : at + block].astype(float), gains)  # see to_raw
+            for at in range(0, len(gammas), block)
+        ]
         return np.concatenate(parts)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from pyrjsel._errors import PyrjselWarning, StoreError
+from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
 from pyrjsel.runtime import FitSettings
@@ -71,7 +71,7 @@ MODEL_PRIORS: Mapping[str, Callable[..., Any]] = {
 
 
 def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
-    """Return the results in a file; reads schema 1."""
+    """Return the results in a file; reads schemas 1 and 2."""
     kind = CLASSES[content.text("class", CLASSES)]
     design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
     choices = _choices(content.part("choices"))
@@ -160,7 +160,11 @@ def _results(content: Content, model: Selection) -> SelectionResults:
             raise content.wrong("separated", "pairs of terms")
         terms, culprits = (tuple(str(name) for name in names) for names in pair)
         separated[terms] = culprits
-    results = SelectionResults(model, posterior, settings, separated)
+    options = None
+    if "options" in content:
+        options = _options(content.part("options"), model, posterior.sampler)
+        posterior.ends = settings.ends_of(content)
+    results = SelectionResults(model, posterior, settings, separated, options)
     median, width = content.part("median"), model.regression.n_columns
     gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
     problem = median.text("problem") if "problem" in median else None
@@ -186,6 +190,14 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     return results
 
 
+def _options(content: Content, model: Selection, sampler: str) -> Any:
+    given = {name: described(value, {}) for name, value in content.items()}
+    try:
+        return model._samplers[sampler][0](**given)
+    except (KeyError, PyrjselError, TypeError) as error:
+        raise content.wrong("options", "those of the sampler") from error
+
+
 def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
     found = content.array(name, np.uint8, shape)
     if (found > 1).any():
@@ -206,6 +218,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         for names, size in ((BY_MODEL, m), (BY_ROW, rows), (BY_TERM, n_terms))
         for name in names
     }
+    arrays.update({name: content.array(name, bool, (n_terms,)) for name in FLAGS})
     probability = content.array("probability", float, (m,), finite=True)
     if (probability < 0).any() or not 0.99 < probability.sum() < 1.01:
         raise content.wrong("probability", "probabilities")
@@ -215,7 +228,6 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         packed=packed,
         **arrays,
         log_marginal=content.array("log_marginal", float, (m,)) if "log_marginal" in content else None,
-        **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
         moments=Moments(*moments),
         draws=_draws(content.part("draws"), model, packed) if "draws" in content else None,
         diagnostics=_diagnostics(content),

@@ -431,7 +431,7 @@ class Selection(Studies, OverSpace):
             about=None if checkpoint is None else identity(self, sampler, chosen),
         )
         posterior = find(self.regression, self.space, settings, chosen)
-        return SelectionResults(self, posterior, settings)
+        return SelectionResults(self, posterior, settings, options=chosen)
 
     def _large_sampler(self) -> str:
         """Return what "auto" is where there are too many models to enumerate."""

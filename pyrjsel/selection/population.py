@@ -17,10 +17,12 @@ from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
     Manner,
+    drawn_by,
     n_draws,
-    snapshot,
+    plain_state,
     summarise,
     thinning,
+    vectors,
 )
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
@@ -208,7 +210,7 @@ class PopulationJob:
         return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PopulationRunner":
-        """Return the population that snapshots were taken of."""
+        """Return the population of a state and of what was recorded before it."""
         known, regression, k = state.part("chain"), self.regression, len(self.laws)
         grid = known.array("grid", float, (k, None))
         laws = [
@@ -234,6 +236,10 @@ class PopulationJob:
         )
         runner.collector.restore(state.part("totals"), recorded)
         return runner
+
+    def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded."""
+        return {**drawn_by(result), "coefficients": vectors(result, self.regression.n_extra)}
 
 
 def _fixed(law: Law) -> float:
@@ -353,9 +359,13 @@ class PopulationRunner:
             exchanges,
         )
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
-        return snapshot(self.state(), self.collector)
+    def plain_state(self) -> Plain:
+        """Return the state as plain data, with sums over draws."""
+        return plain_state(self.state(), self.collector)
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        return self.collector.news()
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
@@ -399,6 +409,7 @@ def population_posterior(
         manner=Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws))))),
         entropy=entropy,
         coefficients_every=every,
+        before=settings.before,
     )
     if options.temperatures == "paper":
         posterior.notes.append(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
+from pyrjsel.runtime import Ends
 from pyrjsel.selection.draws import Draws
 from pyrjsel.space import PackedModels
 
@@ -100,6 +101,8 @@ class Posterior:
     notes : list of str
     excluded : ndarray (J,), optional
         Probabilities of exclusion, where they are known better than as those of the models without a term.
+    ends : Ends, optional
+        Where the chains ended, of a sampler that draws.
     """
 
     sampler: str
@@ -123,6 +126,7 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
+    ends: Ends | None = None
 
     @property
     def gamma(self) -> ByteArray:

@@ -20,6 +20,7 @@ from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.exports import Exports
+from pyrjsel.selection.extending import Extending
 from pyrjsel.selection.frontier import Frontier
 from pyrjsel.selection.looks import Looks
 from pyrjsel.selection.posterior import Posterior
@@ -43,7 +44,7 @@ TABLE_ROWS = 10_000
 WHICH = ("bma", "hpm", "mpm")
 
 
-class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
+class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -56,6 +57,8 @@ class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
         The parameters of ``fit``.
     separated : dict, optional
         As the attribute; None looks for it.
+    options : object, optional
+        Those of the sampler, where they are known.
 
     Attributes
     ----------
@@ -80,10 +83,12 @@ class SelectionResults(Looks, Frontier, Predictive, Exports, Saving):
         posterior: Posterior,
         settings: FitSettings,
         separated: Separated | None = None,
+        options: Any = None,
     ) -> None:
         self.model = model
         self.posterior = posterior
         self.settings = settings
+        self.options = options
         self.sampler = posterior.sampler
         if separated is None:
             separated = look_for_separation(model, posterior, self._marginal, 3)

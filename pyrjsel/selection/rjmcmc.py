@@ -15,10 +15,12 @@ from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
     Manner,
+    drawn_by,
     n_draws,
-    snapshot,
+    plain_state,
     summarise,
     thinning,
+    vectors,
 )
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
@@ -113,7 +115,7 @@ class RJJob:
         return RJRunner(self, state)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "RJRunner":
-        """Return the chain that snapshots were taken of."""
+        """Return the chain of a state and of what was recorded before it."""
         known, regression = state.part("chain"), self.regression
         runner = RJRunner(
             self,
@@ -127,6 +129,10 @@ class RJJob:
         )
         runner.collector.restore(state.part("totals"), recorded)
         return runner
+
+    def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded."""
+        return {**drawn_by(result), "coefficients": vectors(result, self.regression.n_extra)}
 
 
 def first_state(
@@ -223,9 +229,13 @@ class RJRunner:
         gamma, b = self.loop.state()
         return RJState(gamma, b, self.rng.bit_generator.state, self.done, self.loop.counts())
 
-    def snapshot(self) -> tuple[Plain, dict[str, np.ndarray]]:
-        """Return the state as plain data, and what was recorded since the last snapshot."""
-        return snapshot(self.state(), self.collector)
+    def plain_state(self) -> Plain:
+        """Return the state as plain data, with sums over draws."""
+        return plain_state(self.state(), self.collector)
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        return self.collector.news()
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded."""
@@ -263,6 +273,7 @@ def rjmcmc_posterior(
         manner=Manner("rjmcmc", MOVES),
         entropy=entropy,
         coefficients_every=every,
+        before=settings.before,
     )
 
 
@@ -278,7 +289,7 @@ def prepare(
     fixed = full_model_proposal(at) if options.proposal == "full" else None
     marginal = MarginalLikelihood(at, b"", 2, regression.n_columns)
     start = given_start(options.start, space, marginal.exists, owner)
-    return _swaps(options, space), start, fixed, settings.rng.bytes(16)
+    return _swaps(options, space), start, fixed, settings.entropy()
 
 
 def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:

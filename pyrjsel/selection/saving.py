@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
     from pyrjsel.selection.results import SelectionResults
 
-KIND, SCHEMA = "selection results", 1
+KIND, SCHEMA = "selection results", 2
 # Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
 BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
 BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
@@ -80,6 +80,8 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         },
         "dependent": list(model.dependent),
         "settings": results.settings.to_plain(),
+        "options": None if results.options is None else plain(vars(results.options)),
+        "ends": None if posterior.ends is None else posterior.ends.to_plain(),
         "posterior": _posterior(posterior),
         "models": {
             "log_marginal": table["log_marginal"].to_numpy(dtype=float),

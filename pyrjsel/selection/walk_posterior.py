@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.report._batches import Plan
 from pyrjsel.runtime import DrawnChains, FitSettings
-from pyrjsel.selection.averages import estimate_of_chains
+from pyrjsel.selection.averages import estimate
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, n_draws, summarise, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
@@ -49,7 +48,7 @@ def corrected_posterior(
         If marginal likelihoods of models with probability above 0.001 have relative errors above 5 %; if
         coefficients are averages of too few effective draws.
     """
-    entropy = settings.rng.bytes(16)
+    entropy = settings.entropy()
     marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
     starts = given_start(options.start, space, marginal.exists, OWNER)
     shared = _shared(regression, space, settings, options, starts)
@@ -64,7 +63,9 @@ def corrected_posterior(
         pairs=options.pairs,
     )
     drawn = settings.run(job, "collapsed", n_draws)
-    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy)
+    posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy)
+    if drawn.ends.complete:
+        posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
     posterior.log_marginal = _log_marginals(posterior, drawn.results, space)
     _add_integration_errors(posterior, drawn.results, options.exact)
     return posterior
@@ -82,14 +83,14 @@ def collapsed_posterior(
     ParameterError
         If `start` is no feasible model with linearly independent columns.
     """
-    entropy = settings.rng.bytes(16)
+    entropy = settings.entropy()
     regression.score(0)
     starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
     drawn = settings.run(job, "collapsed", n_draws)
     averager = partial(averaged_moments, regression, space)
-    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy, averager=averager)
+    posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy, averager=averager)
     posterior.log_marginal = _log_marginals(posterior, drawn.results, space) + regression.constant
     return posterior
 
@@ -150,14 +151,14 @@ def averaged_moments(
     return averaged(regression, sums)
 
 
-def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[str, Any]:
+def _summary(job: WalkJob, drawn: DrawnChains) -> dict[str, Any]:
     """Return what summaries of walks have in common."""
     return {
         "drawn": drawn,
         "regression": job.regression,
         "space": job.space,
         "coefficients_every": job.coefficients_every,
-        "estimator": partial(estimate_of_chains, Plan.of(settings.draws)),
+        "estimator": estimate,
     }
 
 
@@ -182,9 +183,10 @@ def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact
     if not exact:
         posterior.notes.append("The error of Laplace's approximation is not estimated.")
         return
-    variance = _by_model(posterior, [chain.relative_variance for chain in chains])
+    variance = _by_model(posterior, [chain.described["relative_variance"][chain.index] for chain in chains])
     probability = posterior.probability
-    effective = _by_model(posterior, [chain.effective for chain in chains if chain.effective is not None])
+    numbers = [chain.effective[chain.index] for chain in chains if chain.effective is not None]
+    effective = _by_model(posterior, numbers)
     posterior.notes += warn_of_poor(probability, variance, posterior.pairs, stacklevel=4)
     posterior.notes += warn_of_few(probability, effective, stacklevel=4)
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)

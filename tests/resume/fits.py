@@ -18,6 +18,13 @@ from pyrjsel.runtime import chains, checkpoint
 from pyrjsel.store import digest
 
 
+def waves(n):
+    """Return a response and an input, a wave with noise."""
+    rng = np.random.default_rng(7)
+    z = rng.normal(size=(n, 1))
+    return np.sin(3 * z[:, 0]) + 0.1 * rng.normal(size=n), z
+
+
 @cache
 def make_models():
     rng = np.random.default_rng(0)
@@ -26,8 +33,6 @@ def make_models():
     y = x["x0"].to_numpy() + rng.normal(size=120)
     births = rj.datasets.birthwt().data
     symbols = rj.datasets.english_text().data["symbol"][:300]
-    z = rng.normal(size=(1100, 1))  # more rows than there are columns of kernel values at once
-    wave = np.sin(3 * z[:, 0]) + 0.1 * rng.normal(size=1100)
     return {
         "logit": rj.LogitSelection(low, x),
         "poisson": rj.PoissonSelection(rng.poisson(np.exp(0.5 * x["x1"].to_numpy())), x),
@@ -37,8 +42,9 @@ def make_models():
         "unscaled": rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, scaled=False)),
         "patterns": rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=3)", births),
         "sequence": rj.PatternLogit.from_sequence(symbols, order=5),
-        "kernel": rj.KernelRegression(wave[:60], z[:60], width=0.5),
-        "long kernel": rj.KernelRegression(wave, z, width=0.5),
+        "kernel": rj.KernelRegression(*waves(60), width=0.5),
+        # More rows than there are columns of kernel values at once.
+        "long kernel": rj.KernelRegression(*waves(1100), width=0.5),
     }
 
 

@@ -43,8 +43,8 @@ def run_with_crashes(monkeypatch, name, folder, seed):
     """
     rng, save, crashes = np.random.default_rng(seed), ChainFile.save, []
 
-    def saved(self, done, seconds, snapshot):
-        save(self, done, seconds, snapshot)
+    def saved(self, done, seconds, runner):
+        save(self, done, seconds, runner)
         if len(crashes) < 10 and rng.random() < 0.25:
             crashes.append(done)
             raise Stop

@@ -40,9 +40,12 @@ class WalkRunner:
             self.draws.append(self.place)
             time.sleep(self.job.pause)
 
-    def snapshot(self):
+    def plain_state(self):
+        return {"rng": self.rng.bit_generator.state, "place": self.place}
+
+    def news(self):
         new, self.seen = np.array(self.draws[self.seen :]), len(self.draws)
-        return {"rng": self.rng.bit_generator.state, "place": self.place}, {"draws": new} if new.size else {}
+        return {"draws": new} if new.size else {}
 
     def finish(self, completed):
         return self.draws
@@ -67,8 +70,8 @@ def break_off(monkeypatch, folder, at=50, **options):
     """Run up to a write of the second chain after iteration `at`, and no further."""
     save = checkpoint.ChainFile.save
 
-    def saved(self, done, seconds, snapshot):
-        save(self, done, seconds, snapshot)
+    def saved(self, done, seconds, runner):
+        save(self, done, seconds, runner)
         if done >= at and "1" in self._state.name:
             raise RuntimeError("crash")
 
@@ -108,9 +111,9 @@ def test_chains_are_written_at_least_every_ten_seconds():
 def test_writes_come_at_intervals_and_at_the_end(monkeypatch, folder):
     times, save = [], checkpoint.ChainFile.save
 
-    def saved(self, done, seconds, snapshot):
+    def saved(self, done, seconds, runner):
         times.append((done, seconds))
-        save(self, done, seconds, snapshot)
+        save(self, done, seconds, runner)
 
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.3)
     monkeypatch.setattr(checkpoint.ChainFile, "save", saved)

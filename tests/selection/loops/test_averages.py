@@ -1,14 +1,13 @@
 """Averages by segments, what they say when chains are cut short, and the ladder of temperatures."""
 
-import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from pyrjsel import ParameterError
-from pyrjsel.report._batches import Plan
-from pyrjsel.selection.averages import CORRECTED_ROWS, VISITS_ALONE, WALK_ROWS, Averages, estimate
+from pyrjsel.selection.averages import CORRECTED_ROWS, SEGMENTS, VISITS_ALONE, WALK_ROWS, Averages, estimate
 from pyrjsel.selection.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
@@ -24,9 +23,9 @@ def surrogate_chains(chains, draws, seed, off=0.8):
     surrogate = np.exp(-log_w) / np.exp(-log_w).sum()
     mean = surrogate @ GAMMA
     index = rng.integers(0, 4, size=(chains, draws))
-    sums = np.empty((chains, Plan.of(draws).edges.size - 1, CORRECTED_ROWS, 2))
+    found = []
     for c in range(chains):
-        kept = Averages(draws, CORRECTED_ROWS, 2)
+        kept = Averages(CORRECTED_ROWS, 2)
         for i in range(draws):
             gamma, weight = GAMMA[index[c, i]], np.exp(-log_w[index[c, i]])
             # An average over a path that has forgotten where it began.
@@ -40,25 +39,43 @@ def surrogate_chains(chains, draws, seed, off=0.8):
                 *[[weight] * 2],
                 [weight**2] * 2,
             ]
-        sums[c] = kept.sums
-    return sums, index
+        found.append(SimpleNamespace(averages=kept.of(draws, 1, 1.0)))
+    return found, index
 
 
 def test_segments_cover_the_draws_in_order():
-    for draws in (1, 3, 4, 50, 997, 5000):
-        kept = Averages(draws, 1, 1)
+    for draws in (1, 3, 4, 40, 41, 80, 997, 5000):
+        kept = Averages(1, 1)
         for i in range(draws):
             row, end = kept.at(i)
             row += i + 1
-            assert i < end <= draws
-        assert kept.sums.sum() == draws * (draws + 1) / 2
-        np.testing.assert_array_equal(kept.sums[:, 0, 0] > 0, np.ones(kept.plan.edges.size - 1, dtype=bool))
+            assert i < end <= i + kept.length
+        edges = np.minimum(np.arange(SEGMENTS + 1) * kept.length, draws)
+        upto = edges * (edges + 1) / 2  # of the numbers from 1
+        np.testing.assert_array_equal(kept.sums[:, 0, 0], np.diff(upto))
+        used = -(-draws // int(kept.length))
+        assert used <= SEGMENTS
+        assert used > SEGMENTS // 2 or kept.length == 1
+
+
+def test_a_chain_is_cut_alike_however_far_it_goes():
+    """After so many draws all is to the last bit what it is in a chain that ends there."""
+    values = np.random.default_rng(4).random(3000)
+    going_on = Averages(1, 1)
+    for i, value in enumerate(values):
+        going_on.at(i)[0][:] += value
+        if i + 1 in (39, 40, 41, 1280, 1281, 2999):
+            kept = Averages(1, 1)
+            for k in range(i + 1):
+                kept.at(k)[0][:] += values[k]
+            np.testing.assert_array_equal(kept.sums, going_on.sums)
+            assert kept.length == going_on.length
 
 
 def test_control_variates_leave_the_mean_and_cut_the_error():
     """Means of 4 x 2000 draws, |z| below 5.2 each (two of them: level 4e-7)."""
-    sums, index = surrogate_chains(4, 2000, seed=1, off=0.3)
-    found = estimate(sums, Plan.of(2000), 2000, index, GAMMA)
+    chains, index = surrogate_chains(4, 2000, seed=1, off=0.3)
+    found = estimate(chains, index, GAMMA)
     assert "control variates" in found.words
     plain = np.sqrt(0.25 / 8000)
     assert np.all(found.terms.mcse < 0.5 * plain)
@@ -68,8 +85,8 @@ def test_control_variates_leave_the_mean_and_cut_the_error():
 
 
 def test_a_bad_surrogate_is_left_alone():
-    sums, index = surrogate_chains(4, 2000, seed=2, off=6.0)
-    found = estimate(sums, Plan.of(2000), 2000, index, GAMMA)
+    chains, index = surrogate_chains(4, 2000, seed=2, off=6.0)
+    found = estimate(chains, index, GAMMA)
     assert found.words == VISITS_ALONE
     np.testing.assert_allclose(found.terms.mean, GAMMA[index].mean(axis=(0, 1)), rtol=1e-12)
 
@@ -78,8 +95,8 @@ def test_errors_of_control_variates_are_what_they_say():
     """The variance of 200 runs over the mean of their squared errors: chi-square at level 1e-6."""
     means, errors = [], []
     for seed in range(200):
-        sums, index = surrogate_chains(2, 200, seed=100 + seed, off=0.3)
-        found = estimate(sums, Plan.of(200), 200, index, GAMMA)
+        chains, index = surrogate_chains(2, 200, seed=100 + seed, off=0.3)
+        found = estimate(chains, index, GAMMA)
         means.append(found.terms.mean[0])
         errors.append(found.terms.mcse[0])
     ratio = np.var(means, ddof=1) / np.mean(np.square(errors))
@@ -93,18 +110,21 @@ def rare_term(draws, rng, *, share=2e-4, wrong=3.0, chains=4):
 
     One surrogate a chain, half of them either way; v is nearly 1 where the term is out.
     """
-    sums = np.zeros((chains, Plan.of(draws).edges.size - 1, CORRECTED_ROWS, 1))
+    found = []
     index = (rng.random((chains, draws)) < share).astype(int)
     for c in range(chains):
-        kept, factor = Averages(draws, CORRECTED_ROWS, 1), wrong ** (1 - 2 * (c % 2))
+        kept, factor = Averages(CORRECTED_ROWS, 1), wrong ** (1 - 2 * (c % 2))
         weight = np.where(index[c] == 1, factor, 1.0 + 0.02 * rng.standard_normal(draws))
         h = share * factor * rng.gamma(4.0, 0.25, draws)
         gamma = index[c]
         rows = [gamma, weight * gamma, weight**2 * gamma, weight * h, weight * (1 - h), weight, weight**2]
-        for edge, end in itertools.pairwise(kept.plan.edges):
-            kept.at(edge)[0][:, 0] = np.array(rows)[:, edge:end].sum(axis=1)
-        sums[c] = kept.sums
-    return estimate(sums, Plan.of(draws), draws, index, np.array([[0], [1]], dtype=np.uint8)).terms
+        rows, end = np.array(rows), 0
+        while end < draws:
+            begin = end
+            row, end = kept.at(begin)
+            row[:, 0] = rows[:, begin:end].sum(axis=1)
+        found.append(SimpleNamespace(averages=kept.of(draws, 1, 1.0)))
+    return estimate(found, index, np.array([[0], [1]], dtype=np.uint8)).terms
 
 
 @pytest.mark.parametrize("draws", [500, 4000, 20_000])
@@ -128,35 +148,36 @@ def test_errors_of_rare_terms_allow_for_what_was_not_visited(draws):
 
 
 def test_chains_that_were_cut_short_count_whole_batches_alone():
-    draws, done = 1000, 700
+    done, thin = 700, 3
     rng = np.random.default_rng(3)
-    values = rng.random((3, draws, 2))
-    sums = np.zeros((3, Plan.of(draws).edges.size - 1, WALK_ROWS, 2))
-    for c in range(3):
-        kept = Averages(draws, WALK_ROWS, 2)
-        for i in range(done + 40 * c):
-            kept.at(i)[0][:] += [values[c, i], 1 - values[c, i]]
-        sums[c] = kept.sums
+    values = rng.random((3, 2400, 2))
+    chains, draws = [], [done, done + 40, 2 * done]
+    for c, size in enumerate(draws):
+        kept = Averages(WALK_ROWS, 2)
+        iterations = size * thin + (1 if c == 0 else 0)  # a draw that did not come to its end
+        for i in range(iterations):
+            kept.at(i // thin)[0][:] += [values[c, i // thin], 1 - values[c, i // thin]]
+        chains.append(SimpleNamespace(averages=kept.of(iterations, thin, 1.0)))
+    assert {chain.averages.length for chain in chains} == {32, 64}
     index = rng.integers(0, 4, size=(3, done))
-    found = estimate(sums, Plan.of(draws), done, index, GAMMA)
-    plan = Plan.of(draws)
-    first = draws - plan.batches * plan.length
-    last = first + (done - first) // plan.length * plan.length
-    np.testing.assert_allclose(found.terms.mean, values[:, first:last].mean(axis=(0, 1)), rtol=1e-12)
+    found = estimate(chains, index, GAMMA)
+    last = done // 64 * 64
+    np.testing.assert_allclose(found.terms.mean, values[:, :last].mean(axis=(0, 1)), rtol=1e-12)
+    np.testing.assert_allclose(found.excluded, 1.0 - values[:, :last].mean(axis=(0, 1)), rtol=1e-12)
     assert np.all(found.terms.mcse > 0)
-    # Without a whole batch there are the visits.
-    early = estimate(sums, Plan.of(draws), 3, index[:, :3], GAMMA)
-    assert early.excluded is None
-    np.testing.assert_allclose(early.terms.mean, GAMMA[index[:, :3]].mean(axis=(0, 1)))
 
 
-def test_completed_batches():
-    plan = Plan.of(1000)
-    assert plan.completed(1000).batches == plan.batches
-    assert plan.completed(999).batches == plan.batches - 1
-    assert plan.completed(0).batches == 0
-    first = plan.draws - plan.batches * plan.length
-    assert plan.completed(first + plan.length).draws == plan.length
+def test_few_draws_are_visits_alone():
+    rng = np.random.default_rng(5)
+    for draws in (1, 3):
+        kept = Averages(WALK_ROWS, 2)
+        for i in range(draws):
+            kept.at(i)[0][:] += 0.5
+        index = rng.integers(0, 4, size=(2, draws))
+        chains = [SimpleNamespace(averages=kept.of(draws, 1, 1.0)) for _ in range(2)]
+        early = estimate(chains, index, GAMMA)
+        assert early.excluded is None
+        np.testing.assert_allclose(early.terms.mean, GAMMA[index].mean(axis=(0, 1)))
 
 
 # ---------------------------------------------------------------------- temperatures

@@ -77,9 +77,9 @@ def outcome(runner):
         "words": found.words[found.index],
         "log_posterior": found.log_posterior,
         "coefficients": found.coefficients.toarray(),
-        "averages": found.averages,
+        "averages": found.averages.sums,
         "counts": found.counts,
-        "relative_variance": found.relative_variance,
+        **found.described,
         "sums": found.sums,
     }
 
