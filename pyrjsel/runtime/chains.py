@@ -353,7 +353,10 @@ class _Start:
         if not 0 <= end.done <= self.job.total:
             raise StoreError(f"A chain has {end.done:,} iterations behind it, of {self.job.total:,} in all.")
         state = Content(end.state, "the state of a chain")
-        return self.job.resume(state, end.recorded, self.chain), end.done, end.seconds
+        runner = self.job.resume(state, end.recorded, self.chain)
+        if self.earlier is not None and runner.done != end.done:
+            raise StoreError(f"A chain has {end.done:,} iterations behind it, and its state {runner.done:,}.")
+        return runner, end.done, end.seconds
 
 
 def _run_chain(

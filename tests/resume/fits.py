@@ -25,6 +25,18 @@ def waves(n):
     return np.sin(3 * z[:, 0]) + 0.1 * rng.normal(size=n), z
 
 
+def flowers():
+    """Return two classes of rows, some without a label, with gaps in the inputs."""
+    rng = np.random.default_rng(8)
+    klass = rng.integers(2, size=50)
+    data = pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "d"])
+    data["a"] += 2 * klass
+    data["c"] += data["a"]
+    data[["b", "c"]] = data[["b", "c"]].mask(rng.random((50, 2)) < 0.1)
+    data["species"] = pd.Categorical.from_codes(np.where(rng.random(50) < 0.2, -1, klass), ["x", "y"])
+    return data
+
+
 @cache
 def make_models():
     rng = np.random.default_rng(0)
@@ -42,6 +54,16 @@ def make_models():
         "unscaled": rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, scaled=False)),
         "patterns": rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=3)", births),
         "sequence": rj.PatternLogit.from_sequence(symbols, order=5),
+        "classifier": rj.mixture_classifier("species ~ a + b + c + np.abs(d)", flowers(), components=2),
+        "independent": rj.mixture_classifier(
+            "species ~ .",
+            flowers(),
+            background="independent",
+            proposal="prior",
+            budget=3,
+            costs={"a": 1, "b": 2, "c": 1, "d": 1},
+        ),
+        "classifiers": rj.mixture_classifier("species ~ a + b", flowers(), components=[1, 2]),
         "kernel": rj.KernelRegression(*waves(60), width=0.5),
         # More rows than there are columns of kernel values at once.
         "long kernel": rj.KernelRegression(*waves(1100), width=0.5),
@@ -70,6 +92,9 @@ FITS = {
     "patterns interweaving": ("patterns", {"draws": 100, "burn_in": 100, "chains": 2}),
     "patterns slice": ("patterns", {"sampler": "slice", "draws": 20, "burn_in": 50, "chains": 2}),
     "sequence interweaving": ("sequence", {"draws": 40, "burn_in": 50, "thin": 3, "chains": 2}),
+    "classifier": ("classifier", {"draws": 500, "chains": 2}),
+    "independent classifier": ("independent", {"draws": 300, "chains": 2, "thin": 2}),
+    "compared classifiers": ("classifiers", {"draws": 200, "chains": 2, "folds": 2}),
     "kernel smc": ("kernel", {"sampler": "smc", "particles": 60, "runs": 2}),
     "kernel mcmc": ("kernel", {"sampler": "mcmc", "draws": 1500, "chains": 2}),
     "long kernel mcmc": ("long kernel", {"sampler": "mcmc", "draws": 100, "chains": 1}),
