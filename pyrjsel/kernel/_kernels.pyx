@@ -1,4 +1,4 @@
-"""Values of kernels between points."""
+"""Values of kernels between points, and sums of their products."""
 
 from libc.math cimport exp, fmin, sqrt
 
@@ -41,3 +41,18 @@ def kernel_matrix(int kind, double width, const double[:, ::1] x, const double[:
             for j in range(m):
                 values[i, j] = kernel_value(kind, width, &x[i, 0], &centres[j, 0], d)
     return out
+
+
+def add_products(double[:, ::1] gram, const double[::1] values):
+    """Add ``values values'`` to the first m rows and columns of `gram`, m the number of values."""
+    cdef Py_ssize_t m = values.shape[0], i, j
+    cdef double value
+    cdef double* row
+    if min(gram.shape[0], gram.shape[1]) < m:
+        raise ValueError("gram must have a row and a column for each value")
+    with nogil:
+        for i in range(m):
+            row = &gram[i, 0]
+            value = values[i]
+            for j in range(m):
+                row[j] += value * values[j]

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.kernel._kernels import add_products
 from pyrjsel.kernel.state import KernelFunction
 
 # Until so many rows have been seen, columns of all of them are kept.
@@ -96,7 +97,7 @@ class Columns:
         if m > 1:
             values[1:] = self.kernel(self.x[t : t + 1], self.x[self.owners[1:m]])[0]
         self.columns[:m, t] = values
-        self.gram[:m, :m] += np.outer(values, values)
+        add_products(self.gram, values)
         self.moments[:m] += values * self.y[t]
         self.yy += float(self.y[t] * self.y[t])
         self.t = t + 1

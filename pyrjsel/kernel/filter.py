@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import KEPT, Columns
@@ -16,7 +16,7 @@ from pyrjsel.store import Content, Plain
 
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
-POOL = 12
+POOL = 8
 # Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
 SWEEPS = 8
 
@@ -132,7 +132,7 @@ class FilterRunner:
         most = len(self.log_total) - 1
         before = self.log_evidence[row - 1] + self.log_total[min(most, row)] if row else 0.0
         self.log_weights = self.log_weights + increment
-        total = float(logsumexp(self.log_weights))
+        total = float(np.logaddexp.reduce(self.log_weights))
         self.log_weights -= total
         self.log_evidence[row] = before + total - self.log_total[min(most, row + 1)]
         weights = np.exp(self.log_weights)

@@ -23,7 +23,7 @@ CHUNK = 2**16
 # Numbers of inclusion vectors of models that are looked at together.
 NUMBERS = 2**18
 # Columns of batch means that are looked at together.
-COLUMNS = 1024
+COLUMNS = 256
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
+from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.store import Content, Plain
 
@@ -279,6 +280,8 @@ def run_chains(
         # After an error or a second Ctrl-C, threads that still run end with their block.
         board.stop()
         board.close()
+    if workers > 1:
+        release()
     iterations = [part[1] for part in parts]
     return ChainsOutcome(
         results=[part[0] for part in parts],

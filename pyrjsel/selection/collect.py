@@ -29,8 +29,8 @@ LEAST_ACCEPTANCE = 0.01
 FEWEST_PROPOSALS = 200
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
 COEFFICIENT_BYTES = 32 * 2**20
-# Numbers of them that are taken to the scale of the design together.
-NUMBERS = 2**20
+# Numbers of them that are drawn, or taken to the scale of the design, together.
+NUMBERS = 2**17
 
 
 @dataclass
@@ -266,16 +266,19 @@ def draw_afterwards(
     """
     parts, order = [sparse.csr_array((0, single.regression.n_columns))], [np.empty(0, dtype=np.intp)]
     variance: FloatArray | None = np.zeros(index.size)
+    step = max(1, NUMBERS // single.regression.n_columns)
     for row in np.unique(index):
-        places = np.flatnonzero(index == row)
+        every = np.flatnonzero(index == row)
         model = unpack(table.words[row], table.n_terms)[0]
-        vectors, drawn = single.sample_with_variance(model, places.size, rng)
-        parts.append(sparse.csr_array(vectors))
-        order.append(places)
-        if drawn is None:
-            variance = None
-        elif variance is not None:
-            variance[places] = drawn
+        for at in range(0, every.size, step):
+            places = every[at : at + step]
+            vectors, drawn = single.sample_with_variance(model, places.size, rng)
+            parts.append(sparse.csr_array(vectors))
+            order.append(places)
+            if drawn is None:
+                variance = None
+            elif variance is not None:
+                variance[places] = drawn
     return sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))], variance
 
 

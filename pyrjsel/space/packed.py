@@ -9,7 +9,7 @@ from pyrjsel._typing import ByteArray, IntArray, WordArray
 from pyrjsel.space.bits import pack, unpack
 
 # Entries that are unpacked together.
-NUMBERS = 2**22
+NUMBERS = 2**19
 
 
 class PackedModels:

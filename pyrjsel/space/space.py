@@ -421,7 +421,7 @@ class ModelSpace:
         models = as_gamma(gamma, self.n_terms, "ModelSpace.log_prior")
         value = np.empty(len(models))
         # A product with floats makes floats of all indicators: of so many models at a time.
-        block = max(1, 2**20 // max(self.n_terms, 1))
+        block = max(1, 2**17 // max(self.n_terms, 1))
         for at in range(0, len(models), block):
             inside = models[at : at + block] * self.free
             size = inside.sum(axis=1, dtype=np.int64)

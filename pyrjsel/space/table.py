@@ -73,13 +73,13 @@ class ModelTable:
     def _make_room(self, rows: int) -> None:
         needed = self._n + rows
         if needed > len(self._rows):
-            grown = np.zeros((max(needed, 2 * len(self._rows)), self._rows.shape[1]), dtype=np.uint64)
+            grown = np.zeros((max(needed, 3 * len(self._rows) // 2), self._rows.shape[1]), dtype=np.uint64)
             grown[: self._n] = self._rows[: self._n]
             self._rows = grown
         if 2 * needed > len(self._slots):
             self._slots = np.full(1 << (4 * needed - 1).bit_length(), -1, dtype=np.int64)
-            # The rows are distinct, so that adding them to an empty index numbers them as they stand.
-            index_rows(self._slots, np.zeros_like(self._rows), 0, self._rows[: self._n], True)
+            # The rows are distinct, so that adding them to an empty index puts them where they stand.
+            index_rows(self._slots, self._rows, 0, self._rows[: self._n], True)
 
     def add(self, packed: ArrayLike) -> IntArray:
         """Return the numbers of models, appending those that are new.
