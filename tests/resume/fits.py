@@ -49,6 +49,7 @@ def make_models():
         "logit": rj.LogitSelection(low, x),
         "poisson": rj.PoissonSelection(rng.poisson(np.exp(0.5 * x["x1"].to_numpy())), x),
         "linear": rj.LinearSelection(y, x),
+        "wide": rj.LinearSelection(y, pd.DataFrame(rng.normal(size=(120, 13))).add_prefix("x")),
         "mixture": rj.LinearSelection(y, x, coef_prior=rj.HyperG()),
         "spikes": rj.LinearSelection(y, x, coef_prior=rj.SpikeSlab(0.1, 100)),
         "unscaled": rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, scaled=False)),
@@ -72,6 +73,12 @@ def make_models():
 
 # Model and options of fits that take some tenths of a second each.
 FITS = {
+    "logit enumerated": ("logit", {"sampler": "enumerate"}),
+    "poisson laplace": ("poisson", {"sampler": "enumerate", "integration": "laplace"}),
+    "linear enumerated": ("wide", {"sampler": "enumerate"}),
+    "mixture enumerated": ("mixture", {"sampler": "enumerate"}),
+    "spikes enumerated": ("spikes", {"sampler": "enumerate"}),
+    "unscaled enumerated": ("unscaled", {"sampler": "enumerate"}),
     "logit rjmcmc": ("logit", {"sampler": "rjmcmc", "draws": 2000, "chains": 2}),
     "logit population": ("logit", {"sampler": "population", "draws": 600, "chains": 2}),
     "logit collapsed": ("logit", {"sampler": "collapsed", "draws": 600, "chains": 2, "thin": 2}),
