@@ -4,6 +4,12 @@ from pyrjsel.design.again import frames_again
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
+from pyrjsel.design.input_saved import (
+    input_design_from_plain,
+    input_design_to_plain,
+    input_rows_from_plain,
+    input_rows_to_plain,
+)
 from pyrjsel.design.inputs import InputDesign, InputRows
 from pyrjsel.design.label_saved import (
     digest_of_labels,
@@ -52,6 +58,10 @@ __all__ = [
     "digest_of_labels",
     "digest_of_rows",
     "frames_again",
+    "input_design_from_plain",
+    "input_design_to_plain",
+    "input_rows_from_plain",
+    "input_rows_to_plain",
     "label_design_from_plain",
     "label_design_to_plain",
     "label_rows_from_plain",

@@ -42,6 +42,8 @@ class InputRows:
         Rows of the data, those left out included.
     missing : Series
         Number of rows of the data in which each column of the inputs is missing, where that is not 0.
+    positions : ndarray of int64, shape (n,)
+        Where the rows are in the data.
     """
 
     y: IntArray
@@ -49,6 +51,7 @@ class InputRows:
     index: pd.Index
     n_rows: int
     missing: pd.Series
+    positions: IntArray
 
     @property
     def n(self) -> int:
@@ -67,7 +70,9 @@ class InputRows:
 
     def take(self, rows: IntArray | BoolArray) -> "InputRows":
         """Return some of the rows, by position or by a mask."""
-        return replace(self, y=self.y[rows], X=self.X[rows], index=self.index[rows])
+        return replace(
+            self, y=self.y[rows], X=self.X[rows], index=self.index[rows], positions=self.positions[rows]
+        )
 
     def restrict(self, keep: Sequence[int]) -> "InputRows":
         """Return the same rows with some of the inputs, by position."""
@@ -349,7 +354,7 @@ def _make(
         inputs.append(Factor(expression, states, 1, None))
     counts = {name: int(column.missing.sum()) for name, column in columns.items() if column.missing.any()}
     series = pd.Series(counts, dtype=np.int64, name="missing")
-    data = InputRows(y, X, table.index, len(table), series)
+    data = InputRows(y, X, table.index, len(table), series, np.arange(len(table), dtype=np.int64))
     if missing != "impute":
         gone = np.isnan(X).any(axis=1)
         report_missing(series, int(gone.sum()), len(table), missing, owner, stacklevel + 1)

@@ -72,7 +72,8 @@ def compare(
             problem = model._without(labelled[test], components)
             with refits.named(f"{part + 1} of {components} kernels"):
                 single = replace(settings, chains=1, rng=stream)
-                posterior = run(problem, single, options, stacklevel=2)
+                label = f"{components} kernels, fold {part + 1}"
+                posterior = run(problem, single, options, stacklevel=2, label=label)
             if posterior.index.shape[1] < settings.draws:
                 raise KeyboardInterrupt("interrupted while numbers of kernels were compared")
             probability = class_probabilities(posterior, model.z[labelled[test]])

@@ -1,13 +1,14 @@
 """The draws of a mixture classifier."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.report import IndicatorStats, ModelStats
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import Ends, FitSettings
 from pyrjsel.space import PackedModels
 
 MOVES = ("add", "remove", "exchange")
@@ -81,6 +82,10 @@ class MixturePosterior:
     seconds : list of float
         Of each chain.
     settings : FitSettings
+    options : MixtureOptions
+        Of the sampler.
+    ends : Ends
+        Where the chains ended.
     notes : list of str
         The warnings, as text.
     """
@@ -101,6 +106,8 @@ class MixturePosterior:
     diagnostics: pd.DataFrame
     seconds: list[float]
     settings: FitSettings
+    options: Any
+    ends: Ends | None
     notes: list[str]
 
     @property

@@ -1,5 +1,6 @@
 """The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.runtime import FitSettings
 from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
+from pyrjsel.store import Plain, plain
 
 
 class MixtureClassifier(OverSpace):
@@ -271,8 +273,21 @@ class MixtureClassifier(OverSpace):
                 PyrjselWarning,
                 stacklevel=stacklevel,
             )
+        self.scaling = Scaling.of(self.data.X, self.design.names, owner)
+        self._constrain(model_prior, named_costs(costs, known), budget, always, max_size, known)
+
+    def _constrain(
+        self,
+        model_prior: ModelPrior | None,
+        prices: Any,
+        budget: float | None,
+        always: str | Iterable[str],
+        max_size: int | None,
+        known: Sequence[Any],
+    ) -> None:
+        """Set the space of subsets."""
         self.model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
-        prices = named_costs(costs, known)
+        columns = [str(name) for name in known]
         self.space = ModelSpace.build(
             self.design.terms,
             prior=self.model_prior,
@@ -280,12 +295,20 @@ class MixtureClassifier(OverSpace):
             costs=prices,
             budget=budget,
             max_size=max_size,
-            data_columns=[str(name) for name in known],
+            data_columns=columns,
             n_observations=float(self.data.n),
-            owner=owner,
+            owner=self._owner,
         )
         self.priced = prices is not None
-        self.scaling = Scaling.of(self.data.X, self.design.names, owner)
+        fixed = [name for name, free in zip(self.space.names, self.space.free, strict=True) if not free]
+        # Copies, checked by now, as files and checkpoints know them.
+        self._constraints: dict[str, Plain] = {
+            "costs": None if prices is None else {str(name): float(cost) for name, cost in prices.items()},
+            "budget": None if budget is None else float(budget),
+            "always": fixed,
+            "max_size": None if max_size is None else int(max_size),
+            "known": columns,
+        }
 
     # ------------------------------------------------------------------ what it is
 
@@ -334,6 +357,7 @@ class MixtureClassifier(OverSpace):
         rng: RNGLike | SeedLike | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         folds: int = FOLDS,
         **options: Any,
     ) -> MixtureResults:
@@ -355,6 +379,12 @@ class MixtureClassifier(OverSpace):
             Workers at a time, see joblib.
         progress : bool, optional
             Whether to show progress; None shows it in a terminal.
+        checkpoint : str or path-like, optional
+            A folder where chains write down, every few seconds, what they have drawn and where they are. The
+            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
+            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
+            data, but which kernel each row is in, and what was drawn for missing inputs and labels. The
+            workers of a cluster must all see the folder.
         folds : int, default 5
             Where several numbers of kernels are compared: the rows with labels are cut into so many parts of
             about equal shares of classes, and each part is predicted by one chain, with as many draws, on all
@@ -374,6 +404,8 @@ class MixtureClassifier(OverSpace):
             If a parameter or option is out of range.
         UnknownNameError
             If there is no such option.
+        StoreError
+            If the checkpoint is that of another run, of another version, damaged or in use.
         KeyboardInterrupt
             If the comparison of numbers of kernels was interrupted, or no chain had a draw.
 
@@ -406,6 +438,8 @@ class MixtureClassifier(OverSpace):
             rng=rng,
             n_jobs=n_jobs,
             progress=progress,
+            checkpoint=checkpoint,
+            about=None if checkpoint is None else self._identity(chosen, self.components, folds),
         )
         components, comparison = self.components[0], None
         if len(self.components) > 1:
@@ -413,6 +447,25 @@ class MixtureClassifier(OverSpace):
             components = self.components[int(comparison["log_score"].to_numpy().argmax())]
         posterior = run(self._problem(components), settings, chosen, stacklevel=2)
         return MixtureResults(self, posterior, components, comparison)
+
+    def _identity(
+        self, options: MixtureOptions, components: Sequence[int], folds: int | None = None
+    ) -> dict[str, Plain]:
+        """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
+        return {
+            "model": type(self).__name__,
+            "formula": self.design.formula,
+            "inputs": list(self.design.names),
+            "response": {"name": self.design.response, "classes": plain(self.design.classes)},
+            "data": {"X": self.data.X, "y": self.data.y},
+            "components": list(components),
+            "folds": folds if len(components) > 1 else None,
+            "background": self.background,
+            "prior": plain(self.prior),
+            "model prior": plain(self.model_prior),
+            **{name: value for name, value in self._constraints.items() if name != "known"},
+            **{f"option {name}": plain(value) for name, value in vars(options).items()},
+        }
 
     def _without(self, rows: IntArray, components: int) -> MixtureProblem:
         """Return the problem of all rows but some, by position; units stay what they are."""

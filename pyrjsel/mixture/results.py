@@ -17,8 +17,10 @@ from pyrjsel._validate import bad_value, check_int, unknown_name
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.describe import describe, tables
 from pyrjsel.mixture.draws import MixturePosterior
+from pyrjsel.mixture.extending import Extending
 from pyrjsel.mixture.looks import Looks
 from pyrjsel.mixture.predict import class_densities, class_probabilities, selected
+from pyrjsel.mixture.saving import Saving
 from pyrjsel.report import (
     Report,
     calibration_table,
@@ -55,7 +57,7 @@ class SubsetDraws(ModelDraws):
     occupied: np.ndarray
 
 
-class MixtureResults(Looks):
+class MixtureResults(Looks, Extending, Saving):
     """The posterior of a mixture classifier; made by ``fit``.
 
     Nothing here depends on how kernels are numbered, which chains may change at any time.
@@ -100,6 +102,7 @@ class MixtureResults(Looks):
         self.posterior = posterior
         self.components = components
         self._comparison = comparison
+        self._description: tuple[list[tuple[str, str]], list[str]] | None = None
 
     # ------------------------------------------------------------------ tables
 
@@ -416,6 +419,10 @@ class MixtureResults(Looks):
 
     # ------------------------------------------------------------------ what people look at
 
+    def _described(self) -> tuple[list[tuple[str, str]], list[str]]:
+        """Return what a summary says beside its tables; without rows, what it said when they were there."""
+        return describe(self) if self._description is None else self._description
+
     def summary(self, top: int = 10) -> Report:
         """Return the summary: what was fitted, how, inclusion, best subsets, warnings that matter.
 
@@ -436,7 +443,7 @@ class MixtureResults(Looks):
         """
         top = check_int(top, "top", "summary", low=1)
         rows = self._model_rows(min(top, self.posterior.model_stats.odds.size))
-        info, notes = describe(self)
+        info, notes = self._described()
         return Report(self.model.title, info, tables(self, rows), notes)
 
     def to_arviz(self) -> Any:

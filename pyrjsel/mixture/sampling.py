@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,20 @@ from pyrjsel.mixture._mixture import MixtureChain
 from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.mixture.saved import state_from_plain, state_to_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
 from pyrjsel.space import ModelTable, Space, merge_visits
 from pyrjsel.space.bits import n_words
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.store import Content, Plain
 
 OWNER = "MixtureOptions"
 PROPOSALS = ("conditional", "prior")
+# What a chain records of every draw beside its subset, and of every so manyth.
+SERIES = ("log_posterior", "log_likelihood", "occupied")
+KERNELS = ("mean", "variance", "weight", "prior")
 # Bytes that the kernels of a fit may take; beyond it they are thinned.
 KERNEL_BYTES = 32 * 2**20
 # Rows begin in the kernels that the best of so many chains found for them in so many sweeps with all inputs
@@ -178,6 +183,17 @@ class MixtureJob:
         *_, state.kernel, state.klass, state.z = best.state()
         return MixtureRunner(self, state)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "MixtureRunner":
+        """Return the chain of a state and of what was recorded before it."""
+        like = first_state(self.problem, self.problem.space.empty_model(), np.random.default_rng(0))
+        runner = MixtureRunner(self, state_from_plain(state, like, self.problem))
+        runner.restore(Content(dict(recorded), "the draws"))
+        return runner
+
+    def recorded(self, result: MixtureDraws) -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded."""
+        return {name: getattr(result, name) for name in ("words", "index", *SERIES, *KERNELS)}
+
     def settled(self, rng: np.random.Generator) -> MixtureChain:
         """Return a chain that has found kernels with all inputs selected."""
         everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
@@ -203,6 +219,8 @@ class MixtureRunner:
         self.done = state.done
         self.table = ModelTable(job.problem.n_inputs)
         self.kept = self.kept_kernels = 0
+        # How much of models, draws and kernels has been told of.
+        self.told = (0, 0, 0)
         # All at once: a run that memory does not suffice for fails before it begins.
         p, D, K = job.problem.n_inputs, job.problem.components, job.problem.n_classes
         kernels = -(-job.draws // job.every)
@@ -272,26 +290,57 @@ class MixtureRunner:
             self.loop.counts(),
         )
 
+    def plain_state(self) -> Plain:
+        """Return the state as plain data."""
+        return state_to_plain(self.state(), self.job.problem)
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        models, draws, kernels = self.told
+        new = self._recorded(models, draws, kernels)
+        self.told = len(self.table), self.kept, self.kept_kernels
+        return {name: array for name, array in new.items() if len(array)}
+
+    def _recorded(self, models: int = 0, draws: int = 0, kernels: int = 0) -> dict[str, np.ndarray]:
+        """Return what was recorded from some model, draw and draw with kernels on."""
+        found = {"words": self.table.words[models:]}
+        found.update({name: getattr(self.found, name)[draws : self.kept] for name in ("index", *SERIES)})
+        found.update({name: getattr(self.found, name)[kernels : self.kept_kernels] for name in KERNELS})
+        return found
+
+    def restore(self, recorded: Content) -> None:
+        """Have what was recorded before the state."""
+        self.kept = max(0, self.done - self.job.burn_in) // self.job.thin
+        self.kept_kernels = -(-self.kept // self.job.every)
+        if self.kept:
+            self.table.add(recorded.array("words", np.uint64, (None, self.table.words.shape[1])))
+        for names, size in ((("index", *SERIES), self.kept), (KERNELS, self.kept_kernels)):
+            for name in names if size else ():
+                into = getattr(self.found, name)[:size]
+                into[...] = recorded.array(name, into.dtype, into.shape)
+        index = self.found.index[: self.kept]
+        if self.kept and not 0 <= index.min() <= index.max() < len(self.table):
+            raise recorded.wrong("index", f"rows of {len(self.table)} subsets")
+        self.told = len(self.table), self.kept, self.kept_kernels
+
     def finish(self, completed: bool) -> MixtureDraws:
         """Return what was recorded."""
-        found = self.found
-        parts = {item.name: getattr(found, item.name) for item in fields(found)}
-        for name in ("index", "log_posterior", "log_likelihood", "occupied"):
-            parts[name] = parts[name][: self.kept]
-        for name in ("mean", "variance", "weight", "prior"):
-            parts[name] = parts[name][: self.kept_kernels]
-        return MixtureDraws(**{**parts, "words": self.table.words, "counts": self.loop.counts()})
+        return MixtureDraws(**self._recorded(), counts=self.loop.counts())
 
 
 def thinning(problem: MixtureProblem, settings: FitSettings) -> int:
-    """Return how many draws there are to one whose kernels are kept."""
+    """Return how many draws there are to one whose kernels are kept: a power of 2, as longer runs need it."""
     D, K = problem.components, problem.n_classes
     numbers = (2 * problem.n_inputs + K) * D + K
-    return max(1, -(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES))
+    return power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES))
 
 
 def run(
-    problem: MixtureProblem, settings: FitSettings, options: MixtureOptions, stacklevel: int = 2
+    problem: MixtureProblem,
+    settings: FitSettings,
+    options: MixtureOptions,
+    stacklevel: int = 2,
+    label: str = "mixture",
 ) -> MixturePosterior:
     """Return the posterior that reversible-jump chains found.
 
@@ -303,6 +352,8 @@ def run(
     options : MixtureOptions
     stacklevel : int, default 2
         Of warnings; 2 is the caller of the function that calls this one.
+    label : str, default "mixture"
+        What stands before the progress bar, and in the names of the files of a checkpoint.
 
     Returns
     -------
@@ -327,15 +378,19 @@ def run(
     every = thinning(problem, settings)
     starts = given_start(options.start, problem.space, _any_subset, OWNER)
     job = MixtureJob(problem, options, settings.draws, settings.burn_in, settings.thin, every, starts)
-    drawn = settings.run(job, "mixture", lambda chain: int(chain.index.size))
-    posterior = summarise(problem, settings, drawn, every)
+    drawn = settings.run(job, label, lambda chain: int(chain.index.size))
+    posterior = summarise(problem, settings, options, drawn, every)
     for text in posterior.notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return posterior
 
 
 def summarise(
-    problem: MixtureProblem, settings: FitSettings, drawn: DrawnChains, every: int
+    problem: MixtureProblem,
+    settings: FitSettings,
+    options: MixtureOptions,
+    drawn: DrawnChains,
+    every: int,
 ) -> MixturePosterior:
     """Merge the chains and estimate what is reported from their draws."""
     chains: list[MixtureDraws] = drawn.results
@@ -371,6 +426,8 @@ def summarise(
         model_stats=model_stats(index, np.arange(min(len(models), MODEL_ROWS))),
         diagnostics=diagnostics,
         seconds=drawn.seconds,
-        settings=settings,
+        settings=settings.finished(),
+        options=options,
+        ends=drawn.ends,
         notes=[*drawn.notes, *disagreement(inclusion, problem.space.names), *poor_mixing(diagnostics)],
     )

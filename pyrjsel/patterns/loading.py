@@ -156,6 +156,7 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
         raise content.wrong("diagnostics", f"a table of {model.order + 1} rows")
     sampler = content.text("sampler", OPTIONS)
     settings = FitSettings.from_plain(content.part("settings"), OWNER)
+    options = _options(content.part("options"), sampler) if "options" in content else None
     return PatternPosterior(
         sampler,
         draws,
@@ -163,8 +164,8 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
         [float(seconds) for seconds in content.sequence("seconds", (float, int))],
         settings,
         content.sequence("notes"),
-        _options(content.part("options"), sampler) if "options" in content else None,
-        settings.ends_of(content),
+        options,
+        settings.ends_of(content) if options else None,
     )
 
 

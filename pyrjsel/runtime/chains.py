@@ -365,7 +365,10 @@ class _Start:
         if not 0 <= end.done <= job.total:
             raise StoreError(f"A chain has {end.done:,} iterations behind it, of {job.total:,} in all.")
         state = Content(end.state, "the state of a chain")
-        return job.resume(state, end.recorded, self.chain), end.done, end.seconds
+        runner = job.resume(state, end.recorded, self.chain)
+        if self.earlier is not None and runner.done != end.done:
+            raise StoreError(f"A chain has {end.done:,} iterations behind it, and its state {runner.done:,}.")
+        return runner, end.done, end.seconds
 
 
 def _run_chain(

@@ -1,7 +1,7 @@
 """The parameters of a run that every sampler shares."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -235,6 +235,10 @@ class FitSettings:
         if "ends" not in content:
             return None
         return Ends.from_plain(content.part("ends"), self.chains, self.burn_in + self.draws * self.thin)
+
+    def thinned(self, step: int, names: Collection[str]) -> "FitSettings":
+        """Return settings whose chains go on with every `step`-th of what they recorded under some names."""
+        return replace(self, earlier=self.earlier and self.earlier.thinned(max(1, step), names))
 
     def finished(self) -> "FitSettings":
         """Return the settings without what chains began with."""

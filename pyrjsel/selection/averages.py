@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrjsel._errors import StoreError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.report._batches import SHORTEST, Batches, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
@@ -28,6 +29,8 @@ from pyrjsel.space import PackedModels
 # Segments that a chain has at most, an even number; from half as many on they are batches: few enough for
 # long ones, as in pyrjsel.report, and enough for the error of an error.
 SEGMENTS = 40
+# Draws of the longest, of more draws than a chain can have.
+LONGEST = 2**32
 # Rows of the averages of a walk, and of a corrected one.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
 H, NOT_H = 0, 1
@@ -78,6 +81,11 @@ class Averages:
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays by name: not copies."""
         return {"averages": self.sums, "segment": self.length}
+
+    def check(self) -> None:
+        """Raise :class:`StoreError` if what was read into the arrays is none of this class."""
+        if not 1 <= self.length <= LONGEST or int(self.length) & (int(self.length) - 1):
+            raise StoreError(f"segments have {int(self.length)} draws, which is no power of 2")
 
     def of(self, iterations: int, thin: int, time: float) -> "Segments":
         """Return what a chain hands on after so many iterations, each of which has added `time`."""

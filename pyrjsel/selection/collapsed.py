@@ -19,7 +19,14 @@ from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments
-from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, drawn_by, plain_state
+from pyrjsel.selection.collect import (
+    ChainDraws,
+    Collector,
+    draw_afterwards,
+    drawn_by,
+    known_models,
+    plain_state,
+)
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
@@ -191,10 +198,13 @@ class WalkJob:
         """Return the chain of a state and of what was recorded before it."""
         known, count = state.part("chain"), self.powers.size
         done = known.integer("done", high=self.total)
+        powers = known.array("powers", float, (count,))
+        if powers[0] != 1 or not (powers > 0).all():
+            raise known.wrong("powers", "positive, the first of them 1")
         runner = self.runner(
             WalkState(
-                known.array("gamma", np.uint8, (count, self.space.n_terms)),
-                known.array("powers", float, (count,)),
+                known_models(known, (count, self.space.n_terms), self.space),
+                powers,
                 known.pcg64("bit_generator"),
                 done,
                 known.integer("since", high=min(EVERY, self.total - done)),
@@ -245,6 +255,7 @@ class WalkCollector(Collector):
     def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
         """Have sums, and what was recorded beside them, in a collector that has nothing yet."""
         super().restore(totals, recorded)
+        self.averages.check()
         models = len(self.table) if self.integrated else 0
         if any(len(self.all(name)) != models for name in self.by_model):
             raise StoreError(f"what is known of {len(self.table)} models is not of them")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
@@ -213,6 +213,22 @@ class Collector:
             counts,
             vectors[:, self.n_columns] if self.n_extra else None,
         )
+
+
+def known_models(state: Content, shape: tuple[int, ...], space: ModelSpace) -> ByteArray:
+    """Return the models (J,) or (K, J) of a state: loops take them as they are.
+
+    Raises
+    ------
+    StoreError
+        If one is none of the space.
+    """
+    gamma = state.array("gamma", np.uint8, shape)
+    for model in np.atleast_2d(gamma):
+        reason = "it has other numbers than 0 and 1." if (model > 1).any() else space.why_infeasible(model)
+        if reason is not None:
+            raise state.wrong("gamma", f"a model of the space: {reason}")
+    return gamma
 
 
 def plain_state(state: Any, collector: Collector) -> Plain:

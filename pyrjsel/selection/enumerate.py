@@ -1,6 +1,8 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,12 +30,15 @@ from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.space import ModelSpace, PackedModels
+from pyrjsel.store import Content
 
 # Models are integrated until those left hold less than this share of the Laplace posterior mass; the
 # rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
 # may be several times too small: the rest then holds several times this share, still far below the
 # integration error of the models that matter.
 REST = 1e-6
+# What is kept of an integral, beside columns and moments; the first two are counts.
+NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,15 @@ class _Job:
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
         return _Worker(self, chain)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Worker":
+        return _Worker(self, chain).restored(state, recorded)
+
 
 class _Worker(Part):
     def __init__(self, job: _Job, number: int) -> None:
         # Integrals take long, and each is on its own.
         super().__init__(job.total, number, unit=1 if job.integrals else None)
         self.job = job
-        self.values: list[Any] = []
         widest = job.regression.largest_model(job.gamma)
         self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
 
@@ -98,12 +105,36 @@ class _Worker(Part):
         part = self.job.gamma[models]
         if self.job.integrals:
             find = self.marginal.integrate if self.job.exact else self.marginal.approximate
-            self.values.extend(find(gamma) for gamma in part)
+            for gamma in part:
+                found = find(gamma)
+                numbers = [getattr(found, name) for name in NUMBERS]
+                self.keep(numbers=np.array([numbers]), columns=found.columns, moments=found.moments.T)
         elif len(part):
-            self.values.append(self.marginal.finder.laplace_values(part))
+            values, status = self.marginal.finder.laplace_values(part)
+            self.keep(value=values, status=status)
 
-    def finish(self, completed: bool) -> list[Any]:
-        return self.values
+    def finish(self, completed: bool) -> Any:
+        if not self.job.integrals:
+            return self.all("value"), self.all("status", np.intc)
+        if not self.kept:
+            return []
+        numbers, columns, moments = (
+            np.concatenate(self.kept[name]) for name in ("numbers", "columns", "moments")
+        )
+        # The first column of a model is the intercept's.
+        ends = np.append(np.flatnonzero(columns == 0), columns.size)
+        return [
+            Integral(
+                columns=columns[a:b],
+                moments=moments[a:b].T,
+                samples=None,
+                weights=None,
+                stages=int(row[0]),
+                draws=int(row[1]),
+                **dict(zip(NUMBERS[2:], row[2:].tolist(), strict=True)),
+            )
+            for row, (a, b) in zip(numbers, pairwise(ends.tolist()), strict=True)
+        ]
 
 
 def enumerate_posterior(
@@ -223,10 +254,9 @@ def _laplace(
 ) -> tuple[FloatArray, np.ndarray, float]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
     parts, seconds = run_parts(job, settings, "Laplace")
-    pieces = [piece for part in parts for piece in part]
     return (
-        np.concatenate([piece[0] for piece in pieces]),
-        np.concatenate([piece[1] for piece in pieces]),
+        np.concatenate([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
         seconds,
     )
 

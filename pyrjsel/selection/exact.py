@@ -1,5 +1,6 @@
 """Enumeration for the gaussian family: marginal likelihoods of all models, and averages over them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,7 @@ from pyrjsel.selection.listing import (
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.spike_models import SpikeModels, single_models
 from pyrjsel.space import ModelSpace, PackedModels, pack
+from pyrjsel.store import Content, Plain
 
 # Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
 # probabilities of being positive) over the models that hold all but this share of the posterior mass.
@@ -119,12 +121,15 @@ class Values:
         """Return what goes through part number `chain`."""
         return _Values(self, chain)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Values":
+        """Return what has gone through some of it."""
+        return _Values(self, chain).restored(state, recorded)
+
 
 class _Values(Part):
     def __init__(self, job: Values, number: int) -> None:
         super().__init__(job.total, number)
         self.job = job
-        self.found: list[FloatArray] = []
         regression = job.tree.regression
         self.subsets = job.tree.subsets() if _closed(regression) else None
 
@@ -133,9 +138,9 @@ class _Values(Part):
         if not len(gamma):
             return
         if regression.prior.kind == "unscaled":
-            self.found.append(unscaled.log_marginals(regression, gamma))
+            self.keep(value=unscaled.log_marginals(regression, gamma))
         elif self.subsets is None:
-            self.found.append(single_models(regression).log_marginals(gamma))
+            self.keep(value=single_models(regression).log_marginals(gamma))
         else:
             value, share = self.subsets.values(self.job.tree.words[models])
             tol = regression.prior.rank_tol
@@ -143,10 +148,10 @@ class _Values(Part):
             if doubtful.size:
                 # Only bounds of shares are known along the tree: what may be dependent is looked at again.
                 value[doubtful] = regression.evidence().values(np.ascontiguousarray(gamma[doubtful]))
-            self.found.append(value + regression.constant)
+            self.keep(value=value + regression.constant)
 
     def finish(self, completed: bool) -> FloatArray:
-        return np.concatenate([*self.found, np.empty(0)])
+        return self.all("value")
 
 
 def check_values(values: FloatArray, regression: GaussianRegression) -> None:
@@ -190,6 +195,12 @@ class Averages:
         """Return what goes through part number `chain`."""
         return _Averages(self, chain)
 
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Averages":
+        """Return what has gone through some of it."""
+        runner = _Averages(self, chain).restored(state, recorded)
+        runner.sums = state.array("sums", float, runner.sums.shape)
+        return runner
+
 
 class _Averages(Part):
     def __init__(self, job: Averages, number: int) -> None:
@@ -228,6 +239,10 @@ class _Averages(Part):
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)
             self.sums[SIGNED] += weights[row]
+
+    def plain_state(self) -> Plain:
+        """Return how far it is, and the sums."""
+        return {"at": self.at, "done": self.done, "sums": self.sums}
 
     def finish(self, completed: bool) -> FloatArray:
         return self.sums

@@ -15,6 +15,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.gaussian_rows import GaussianRows
 from pyrjsel.selection.gibbs import IN_LOOP
 from pyrjsel.selection.identity import identity
+from pyrjsel.space import chain_visits
 
 if TYPE_CHECKING:
     from pyrjsel.selection.results import SelectionResults
@@ -82,6 +83,10 @@ class Extending:
         if found is None:
             raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
         ends, have = known_ends(posterior.ends), found.model.shape[1]
+        if ends.complete:
+            n_extra = _extra(model.regression, posterior.sampler, found)
+            held = [_recorded(found, chain, n_extra) for chain in range(len(found.model))]
+            ends = ends.with_recorded(held, have)
         settings = results.settings.extended(
             "extend",
             replace(ends, entropy=posterior.entropy),
@@ -92,15 +97,10 @@ class Extending:
             checkpoint=checkpoint,
             about=lambda: identity(model, posterior.sampler, options),
         )
-        step = max(1, thinning(model.regression, settings) // found.coefficients_every)
-        if ends.complete:
-            n_extra = _extra(model.regression, posterior.sampler, found)
-            held = [_recorded(found, chain, n_extra) for chain in range(len(found.model))]
-            ends = ends.with_recorded(held, have)
-        ends = replace(ends, entropy=posterior.entropy).thinned(step, THINNED)
+        step = thinning(model.regression, settings) // found.coefficients_every
         # As in fit, so that warnings are about the line of the caller.
         find = model._samplers[posterior.sampler][1]
-        longer = find(model.regression, model.space, replace(settings, earlier=ends), options)
+        longer = find(model.regression, model.space, settings.thinned(step, THINNED), options)
         return type(results)(model, longer, settings.finished(), options=options)
 
 
@@ -112,16 +112,9 @@ def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
 
 
 def _recorded(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:
-    """Return what a chain had recorded: its models in the order of its first visits."""
-    rows, first, place = np.unique(draws.model[chain], return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty(order.size, dtype=np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
-    held = {
-        "words": draws.packed.words[rows[order]],
-        "index": rank[place],
-        "log_posterior": draws.log_posterior[chain],
-    }
+    """Return what a chain had recorded."""
+    words, index = chain_visits(draws.model[chain], draws.packed.words)
+    held = {"words": words, "index": index, "log_posterior": draws.log_posterior[chain]}
     if n_extra is None:
         return held
     kept = draws.vectors.shape[0] // len(draws.model)

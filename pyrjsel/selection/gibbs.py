@@ -20,6 +20,7 @@ from pyrjsel.selection.collect import (
     Manner,
     draw_afterwards,
     drawn_by,
+    known_models,
     n_draws,
     plain_state,
     summarise,
@@ -157,10 +158,12 @@ class GibbsJob:
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
         """Return the chain of a state and of what was recorded before it."""
         known = state.part("chain")
+        if known.number("variance") <= 0:
+            raise known.wrong("variance", "positive")
         runner = GibbsRunner(
             self,
             GibbsState(
-                known.array("gamma", np.uint8, (self.space.n_terms,)),
+                known_models(known, (self.space.n_terms,), self.space),
                 known.number("variance"),
                 known.pcg64("bit_generator"),
                 known.integer("done", high=self.total),
@@ -205,6 +208,11 @@ class GibbsCollector(Collector):
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws."""
         return {**super().totals(), **self.averages.totals()}
+
+    def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
+        """Have sums, and what was recorded beside them, in a collector that has nothing yet."""
+        super().restore(totals, recorded)
+        self.averages.check()
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.runtime import ChainJob, FitSettings, run_chains
 from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
+from pyrjsel.store import Content, Plain
 
 # More models than this are refused: their marginal likelihoods would take hours.
 MOST_MODELS = 2**20
@@ -55,6 +57,8 @@ class Part:
         self.at = self.done = number * size
         self.stop = self.at + size
         self.unit = UNIT if unit is None else unit
+        self.kept: dict[str, list[np.ndarray]] = {}
+        self.told = 0
 
     def advance(self, n: int) -> None:
         """Go `n` models further."""
@@ -67,6 +71,33 @@ class Part:
     def take(self, models: slice) -> None:
         """Do what is to be done of some of the models; there are none beyond the list."""
         raise NotImplementedError
+
+    def keep(self, **found: np.ndarray) -> None:
+        """Keep arrays, the same at each time, which are put together along their first axis."""
+        for name, array in found.items():
+            self.kept.setdefault(name, []).append(array)
+
+    def all(self, name: str, dtype: Any = float) -> np.ndarray:
+        """Return what was kept under a name."""
+        return np.concatenate([*self.kept.get(name, []), np.empty(0, dtype=dtype)])
+
+    def plain_state(self) -> Plain:
+        """Return how far it is."""
+        return {"at": self.at, "done": self.done}
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was kept since this was last asked."""
+        new = {name: parts[self.told :] for name, parts in self.kept.items()}
+        self.told = max(map(len, self.kept.values()), default=0)
+        return {name: np.concatenate(parts) for name, parts in new.items() if parts}
+
+    def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
+        """Return the same, gone on to a state with what was kept before it."""
+        self.at = state.integer("at", self.at, self.stop)
+        self.done = state.integer("done", self.done, self.stop)
+        self.kept = {name: [array] for name, array in recorded.items()}
+        self.told = 1 if recorded else 0
+        return self
 
 
 def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
@@ -84,6 +115,7 @@ def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[An
         n_jobs=settings.n_jobs,
         progress=settings.progress,
         label=label,
+        checkpoint=settings.checkpoint,
     )
     if not outcome.completed:
         raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")

@@ -25,15 +25,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
 from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import (
-    Bernoulli,
-    BetaBinomial,
-    CostAdjusted,
-    ModelPrior,
-    PackedModels,
-    TruncatedPoisson,
-    Uniform,
-)
+from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels
 from pyrjsel.store import (
     Content,
     Given,
@@ -49,24 +41,8 @@ CLASSES: Mapping[str, type[Selection]] = {
 OWNER = "load"
 
 
-def _bernoulli(p: Any, expected_size: Any) -> Bernoulli:
-    named = isinstance(p, tuple) and bool(p) and isinstance(p[0], tuple)
-    return Bernoulli(dict(p) if named else p, expected_size=expected_size)
-
-
-def _cost_adjusted(costs: Any, baseline: Any) -> CostAdjusted:
-    return CostAdjusted(dict(costs), baseline)
-
-
 COEF_PRIORS: Mapping[str, Callable[..., Any]] = {
     kind.__name__: kind for kind in (GPrior, HyperG, HyperGN, Normal, SpikeSlab, ZellnerSiow)
-}
-MODEL_PRIORS: Mapping[str, Callable[..., Any]] = {
-    "Bernoulli": _bernoulli,
-    "BetaBinomial": BetaBinomial,
-    "CostAdjusted": _cost_adjusted,
-    "TruncatedPoisson": TruncatedPoisson,
-    "Uniform": Uniform,
 }
 
 
@@ -94,7 +70,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
 
 def _choices(content: Content) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
-    model_prior = described(content.plain("model_prior"), MODEL_PRIORS)
+    model_prior = described(content.plain("model_prior"), PRIOR_MAKERS)
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
     if not isinstance(model_prior, ModelPrior):
         raise content.wrong("model_prior", "a prior over models")

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import NotAvailableError, RankWarning
+from pyrjsel._errors import RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, listed, show, unknown_name
+from pyrjsel._validate import bad_value, listed, unknown_name
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
@@ -364,7 +364,8 @@ class Selection(Studies, OverSpace):
             A folder where chains write down, every few seconds, what they have drawn and where they are. The
             same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
             machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data. The workers of a cluster must all see the folder. Not for ``"enumerate"``.
+            data. The workers of a cluster must all see the folder. Enumeration goes on with the models that
+            are left.
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
@@ -394,7 +395,7 @@ class Selection(Studies, OverSpace):
         UnknownNameError
             If the sampler or an option is not known.
         NotAvailableError
-            If the sampler cannot do this model, or has no checkpoints.
+            If the sampler cannot do this model.
         StoreError
             If the checkpoint is that of another run, of another version, damaged or in use.
 
@@ -415,11 +416,6 @@ class Selection(Studies, OverSpace):
             sampler = "enumerate" if self._enumerable() else self._large_sampler()
         kind, find = self._samplers[sampler]
         chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
-        if checkpoint is not None and sampler == "enumerate":
-            raise NotAvailableError(
-                f"The 'checkpoint' parameter of {owner} must be None for sampler='enumerate', which draws "
-                f"nothing. Got {show(checkpoint)} instead; other samplers know checkpoints."
-            )
         settings = FitSettings.check(
             owner,
             draws=draws,

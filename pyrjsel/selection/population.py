@@ -18,6 +18,7 @@ from pyrjsel.selection.collect import (
     Collector,
     Manner,
     drawn_by,
+    known_models,
     n_draws,
     plain_state,
     summarise,
@@ -213,6 +214,9 @@ class PopulationJob:
         """Return the population of a state and of what was recorded before it."""
         known, regression, k = state.part("chain"), self.regression, len(self.laws)
         grid = known.array("grid", float, (k, None))
+        level = known.array("level", np.intc, (k,))
+        if (level < 0).any() or (level >= grid.shape[1]).any() or not (grid > 0).all():
+            raise known.wrong("level", "places in a grid of temperatures")
         laws = [
             replace(first, a=law.number("a"), b=law.number("b"))
             for law, first in zip(known.parts("laws"), self.laws, strict=True)
@@ -220,9 +224,9 @@ class PopulationJob:
         runner = PopulationRunner(
             self,
             PopulationState(
-                known.array("gamma", np.uint8, (k + 1, self.space.n_terms)),
+                known_models(known, (k + 1, self.space.n_terms), self.space),
                 known.array("b", float, (k + 1, regression.n_columns + regression.n_extra)),
-                known.array("level", np.intc, (k,)),
+                level,
                 grid,
                 known.array("log_law", float, grid.shape),
                 known.array("sums", float, grid.shape),

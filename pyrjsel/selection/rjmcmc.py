@@ -16,6 +16,7 @@ from pyrjsel.selection.collect import (
     Collector,
     Manner,
     drawn_by,
+    known_models,
     n_draws,
     plain_state,
     summarise,
@@ -120,7 +121,7 @@ class RJJob:
         runner = RJRunner(
             self,
             RJState(
-                known.array("gamma", np.uint8, (self.space.n_terms,)),
+                known_models(known, (self.space.n_terms,), self.space),
                 known.array("b", float, (regression.n_columns + regression.n_extra,)),
                 known.pcg64("bit_generator"),
                 known.integer("done", high=self.total),

@@ -8,6 +8,7 @@ from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.draws import ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.facts import OverSpace, space_facts
+from pyrjsel.space.makers import PRIOR_MAKERS
 from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
     Bernoulli,
@@ -20,10 +21,11 @@ from pyrjsel.space.priors import (
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
-from pyrjsel.space.table import ModelTable, merge_visits
+from pyrjsel.space.table import ModelTable, chain_visits, merge_visits
 
 __all__ = [
     "BUDGET_TOLERANCE",
+    "PRIOR_MAKERS",
     "Bernoulli",
     "BetaBinomial",
     "CostAdjusted",
@@ -39,6 +41,7 @@ __all__ = [
     "TermLike",
     "TruncatedPoisson",
     "Uniform",
+    "chain_visits",
     "count_dfs",
     "count_models",
     "enumerate_models",

@@ -216,6 +216,38 @@ class ModelTable:
         self.__dict__.update(restored.__dict__)
 
 
+def chain_visits(draws: np.ndarray, words: WordArray) -> tuple[WordArray, np.ndarray]:
+    """Return the models that one chain visited, in the order of first visits, and the row of each draw.
+
+    This is what :func:`merge_visits` had been given.
+
+    Parameters
+    ----------
+    draws : ndarray (draws,)
+        The model of each draw, as a row of `words`.
+    words : ndarray of uint64, shape (m, words)
+        Packed models.
+
+    Returns
+    -------
+    words : ndarray of uint64, shape (visited, words)
+    index : ndarray of int32, shape (draws,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyrjsel.space import chain_visits, pack
+    >>> words, index = chain_visits(np.array([1, 0, 1]), pack([[0, 1], [1, 0], [1, 1]]))
+    >>> words.tolist(), index.tolist()
+    ([[1], [2]], [0, 1, 0])
+    """
+    rows, first, place = np.unique(draws, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(order.size, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return words[rows[order]], rank[place]
+
+
 def merge_visits(
     chains: Iterable[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
 ) -> tuple[np.ndarray, PackedModels]:

@@ -25,6 +25,18 @@ def waves(n):
     return np.sin(3 * z[:, 0]) + 0.1 * rng.normal(size=n), z
 
 
+def flowers():
+    """Return two classes of rows, some without a label, with gaps in the inputs."""
+    rng = np.random.default_rng(8)
+    klass = rng.integers(2, size=50)
+    data = pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "d"])
+    data["a"] += 2 * klass
+    data["c"] += data["a"]
+    data[["b", "c"]] = data[["b", "c"]].mask(rng.random((50, 2)) < 0.1)
+    data["species"] = pd.Categorical.from_codes(np.where(rng.random(50) < 0.2, -1, klass), ["x", "y"])
+    return data
+
+
 @cache
 def make_models():
     rng = np.random.default_rng(0)
@@ -37,11 +49,22 @@ def make_models():
         "logit": rj.LogitSelection(low, x),
         "poisson": rj.PoissonSelection(rng.poisson(np.exp(0.5 * x["x1"].to_numpy())), x),
         "linear": rj.LinearSelection(y, x),
+        "wide": rj.LinearSelection(y, pd.DataFrame(rng.normal(size=(120, 13))).add_prefix("x")),
         "mixture": rj.LinearSelection(y, x, coef_prior=rj.HyperG()),
         "spikes": rj.LinearSelection(y, x, coef_prior=rj.SpikeSlab(0.1, 100)),
         "unscaled": rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, scaled=False)),
         "patterns": rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=3)", births),
         "sequence": rj.PatternLogit.from_sequence(symbols, order=5),
+        "classifier": rj.mixture_classifier("species ~ a + b + c + np.abs(d)", flowers(), components=2),
+        "independent": rj.mixture_classifier(
+            "species ~ .",
+            flowers(),
+            background="independent",
+            proposal="prior",
+            budget=3,
+            costs={"a": 1, "b": 2, "c": 1, "d": 1},
+        ),
+        "classifiers": rj.mixture_classifier("species ~ a + b", flowers(), components=[1, 2]),
         "kernel": rj.KernelRegression(*waves(60), width=0.5),
         # More rows than there are columns of kernel values at once.
         "long kernel": rj.KernelRegression(*waves(1100), width=0.5),
@@ -50,6 +73,12 @@ def make_models():
 
 # Model and options of fits that take some tenths of a second each.
 FITS = {
+    "logit enumerated": ("logit", {"sampler": "enumerate"}),
+    "poisson laplace": ("poisson", {"sampler": "enumerate", "integration": "laplace"}),
+    "linear enumerated": ("wide", {"sampler": "enumerate"}),
+    "mixture enumerated": ("mixture", {"sampler": "enumerate"}),
+    "spikes enumerated": ("spikes", {"sampler": "enumerate"}),
+    "unscaled enumerated": ("unscaled", {"sampler": "enumerate"}),
     "logit rjmcmc": ("logit", {"sampler": "rjmcmc", "draws": 2000, "chains": 2}),
     "logit population": ("logit", {"sampler": "population", "draws": 600, "chains": 2}),
     "logit collapsed": ("logit", {"sampler": "collapsed", "draws": 600, "chains": 2, "thin": 2}),
@@ -70,6 +99,9 @@ FITS = {
     "patterns interweaving": ("patterns", {"draws": 100, "burn_in": 100, "chains": 2}),
     "patterns slice": ("patterns", {"sampler": "slice", "draws": 20, "burn_in": 50, "chains": 2}),
     "sequence interweaving": ("sequence", {"draws": 40, "burn_in": 50, "thin": 3, "chains": 2}),
+    "classifier": ("classifier", {"draws": 500, "chains": 2}),
+    "independent classifier": ("independent", {"draws": 300, "chains": 2, "thin": 2}),
+    "compared classifiers": ("classifiers", {"draws": 200, "chains": 2, "folds": 2}),
     "kernel smc": ("kernel", {"sampler": "smc", "particles": 60, "runs": 2}),
     "kernel mcmc": ("kernel", {"sampler": "mcmc", "draws": 1500, "chains": 2}),
     "long kernel mcmc": ("long kernel", {"sampler": "mcmc", "draws": 100, "chains": 1}),

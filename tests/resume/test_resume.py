@@ -202,13 +202,6 @@ def test_of_other_models_of_patterns_and_kernels(tmp_path):
     kernel().fit(checkpoint=tmp_path / "b", rng=1, particles=20)
 
 
-def test_enumeration_has_none(tmp_path):
-    for sampler in ("enumerate", "auto"):
-        with pytest.raises(rj.NotAvailableError, match=r"'checkpoint' parameter of .*\.fit must be None for"):
-            linear().fit(sampler=sampler, checkpoint=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
 def test_no_seed_is_the_seed_that_is_there(tmp_path):
     """What was drawn for ``rng=None`` is kept."""
     options = {**FIT, "rng": None, "draws": 3000}

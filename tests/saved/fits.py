@@ -59,6 +59,19 @@ def dotted():
     return frame
 
 
+def flowers():
+    """Rows of three classes, some without a label, with gaps and an input that is constant."""
+    rng = np.random.default_rng(6)
+    klass = rng.integers(3, size=60)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    frame["a"] += 3 * klass
+    frame.loc[[4, 9, 30], "b"] = np.nan
+    frame["flat"] = 1.0
+    frame["species"] = pd.Categorical.from_codes(np.where(rng.random(60) < 0.2, -1, klass), list("xyz"))
+    frame.loc[7, ["a", "b", "c", "flat"]] = np.nan
+    return frame
+
+
 SYMBOLS = "abracadabra and abracadabra" * 3
 ENUMERATE, SHORT = {"rng": 1}, {"rng": 1, "draws": 150, "chains": 2, "progress": False}
 LOGIT = "low ~ lwt + smoke + ht + race"
@@ -152,7 +165,30 @@ FITS = {
         lambda d: rj.PatternLogit.from_sequence(SYMBOLS, order=3),
         {**SHORT, "draws": 40, "burn_in": 40},
     ),
+    "mixture": (
+        flowers,
+        lambda d: rj.mixture_classifier(
+            "species ~ .", d, costs={"a": 1.0, "b": 2.0, "c": 0.5}, budget=3.0, prior=rj.MixturePrior(h=8.0)
+        ),
+        {**SHORT, "moves": 2},
+    ),
+    "mixture arrays": (
+        lambda: (flowers()["a"] > 3, flowers()[["b", "c"]].to_numpy()),
+        lambda d: rj.MixtureClassifier(
+            *d, background="independent", proposal="prior", model_prior=rj.Bernoulli(0.4), components=[2, 3]
+        ),
+        {**SHORT, "folds": 2, "thin": 2},
+    ),
+    "mixture functions": (
+        flowers,
+        lambda d: rj.mixture_classifier(
+            "species ~ halved(a) + c", d, functions={"halved": halved}, missing="drop", background=None
+        ),
+        SHORT,
+    ),
 }
+# Those with draws, whose files have states of chains since version 2.
+DRAWN = [name for name in FITS if "draws" in FITS[name][2]]
 FUNCTIONS = {"halved": halved, "bump": bump}
 
 
@@ -162,6 +198,7 @@ def functions_of(name):
         "logit rjmcmc": ("halved",),
         "pattern interactions": ("halved",),
         "kernel own": ("halved", "bump"),
+        "mixture functions": ("halved",),
     }.get(name, ())
     return {key: FUNCTIONS[key] for key in wanted} or None
 
@@ -177,7 +214,7 @@ def make(name):
 
 
 if __name__ == "__main__":
-    for label in FITS:
+    for label in DRAWN:
         target = Path(sys.argv[1]) / f"{label.replace(' ', '-')}.rjs"
         if target.exists():
             raise SystemExit(f"{target} is there: files of a version are written once")

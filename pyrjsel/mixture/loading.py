@@ -1,0 +1,153 @@
+"""Results as files: what is read."""
+
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import PyrjselError, StoreError
+from pyrjsel.design import AbsentRows, input_design_from_plain, input_rows_from_plain
+from pyrjsel.mixture.draws import MixturePosterior
+from pyrjsel.mixture.model import MixtureClassifier
+from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.problem import BACKGROUNDS
+from pyrjsel.mixture.results import MixtureResults
+from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
+from pyrjsel.mixture.saving import KIND, SCHEMA
+from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
+from pyrjsel.runtime import FitSettings
+from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels
+from pyrjsel.store import Content, Given, described, frame_from_plain, register
+
+OWNER = "load"
+COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")
+
+
+def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
+    """Return the results in a file; reads schema 1."""
+    content.text("class", ("MixtureClassifier",))
+    model = _model(content, given)
+    chosen = content.integer("chosen", low=1)
+    if chosen not in model.components:
+        raise content.wrong("chosen", "one of the numbers of kernels")
+    comparison = None
+    if "comparison" in content:
+        comparison = frame_from_plain(content.part("comparison"), COMPARISON)
+        if comparison.index.tolist() != list(model.components):
+            raise content.wrong("comparison", "a table by number of kernels")
+        comparison.index.name = "components"
+    elif len(model.components) > 1:
+        raise content.wrong("comparison", "a table by number of kernels")
+    results = MixtureResults(model, _posterior(content, model, chosen), chosen, comparison)
+    description = content.part("description")
+    info = description.sequence("info", (list,))
+    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in info):
+        raise description.wrong("info", "pairs of text")
+    if isinstance(model.data, AbsentRows):
+        results._description = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
+    return results
+
+
+def _model(content: Content, given: Given) -> MixtureClassifier:
+    model: Any = MixtureClassifier.__new__(MixtureClassifier)
+    model.design = input_design_from_plain(content.plain("design"), given.functions, OWNER)
+    model.data = input_rows_from_plain(content.part("rows"), model.design, given.data)
+    model.left_out = tuple(content.sequence("left_out"))
+    model.scaling = _scaling(content.part("scaling"), len(model.design.names))
+    components = content.sequence("components", (int,))
+    if not components or min(components) < 1 or max(components) > model.data.n:
+        raise content.wrong("components", f"numbers from 1 to {model.data.n}")
+    model.components = tuple(components)
+    background = content.plain("background")
+    if background not in BACKGROUNDS:
+        raise content.wrong("background", f"one of {BACKGROUNDS}")
+    model.background = background
+    model.proposal = content.text("proposal", PROPOSALS)
+    model.prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
+    if not isinstance(model.prior, MixturePrior):
+        raise content.wrong("prior", "a prior of kernels")
+    model_prior = described(content.plain("model_prior"), PRIOR_MAKERS)
+    if not isinstance(model_prior, ModelPrior):
+        raise content.wrong("model_prior", "a prior over subsets")
+    held = content.part("constraints")
+    costs = None
+    if "costs" in held:
+        prices = held.part("costs")
+        costs = {name: prices.number(name) for name, _ in prices.items()}
+    model._constrain(
+        model_prior,
+        costs,
+        held.number("budget") if "budget" in held else None,
+        held.sequence("always"),
+        held.integer("max_size") if "max_size" in held else None,
+        held.sequence("known"),
+    )
+    return model
+
+
+def _scaling(content: Content, width: int) -> Scaling:
+    spread = content.array("spread", float, (width,), finite=True)
+    if (spread <= 0).any():
+        raise content.wrong("spread", "positive")
+    return Scaling(content.array("midpoint", float, (width,), finite=True), spread)
+
+
+def _posterior(content: Content, model: MixtureClassifier, components: int) -> MixturePosterior:
+    p, K = len(model.term_names), len(model.classes)
+    gamma = content.array("gamma", np.uint8, (None, p))
+    index = content.array("index", np.int32, (None, None))
+    chains, draws = index.shape
+    if (gamma > 1).any():
+        raise content.wrong("gamma", "zeros and ones")
+    if not index.size or index.min() < 0 or index.max() >= len(gamma):
+        raise content.wrong("index", f"rows of {len(gamma)} subsets")
+    packed = PackedModels.of(gamma)
+    settings = FitSettings.from_plain(content.part("settings"), OWNER)
+    every = content.integer("every", low=1)
+    part, kept = content.part("draws"), -(-draws // every)
+    shapes = {
+        "mean": (components, p),
+        "variance": (components, p),
+        "weight": (K, components),
+        "prior": (K,),
+    }
+    arrays: dict[str, Any] = {
+        name: part.array(name, float, (chains, kept, *shape)) for name, shape in shapes.items()
+    }
+    for name in ("weight", "prior"):
+        if not (arrays[name] >= 0).all() or (abs(arrays[name].sum(axis=-1) - 1.0) > 1e-6).any():
+            raise part.wrong(name, "probabilities")
+    inside = ~np.isnan(arrays["mean"])
+    if not np.isfinite(arrays["mean"][inside]).all() or not (arrays["variance"][inside] > 0).all():
+        raise part.wrong("variance", "positive where there is a mean")
+    diagnostics = frame_from_plain(content.part("diagnostics"))
+    if len(diagnostics) != chains + 1:
+        raise content.wrong("diagnostics", f"a table of {chains + 1} rows")
+    return MixturePosterior(
+        packed=packed,
+        index=index,
+        probability=np.bincount(index.ravel(), minlength=len(packed)) / index.size,
+        log_posterior=part.array("log_posterior", float, index.shape),
+        log_likelihood=part.array("log_likelihood", float, index.shape),
+        occupied=part.array("occupied", np.int32, index.shape),
+        **arrays,
+        every=every,
+        inclusion=indicator_stats(index, packed),
+        model_stats=model_stats(index, np.arange(min(len(packed), MODEL_ROWS))),
+        diagnostics=diagnostics,
+        seconds=[float(seconds) for seconds in content.sequence("seconds", (float, int))],
+        settings=settings,
+        options=_options(content.part("options")),
+        ends=settings.ends_of(content),
+        notes=content.sequence("notes"),
+    )
+
+
+def _options(content: Content) -> MixtureOptions:
+    try:
+        return MixtureOptions(**{name: described(value, {}) for name, value in content.items()})
+    except (PyrjselError, TypeError) as error:
+        raise StoreError("'options' must be those of the sampler") from error
+
+
+register(KIND, SCHEMA, read_results)
