@@ -14,6 +14,7 @@ from pyrjsel.selection.effective import MATTERS, warn_of_few, warn_of_poor, with
 from pyrjsel.selection.listing import (
     OWNER,
     PARTS,
+    Part,
     feasible_models,
     inclusion_error,
     inclusion_of,
@@ -65,14 +66,6 @@ class EnumerateOptions:
         return self.integration == "importance"
 
 
-@dataclass(frozen=True)
-class _Share:
-    """Models of one worker."""
-
-    start: int
-    stop: int
-
-
 @dataclass
 class _Job:
     """Laplace values (or integrals) of all models, part by part; a job of ``run_chains``."""
@@ -89,21 +82,20 @@ class _Job:
         self.total = -(-len(self.gamma) // PARTS)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
-        begin = min(chain * self.total, len(self.gamma))
-        return _Worker(self, _Share(begin, min(begin + self.total, len(self.gamma))))
+        return _Worker(self, chain)
 
 
-class _Worker:
-    def __init__(self, job: _Job, share: _Share) -> None:
+class _Worker(Part):
+    def __init__(self, job: _Job, number: int) -> None:
+        # Integrals take long, and each is on its own.
+        super().__init__(job.total, number, unit=1 if job.integrals else None)
         self.job = job
-        self.at, self.stop = share.start, share.stop
         self.values: list[Any] = []
         widest = job.regression.largest_model(job.gamma)
         self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
 
-    def advance(self, n: int) -> None:
-        part = self.job.gamma[self.at : min(self.at + n, self.stop)]
-        self.at += len(part)
+    def take(self, models: slice) -> None:
+        part = self.job.gamma[models]
         if self.job.integrals:
             find = self.marginal.integrate if self.job.exact else self.marginal.approximate
             self.values.extend(find(gamma) for gamma in part)

@@ -14,7 +14,15 @@ from pyrjsel.selection._conjugate import LOST
 from pyrjsel.selection._student import StudentCdf
 from pyrjsel.selection._subsets import Subsets
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.listing import PARTS, feasible_models, inclusion_of, normalise, odds_of, run_parts
+from pyrjsel.selection.listing import (
+    PARTS,
+    Part,
+    feasible_models,
+    inclusion_of,
+    normalise,
+    odds_of,
+    run_parts,
+)
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.spike_models import SpikeModels, single_models
 from pyrjsel.space import ModelSpace, PackedModels, pack
@@ -109,21 +117,19 @@ class Values:
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Values":
         """Return what goes through part number `chain`."""
-        return _Values(self, chain * self.total)
+        return _Values(self, chain)
 
 
-class _Values:
-    def __init__(self, job: Values, at: int) -> None:
+class _Values(Part):
+    def __init__(self, job: Values, number: int) -> None:
+        super().__init__(job.total, number)
         self.job = job
-        self.at, self.stop = at, at + job.total
         self.found: list[FloatArray] = []
         regression = job.tree.regression
         self.subsets = job.tree.subsets() if _closed(regression) else None
 
-    def advance(self, n: int) -> None:
-        part = slice(self.at, min(self.at + n, self.stop))
-        self.at += n
-        gamma, regression = self.job.gamma[part], self.job.tree.regression
+    def take(self, models: slice) -> None:
+        gamma, regression = self.job.gamma[models], self.job.tree.regression
         if not len(gamma):
             return
         if regression.prior.kind == "unscaled":
@@ -131,7 +137,7 @@ class _Values:
         elif self.subsets is None:
             self.found.append(single_models(regression).log_marginals(gamma))
         else:
-            value, share = self.subsets.values(self.job.tree.words[part])
+            value, share = self.subsets.values(self.job.tree.words[models])
             tol = regression.prior.rank_tol
             doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
             if doubtful.size:
@@ -182,13 +188,13 @@ class Averages:
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Averages":
         """Return what goes through part number `chain`."""
-        return _Averages(self, chain * self.total)
+        return _Averages(self, chain)
 
 
-class _Averages:
-    def __init__(self, job: Averages, at: int) -> None:
+class _Averages(Part):
+    def __init__(self, job: Averages, number: int) -> None:
+        super().__init__(job.total, number)
         self.job = job
-        self.at, self.stop = at, at + job.total
         regression = job.tree.regression
         self.sums = np.zeros((7, regression.n_columns))
         self.closed = _closed(regression)
@@ -196,18 +202,16 @@ class _Averages:
             self.subsets, self.student = job.tree.subsets(), StudentCdf(regression.nu)
         self.single = single_models(regression)
 
-    def advance(self, n: int) -> None:
+    def take(self, models: slice) -> None:
         job = self.job
-        part = slice(self.at, min(self.at + n, self.stop))
-        self.at += n
-        weights, main = job.probability[part], job.main[part]
+        weights, main = job.probability[models], job.main[models]
         if not weights.size:
             return
         regression = job.tree.regression
         if self.closed:
             sums = np.zeros((4, regression.n_columns))
             self.subsets.average(
-                job.tree.words[part], weights, main.astype(np.uint8), self.student, regression.centre,
+                job.tree.words[models], weights, main.astype(np.uint8), self.student, regression.centre,
                 regression.total_weight, job.rules, sums,
             )  # fmt: skip
             self.sums[:4, 0] += sums[:, 0]
@@ -215,11 +219,11 @@ class _Averages:
             self.sums[SIGNED] += float(weights[main].sum())
             return
         if isinstance(self.single, SpikeModels):
-            self.sums[ROWS] += self.single.sums(job.gamma[part][main], weights[main])
+            self.sums[ROWS] += self.single.sums(job.gamma[models][main], weights[main])
             self.sums[SIGNED] += float(weights[main].sum())
             return
         for row in np.flatnonzero(main):
-            found = self.single.moments(job.gamma[part][row], regression.origin)
+            found = self.single.moments(job.gamma[models][row], regression.origin)
             scale = np.concatenate([[1.0], regression.scale])[found.columns]
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)

@@ -14,6 +14,8 @@ MOST_MODELS = 2**20
 # The list of models is cut into this many parts that workers take; fixed, so that results do not
 # depend on the number of workers.
 PARTS = 8
+# Models that are taken at a time: few enough for Ctrl-C, many enough for little turn-around.
+UNIT = 256
 
 OWNER = "sampler='enumerate'"
 
@@ -34,6 +36,37 @@ def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
     gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
     log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
     return gamma, log_prior
+
+
+class Part:
+    """Goes through a part of a list, some models at a time: the same to the last bit however runs are cut.
+
+    Parameters
+    ----------
+    size : int
+        Models of a part, but for the last parts.
+    number : int
+        Of the part.
+    unit : int
+        Models at a time.
+    """
+
+    def __init__(self, size: int, number: int, unit: int | None = None) -> None:
+        self.at = self.done = number * size
+        self.stop = self.at + size
+        self.unit = UNIT if unit is None else unit
+
+    def advance(self, n: int) -> None:
+        """Go `n` models further."""
+        self.at += n
+        while self.done + self.unit <= self.at or self.done < self.stop <= self.at:
+            end = min(self.done + self.unit, self.stop)
+            self.take(slice(self.done, end))
+            self.done = end
+
+    def take(self, models: slice) -> None:
+        """Do what is to be done of some of the models; there are none beyond the list."""
+        raise NotImplementedError
 
 
 def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
