@@ -19,7 +19,7 @@ from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
 from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, snapshot
-from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space

@@ -1,4 +1,4 @@
-"""The temperatures of a walk's replicas: what users give, and how they are adapted in burn-in."""
+"""The temperatures of replicas: what users give, and how they are adapted in burn-in."""
 
 from collections.abc import Sequence
 
