@@ -250,6 +250,18 @@ cdef class Null:
             value += self.table[a]
         return value
 
+    cdef double log_members(self) noexcept nogil:
+        """The log density of the members, up to what they all have."""
+        cdef int a
+        cdef double value = 0.0
+        if not self.joint:
+            for a in range(self.size):
+                value += self.gain[self.members[a]]
+            return value
+        for a in range(self.size):
+            value += self.table[a]
+        return value - 0.5 * (self.surplus + self.size + self.n) * self.log_det
+
     # ------------------------------------------------------------------ missing inputs
 
     cdef void invert(self, int size, double* matrix) noexcept nogil:
@@ -339,15 +351,15 @@ cdef class Null:
         width[0] = sqrt((1.0 + self.share * rest) / (self.share * own))
         return z - pull / own
 
-    cdef double change(self, int i, double step) noexcept nogil:
-        """What a step of the member i adds to the log density of all inputs given the members."""
+    cdef double change(self, int i, double step, double t) noexcept nogil:
+        """What a step of the member i adds to the log density of all inputs less t times the members'."""
         cdef int at = self.place[i]
         cdef double outer = self.reach[0] + step * (
             2.0 * self.image[i] + step * self.inverse[i * self.p + i])
         cdef double inner = self.reach[1] + step * (
             2.0 * self.image[self.p + at] + step * self.inner[at * self.size + at])
         return 0.5 * (
-            (self.surplus + self.size + self.n)
+            t * (self.surplus + self.size + self.n)
             * (log1p(self.share * inner) - log1p(self.share * self.reach[1]))
             - (self.surplus + self.p + self.n)
             * (log1p(self.share * outer) - log1p(self.share * self.reach[0])))
