@@ -38,7 +38,7 @@ cdef class Gibbs:
     cdef double* new_mean
     cdef double new_beta
     cdef double* share              # (max(D, K))
-    cdef double* log_kernel         # (D, N) log weight of a row in a kernel plus t times its log density there
+    cdef double* log_kernel         # (D, N) log weight of rows in kernels plus t times their log density
     cdef double* log_row            # (N) log of the sum over kernels
     cdef double* part               # (2, D, N) t times the log density of single inputs
     cdef double* new_log_kernel     # (D, N)

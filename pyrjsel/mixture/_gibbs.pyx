@@ -2,8 +2,8 @@
 
 At power t the target is
 
-    p(labels, kernels of rows | weights) p(parameters, subset) [p(z_S | kernels of rows, parameters) / m(z_S)]^t
-        * m(z),
+    p(labels, kernels of rows | weights) p(parameters, subset)
+        * [p(z_S | kernels of rows, parameters) / m(z_S)]^t m(z),
 
 with S the selected inputs and m the null model (``_null.pyx``): the posterior for t = 1. Given the kernels of
 the rows each row counts t times, and all conditionals stay what they are.
@@ -140,11 +140,9 @@ cdef class Gibbs:
     # ------------------------------------------------------------------ derived from the state
 
     cdef void refresh(self) noexcept nogil:
-        """Work out all sums from the state."""
+        """Work out all sums from the state; the null model has its own since the inputs were changed last."""
         cdef int i
         model_refresh(&self.space.c, &self.m)
-        if self.imputed:
-            self.null.set_inputs(self.z, self.partial)
         self.null.set_members(self.m.gamma)
         for i in range(self.p):
             if self.m.gamma[i]:
@@ -234,6 +232,8 @@ cdef class Gibbs:
                 self.null.move(i, new - z[0])
                 z[0] = new
             self.null.close_row(self.z, n)
+        self.null.set_inputs(self.z, self.partial)
+        self.null.set_members(self.m.gamma)
 
     # ------------------------------------------------------------------ rows
 
@@ -278,10 +278,10 @@ cdef class Gibbs:
 
     cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil:
         """Draw the kernels of the rows."""
-        cdef int n, d
+        cdef int n, d, _
         cdef double x
         cdef double* chance = self.chance
-        for d in range(self.n_kernels):
+        for _ in range(self.n_kernels):
             for n in range(self.n):
                 chance[n] = log_kernel[n] - log_row[n]
             chance += self.n

@@ -8,12 +8,12 @@ for a move and for its return, so it cancels.
 
 Given such kernels of the rows, an input that enters gets precisions of the kernels that hold rows from
 gamma distributions q_d that are centred on what these rows say, then beta_i and the other precisions given
-those, then means from their normal conditionals. Densities of all but the first cancel out, so that density of
-the rows and prior, over the density of the proposal, are
+those, then means from their normal conditionals. Densities of all but the first cancel out, so that the
+density of the rows times the prior, over the density of the proposal, is
 
-    p(u of kernels with rows) prod_d [integral of N(m; 0, 1) prod_{n in d} N(z_n; m, 1 / u_d)^t dm] / q_d(u_d);
+    p(u of kernels with rows) prod_d [integral of N(m; 0, 1) prod_{n in d} N(z_n; m, 1/u_d)^t dm] / q_d(u_d);
 
-the density of the rows at their kernels is divided out again, and that summed over kernels put in its place.
+the density of the rows at their kernels is divided out again, and that summed over kernels takes its place.
 With prior proposals everything comes from the prior. A move costs O(N D + s^2) with s selected inputs.
 """
 
@@ -91,7 +91,8 @@ cdef class Jumps(Gibbs):
             x = 1.0 + count * u
             value -= 0.5 * (log(x) + count * u * centre * centre / x)
             shape = shape_of(self.alpha, count)
-            value += (self.alpha - shape) * log(u) + self.rate[d] * u - shape * log(self.rate[d]) + lgamma(shape)
+            value += lgamma(shape) - shape * log(self.rate[d]) + self.rate[d] * u
+            value += (self.alpha - shape) * log(u)
         value += self.log_joint[occupied] - (self.g + occupied * self.alpha) * log(total)
         for n in range(self.n):
             value -= part[<Py_ssize_t> self.kernel[n] * self.n + n]
@@ -191,7 +192,8 @@ cdef class Jumps(Gibbs):
         memcpy(self.new_log_kernel, self.log_kernel, total * sizeof(double))
         memcpy(self.new_log_row, self.log_row, self.n * sizeof(double))
         if out >= 0:
-            self.one_input(out, self.precision + out * self.n_kernels, self.mean + out * self.n_kernels, leaving)
+            at = out * self.n_kernels
+            self.one_input(out, self.precision + at, self.mean + at, leaving)
             for at in range(total):
                 self.new_log_kernel[at] -= leaving[at]
             log_sum_exp(self.n, self.n_kernels, -1, self.new_log_kernel, self.new_log_row)

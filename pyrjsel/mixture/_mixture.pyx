@@ -17,7 +17,7 @@ out: they drop out of every sum. A sweep is, in this order,
 
 Chains at several powers t of the density of the selected inputs over the null model's (``_gibbs.pyx``) sweep
 one after the other; then each exchanges its state with that at the next lower power with probability
-min{1, exp((t - t') (E' - E))}, E the log of what the powers are taken of. The first has t = 1 and is recorded.
+min{1, exp((t - t') (E' - E))}, E the log of what the powers are taken of. The first, with t = 1, is recorded.
 
 A sweep begins with sums that are worked out from the state, so that rounding does not build up, and a state
 that was written down goes on to the same draws, bit for bit. It costs O(N (s D + D moves)).
@@ -46,8 +46,6 @@ cdef class MixtureChain(Jumps):
         self.weights(rng)
         if self.n_missing:
             self.inputs(rng)
-            self.null.set_inputs(self.z, self.partial)
-            self.null.set_members(self.m.gamma)
         self.densities()
         for _ in range(moves):
             self.move(rng)

@@ -27,6 +27,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor
+from pyrjsel._core._vecmath cimport dot
 
 
 @cython.final
@@ -84,7 +85,6 @@ cdef class Null:
         cdef Py_ssize_t n = self.n
         cdef double value
         cdef const double* a
-        cdef const double* b
         if not self.joint:
             return
         for i in range(p):
@@ -99,10 +99,7 @@ cdef class Null:
             for j in range(i + 1):
                 if changed != NULL and not changed[i] and not changed[j]:
                     continue
-                b = z + j * n
-                value = 0.0
-                for k in range(self.n):
-                    value += a[k] * b[k]
+                value = dot(n, a, z + j * n)
                 value -= self.total[i] * self.total[j] / (self.kappa + self.n)
                 if i == j:
                     value += self.psi
@@ -317,18 +314,21 @@ cdef class Null:
                 for a in range(size):
                     self.row[a] = self.deviation(z, n, self.members[a] if which else a)
                 self.reach[which] = 0.0
+                # The matrix is symmetric.
+                memset(image, 0, size * sizeof(double))
+                for b in range(size):
+                    value = self.row[b]
+                    for a in range(size):
+                        image[a] += matrix[b * size + a] * value
                 for a in range(size):
-                    value = 0.0
-                    for b in range(size):
-                        value += matrix[a * size + b] * self.row[b]
-                    image[a] = value
-                    self.reach[which] += value * self.row[a]
+                    self.reach[which] += image[a] * self.row[a]
                 scale = self.share / (1.0 - self.share * self.reach[which])
             else:
                 scale = -self.share / (1.0 + self.share * self.reach[which])
             for a in range(size):
+                value = scale * image[a]
                 for b in range(size):
-                    matrix[a * size + b] += scale * image[a] * image[b]
+                    matrix[a * size + b] += value * image[b]
             if sign > 0.0:
                 # (M + s v v') y with v = M y: v (1 + s q).
                 value = 1.0 + scale * self.reach[which]

@@ -27,9 +27,9 @@ OWNER = "MixtureOptions"
 PROPOSALS = ("conditional", "prior")
 # Bytes that the kernels of a fit may take; beyond it they are thinned.
 KERNEL_BYTES = 32 * 2**20
-# Rows begin in the kernels that the best of so many chains found for them in so many sweeps with all inputs
-# selected: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
-STARTS, SETTLING = 40, 50
+# Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
+# many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
+STARTS, SETTLING, TRIAL = 40, 50, 100
 # Powers, and the logs of their ratios to begin with: what most posteriors end with. From hotter replicas
 # kernels and inputs are lost that they do not find again where there are many.
 POWERS, GAP = 5, 0.08
@@ -49,9 +49,9 @@ class MixtureOptions:
     moves : int, optional
         Moves a sweep; None is as many as there are inputs that may be in or out.
     start : None, "empty" or sequence of str
-        Inputs to start from. None starts each chain at a draw from the prior over subsets. Whatever they are,
-        rows begin in the kernels of the best of 40 chains of 50 sweeps with all inputs, and Ctrl-C waits for
-        these.
+        Inputs to start from; None is a draw from the prior over subsets for each try. Replicas begin with the
+        best of 40 tries: 50 sweeps with all inputs to find kernels, then 100 sweeps (no more than a twentieth
+        of burn-in) from the start. Ctrl-C waits for these.
     temperatures : "auto", int or sequence of float
         Each chain has replicas, of which the first is recorded and each exchanges states with the next. In
         replica k the density of the selected inputs given the kernels of the rows, over that of the null
@@ -216,23 +216,17 @@ class MixtureJob:
 
     def replica(self, state: tuple[Any, ...]) -> Replica:
         """Return the state of a compiled chain."""
-        *parts, z = state
-        return Replica(*parts, z[gaps(self.problem)])
+        names = [item.name for item in fields(Replica)]
+        found = dict(zip(names, state, strict=True))
+        return Replica(**{**found, "imputed": found["imputed"][gaps(self.problem)]})
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "MixtureRunner":
-        """Return a chain at its first state."""
+        """Return a chain at its first state: with the best of many replicas that were tried."""
         rng = np.random.Generator(np.random.PCG64(seed))
         powers, _ = self.options.powers()
-        settled = [self.settled(rng) for _ in range(max(STARTS, powers.size))]
-        settled.sort(key=MixtureChain.log_density, reverse=True)
-        replicas = []
-        for best in settled[: powers.size]:
-            gamma = self.starts
-            if gamma is None:
-                gamma = dispersed_start(self.problem.space, _any_subset, rng)
-            found = self.replica(best.state())
-            first = first_replica(self.problem, gamma, rng)
-            replicas.append(replace(first, kernel=found.kernel, klass=found.klass, imputed=found.imputed))
+        tried = [self.tried(rng) for _ in range(max(STARTS, powers.size))]
+        tried.sort(key=MixtureChain.log_density, reverse=True)
+        replicas = [self.replica(chain.state()) for chain in tried[: powers.size]]
         return MixtureRunner(self, self.state_of(replicas, rng))
 
     def state_of(self, replicas: Sequence[Replica], rng: np.random.Generator) -> MixtureState:
@@ -242,11 +236,18 @@ class MixtureJob:
         exchanges = np.zeros((2, powers.size - 1), dtype=np.int64)
         return MixtureState(list(replicas), powers, rng.bit_generator.state, 0, moves, exchanges)
 
-    def settled(self, rng: np.random.Generator) -> MixtureChain:
-        """Return a chain that has found kernels with all inputs selected."""
+    def tried(self, rng: np.random.Generator) -> MixtureChain:
+        """Return a chain that has found kernels with all inputs selected, and inputs for them."""
         everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
         chain = self.loop(first_replica(self.problem, everything, rng))
         chain.sweeps(rng, SETTLING)
+        found = self.replica(chain.state())
+        gamma = self.starts
+        if gamma is None:
+            gamma = dispersed_start(self.problem.space, _any_subset, rng)
+        first = first_replica(self.problem, gamma, rng)
+        chain = self.loop(replace(first, kernel=found.kernel, klass=found.klass, imputed=found.imputed))
+        chain.sweeps(rng, min(TRIAL, self.burn_in // 20), moves=self.moves)
         return chain
 
 
@@ -418,7 +419,7 @@ def summarise(
     inclusion = indicator_stats(index, models)
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
-        (*MOVES, *(f"exchange_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
+        (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
         {"size": models.sizes()[index], "log_posterior": log_posterior},
         drawn.seconds,
     )

@@ -70,9 +70,7 @@ def toy(n=40, p=3, seed=1, classes=2, missing=0.0, unlabelled=0.0):
     return x, np.where(rng.random(n) < unlabelled, -1, label).astype(np.int32)
 
 
-def job_of(
-    problem, *, draws=1000, burn_in=100, thin=1, every=1, starts=None, temperatures=1, **options
-):
+def job_of(problem, *, draws=1000, burn_in=100, thin=1, every=1, starts=None, temperatures=1, **options):
     chosen = MixtureOptions(temperatures=temperatures, **options)
     return MixtureJob(problem, chosen, draws, burn_in, thin, every, starts)
 

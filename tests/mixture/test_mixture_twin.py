@@ -91,6 +91,20 @@ def test_constraints(proposal, constraint):
     assert len(subsets) > (proposal == "conditional") or space.max_size == 0
 
 
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_replicas(background, missing):
+    """All of them, and their exchanges."""
+    x, label = kit.toy(12, 4, missing=missing, unlabelled=missing)
+    x *= 0.25 if background is None else 1.0
+    problem = kit.problem_of(x, label, background=background, components=3, n_classes=2)
+    options = {"temperatures": (1.0, 0.7, 0.2), "moves": 4}
+    subsets, counts = assert_same(problem, options, seed=7, gamma=[1, 0, 1, 0])
+    assert len(subsets) > 1
+    assert np.all(counts[0, 3:] == 12)
+    assert counts[1, 3:].sum() > 0
+
+
 def test_repeated_values():
     """Kernels that sit on equal values have precisions just below the largest one."""
     x, label = kit.toy(30, 3)
@@ -110,7 +124,7 @@ def test_a_state_goes_on_to_the_same_draws():
     """Bit for bit, with missing labels and inputs."""
     x, label = kit.toy(30, 5, missing=0.1, unlabelled=0.2)
     problem = kit.problem_of(x, label, n_classes=2)
-    job = kit.job_of(problem, draws=40, burn_in=10)
+    job = kit.job_of(problem, draws=40, burn_in=10, temperatures=3)
     one = job.start(np.random.SeedSequence(1), 0)
     one.advance(25)
     other = MixtureRunner(job, one.state())

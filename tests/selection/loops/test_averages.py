@@ -8,8 +8,8 @@ from scipy import stats
 
 from pyrjsel import ParameterError
 from pyrjsel.report._batches import Plan
-from pyrjsel.selection.averages import CORRECTED_ROWS, VISITS_ALONE, WALK_ROWS, Averages, estimate
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
+from pyrjsel.selection.averages import CORRECTED_ROWS, VISITS_ALONE, WALK_ROWS, Averages, estimate
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 
