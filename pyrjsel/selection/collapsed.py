@@ -16,6 +16,7 @@ import numpy as np
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
+from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments
@@ -27,7 +28,6 @@ from pyrjsel.selection.collect import (
     known_models,
     plain_state,
 )
-from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
