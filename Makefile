@@ -30,7 +30,7 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench bench-peers check vignettes clean \
+.PHONY: help demo test test-statistical test-debug bench bench-peers check docs vignettes clean \
 	install-demo install-dev install-docs
 
 help:
@@ -41,7 +41,8 @@ help:
 	@echo "make bench             timings"
 	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files"
-	@echo "make vignettes         the vignettes as web pages, in vignettes/_build/html (half an hour)"
+	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
+	@echo "make vignettes         the same after its long pages have been run anew (half an hour more)"
 	@echo "make clean             remove what was built, the environments included"
 
 $(VENV)/bin/python:
@@ -101,9 +102,14 @@ check: install-dev
 		$$(cd pyrjsel && find . -name '*.pyx' | sed 's|^\./|pyrjsel.|; s|/|.|g; s|\.pyx$$||')
 	$(PYTEST) tests/check
 
+# The site shows long pages as they were rendered last (vignettes/rendered), and runs all others.
+docs: install-docs
+	$(RUN) -m sphinx -W --keep-going -j auto -b html vignettes vignettes/_build/html
+
 vignettes: install-docs
-	$(RUN) -m sphinx -W --keep-going -b html vignettes vignettes/_build/html
-	$(RUN) vignettes/render.py vignettes/_build/jupyter_execute pneumonia ssvs large patterns kernel mixture
+	$(RUN) -m sphinx -W --keep-going -t long -b html vignettes vignettes/_build/long/html
+	$(RUN) vignettes/render.py vignettes/_build/long/jupyter_execute
+	$(MAKE) --no-print-directory docs
 
 clean:
 	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers vignettes/_build \

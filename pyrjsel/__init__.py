@@ -14,6 +14,8 @@ from pyrjsel._errors import (
     SeparationWarning,
     StoreError,
     UnknownNameError,
+    WorkerError,
+    WorkerWarning,
 )
 from pyrjsel._version import __version__
 from pyrjsel.kernel import KernelRegression, KernelResults, kernel_regression
@@ -88,6 +90,8 @@ __all__ = [
     "TruncatedPoisson",
     "Uniform",
     "UnknownNameError",
+    "WorkerError",
+    "WorkerWarning",
     "ZellnerSiow",
     "__version__",
     "compare_samplers",

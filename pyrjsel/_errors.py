@@ -37,6 +37,10 @@ class StoreError(PyrjselError, ValueError):
     """A file cannot be read, or is a checkpoint of another run."""
 
 
+class WorkerError(PyrjselError, RuntimeError):
+    """Worker processes died again and again, and the run cannot do without what they had to do."""
+
+
 class PyrjselWarning(UserWarning):
     """Base class of every warning of the package."""
 
@@ -55,3 +59,7 @@ class RankWarning(PyrjselWarning):
 
 class MissingDataWarning(PyrjselWarning):
     """Rows with missing values were dropped."""
+
+
+class WorkerWarning(PyrjselWarning):
+    """A worker process died, and what it was doing was begun again."""

@@ -174,7 +174,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         The classes.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Names of the columns, where they have any.
 
     Examples
@@ -313,7 +313,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
         Posterior inclusion probabilities.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Names of the columns, where they have any.
 
     Examples
@@ -395,7 +395,7 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Posterior inclusion probabilities.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_features,)
         Names of the columns, where they have any.
 
     Examples

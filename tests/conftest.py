@@ -41,3 +41,31 @@ def no_figure_is_left_open():
         left = pyplot.get_fignums()
         pyplot.close("all")
         assert not left, f"the test left {len(left)} matplotlib figure(s) open"
+
+
+@pytest.fixture(scope="module")
+def _dask_client():
+    distributed = pytest.importorskip("distributed", reason="pyrjsel[dask] is not installed")
+    state = random.getstate()
+    options = {
+        "threads_per_worker": 1,
+        "dashboard_address": None,
+        "memory_limit": 0,
+        "silence_logs": "CRITICAL",
+        "env": {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"},
+    }
+    with (
+        distributed.LocalCluster(n_workers=2, processes=True, **options) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        yield made
+    random.setstate(state)
+
+
+@pytest.fixture
+def dask_client(_dask_client):
+    """A client of a cluster of two worker processes, one for a file of tests; it draws from `random`."""
+    state = random.getstate()
+    _dask_client.wait_for_workers(2)
+    yield _dask_client
+    random.setstate(state)

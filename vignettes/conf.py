@@ -1,6 +1,7 @@
-"""Sphinx settings of the vignettes."""
+"""Sphinx settings of the documentation site, and of the run of its long pages (``-t long``)."""
 
 import os
+from importlib.resources import files
 
 import pyrjsel
 
@@ -9,21 +10,46 @@ author = "pyrjsel developers"
 project_copyright = author
 version = release = pyrjsel.__version__
 
-extensions = ["myst_nb", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
 source_suffix = {".md": "myst-nb"}
-exclude_patterns = ["_build", "rendered"]
+nitpicky = True
 
-# Each vignette is run anew, and an error or a warning in a cell fails the build.
+# Pages that take half an hour. The site has them as they were rendered by the last `make vignettes`, which
+# runs them alone (`-t long`).
+LONG = ["kernel", "large", "mixture", "patterns", "pneumonia", "ssvs"]
+if tags.has("long"):  # noqa: F821 - Sphinx puts `tags` here
+    root_doc = LONG[0]
+    include_patterns = [f"{name}.md" for name in LONG]
+    suppress_warnings = ["toc.not_included"]
+else:
+    exclude_patterns = ["_build", *(f"{name}.md" for name in LONG)]
+
+# Every other page is run anew, and an error or a warning in a cell fails the build.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 7200  # seconds a cell: the pneumonia page has the published lengths of runs
+nb_execution_in_temp = True
 nb_output_stderr = "error"
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
+myst_heading_anchors = 3
 # Progress bars go to standard error too; the kernels inherit this.
 os.environ["TQDM_DISABLE"] = "1"
 
-html_theme = "alabaster"
+autodoc_typehints = "none"  # numpydoc's sections have the types
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # autodoc lists them
+
+html_theme = "furo"
 html_title = f"pyrjsel {release}"
-# Wide enough for the 100 characters of a summary.
-html_theme_options = {"page_width": "76em", "body_max_width": "none"}
+# MathJax is in the site itself, so that pages ask no other host for anything.
+html_static_path = ["_static", str(files("sphinx-mathjax-offline") / "static")]
+mathjax_path = "mathjax/tex-chtml.js"
+html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_copy_source = False

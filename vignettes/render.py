@@ -1,7 +1,7 @@
 """Keep the outputs of a long vignette beside its source, as Markdown with pictures.
 
-``make vignettes`` calls it after the pages have been run: ``render.py FOLDER NAME ...`` takes the notebooks
-``NAME.ipynb`` of FOLDER, as they were run, to ``vignettes/rendered/NAME.md``.
+``make vignettes`` calls it after the pages have been run: ``render.py FOLDER`` takes every notebook
+``NAME.ipynb`` of FOLDER, as it was run, to ``vignettes/rendered/NAME.md``.
 """
 
 import base64
@@ -19,15 +19,20 @@ def fenced(text: str, language: str) -> str:
     return f"```{language}\n{text.rstrip()}\n```\n"
 
 
-def output(item: Any, name: str, number: int) -> str:
-    """Return one output as Markdown; a picture goes into a file."""
+def output(item: Any, name: str, number: int, text: str) -> str:
+    """Return one output as Markdown; a picture goes into a file, and `text` says what it shows."""
     if item.output_type == "stream":
         return fenced(item.text, "text")
     if "image/png" in item.data:
         file = RENDERED / f"{name}-{number}.png"
         file.write_bytes(base64.b64decode(item.data["image/png"]))
-        return f"![Figure {number}]({file.name})\n"
+        return f"![{text}]({file.name})\n"
     return fenced(item.data["text/plain"], "text")
+
+
+def picture_text(cell: Any) -> str:
+    """Return what stands for the picture of a cell where it cannot be seen."""
+    return str(cell.metadata.get("mystnb", {}).get("image", {}).get("alt", ""))
 
 
 def render(notebook: Path) -> None:
@@ -43,11 +48,10 @@ def render(notebook: Path) -> None:
         parts.append(fenced(cell.source, "python"))
         for item in cell.outputs:
             number += item.output_type == "display_data"
-            parts.append(output(item, name, number))
+            parts.append(output(item, name, number, picture_text(cell)))
     (RENDERED / f"{name}.md").write_text("\n".join(parts))
 
 
 if __name__ == "__main__":
-    folder, *names = sys.argv[1:]
-    for name in names:
-        render(Path(folder) / f"{name}.ipynb")
+    for notebook in sorted(Path(sys.argv[1]).glob("*.ipynb")):
+        render(notebook)

@@ -26,6 +26,7 @@ class Board:
         self._done = [0] * chains
         self._stop = threading.Event()
         self._directory: str | None = None
+        self._former: list[str] = []
         # Re-entrant: a signal handler may ask for a stop in the middle of _share.
         self._lock = threading.RLock()
 
@@ -40,6 +41,18 @@ class Board:
         if self._directory is not None:
             _touch(self._directory)
 
+    def renew(self) -> None:
+        """Ask the chains that processes run to end: those that are sent from now on are another attempt."""
+        with self._lock:
+            if self._directory is not None:
+                _touch(self._directory)
+                self._former.append(self._directory)
+                self._directory = None
+
+    def begin(self, chain: int) -> bool:
+        """Return whether a chain may begin here: not in the parent, once a worker has died of one."""
+        return not self._former
+
     def report(self, chain: int, done: int) -> None:
         """Note that `chain` has finished `done` iterations."""
         self._done[chain] = done
@@ -53,8 +66,9 @@ class Board:
 
     def close(self) -> None:
         """Remove the files, if there are any."""
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+        for directory in [*self._former, self._directory]:
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
 
     def _share(self) -> str:
         with self._lock:
@@ -88,6 +102,16 @@ class RemoteBoard:
         """Ask all chains to return after their current block."""
         if os.path.isdir(self._directory):
             _touch(self._directory)
+
+    def begin(self, chain: int) -> bool:
+        """Return whether a chain may begin: once in an attempt, as far as is known here."""
+        try:
+            with open(os.path.join(self._directory, f"begun-{chain}"), "xb"):
+                return True
+        except FileExistsError:
+            return False
+        except FileNotFoundError:  # another machine
+            return True
 
     def report(self, chain: int, done: int) -> None:
         """Note that `chain` has finished `done` iterations."""

@@ -3,26 +3,25 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
 import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
 from numpy.random.bit_generator import ISpawnableSeedSequence
-from threadpoolctl import threadpool_limits
 
-from pyrjsel._errors import NotAvailableError, StoreError
-from pyrjsel._validate import bad_value, check_bool, check_int
+from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
+from pyrjsel._validate import bad_value, check_bool, check_int, listed
+from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
+from pyrjsel.runtime.workers import ATTEMPTS, count_workers, run_tasks
 from pyrjsel.store import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
@@ -86,7 +85,7 @@ class ChainsOutcome:
     Attributes
     ----------
     results : list
-        What ``finish`` of each chain returned, by chain.
+        What ``finish`` of each chain returned, by chain, without those that are lost.
     completed : bool
         False if Ctrl-C stopped any chain before its last iteration.
     seconds : list of float
@@ -94,7 +93,9 @@ class ChainsOutcome:
     iterations : list of int
         Iterations that each chain did.
     ends : list of ChainEnd
-        Where each chain ended; none of chains that cannot go on, or that were not to.
+        Where each chain ended; none of chains that cannot go on, or that were not to, or where one is lost.
+    lost : list of int
+        Numbers of the chains whose worker died each time that they were begun.
     """
 
     results: list[Any]
@@ -102,6 +103,7 @@ class ChainsOutcome:
     seconds: list[float]
     iterations: list[int]
     ends: list[ChainEnd]
+    lost: list[int] = field(default_factory=list)
 
     def drawn(self, size: Callable[[Any], int], asked: int) -> "DrawnChains":
         """Return the chains that have draws: all of a completed run.
@@ -122,16 +124,17 @@ class ChainsOutcome:
         if not have:
             raise KeyboardInterrupt("interrupted before the first draw after burn-in")
         draws = min(size(self.results[chain]) for chain in have)
-        notes = []
+        some, notes = f"{len(have)} of {len(self.results) + len(self.lost)} chains", []
         if not self.completed:
-            some = f"{len(have)} of {len(self.results)} chains with {draws:,} of {asked:,} draws each"
-            notes.append(f"Interrupted: {some}.")
+            notes.append(f"Interrupted: {some} with {draws:,} of {asked:,} draws each.")
+        elif self.lost:
+            notes.append(f"{some}. {_deaths(self.lost)}")
         return DrawnChains(
             [self.results[chain] for chain in have],
             [self.seconds[chain] for chain in have],
             draws,
             notes,
-            Ends(self.ends, self.completed),
+            Ends(self.ends, self.completed) if self.ends else None,
         )
 
 
@@ -148,16 +151,16 @@ class DrawnChains:
     draws : int
         Draws of the shortest.
     notes : list of str
-        What is to be said of an interrupted run; empty of a completed one.
-    ends : Ends
-        Where all chains of the run ended, those without draws among them.
+        What is to be said of an interrupted run, or one that lost chains; empty of another.
+    ends : Ends or None
+        Where all chains of the run ended, those without draws among them; None where one is lost.
     """
 
     results: list[Any]
     seconds: list[float]
     draws: int
     notes: list[str]
-    ends: Ends
+    ends: Ends | None
 
 
 def run_chains(
@@ -171,6 +174,7 @@ def run_chains(
     checkpoint: Checkpoint | None = None,
     earlier: Sequence[ChainEnd] = (),
     keep_ends: bool = False,
+    spare: bool = False,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -199,13 +203,22 @@ def run_chains(
         Where chains of a :class:`ResumableJob` ended, by chain, which go on from there.
     keep_ends : bool, default False
         Whether the outcome says where chains of a :class:`ResumableJob` have ended.
+    spare : bool, default False
+        Whether the run can do without some of its chains, if their worker processes keep dying.
 
     Returns
     -------
     ChainsOutcome
         The results by chain. After a first Ctrl-C each chain ends with its current block (of
         about 0.1 s), and what it has is returned with ``completed=False``; a second raises
-        KeyboardInterrupt at once. Workers on another machine do not see the first one.
+        KeyboardInterrupt at once. Workers on another machine do not see the first one; those of a Dask
+        cluster that was begun in the same terminal die of it, as Dask has it, with what they have.
+
+    Warns
+    -----
+    WorkerWarning
+        If a worker process died. What it was doing, and what joblib ended with it, is begun again, from the
+        checkpoint where there is one: twice at most, and the second time each chain alone.
 
     Raises
     ------
@@ -216,8 +229,11 @@ def run_chains(
         If there is a checkpoint and the chains of the job cannot be resumed.
     StoreError
         If the files of the checkpoint are damaged or in use.
+    WorkerError
+        If chains were lost and the run cannot do without them, or has no others.
     KeyboardInterrupt
-        At a second Ctrl-C, or if the first one killed a worker process that had not yet begun.
+        At a second Ctrl-C, or if the first one killed worker processes, and with them all chains or some
+        that the run cannot do without.
 
     Examples
     --------
@@ -244,51 +260,56 @@ def run_chains(
         if not hasattr(job, "resume"):
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
         checkpoint.begin()
-    workers = _count_workers(n_jobs, chains)
-    board = Board(chains)
-    parent = os.getpid()
-    parallel = joblib.Parallel(n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1)
-    tasks = [
-        joblib.delayed(_run_chain)(
-            _Start(
-                job,
-                seed,
-                chain,
-                None if checkpoint is None else checkpoint.chain(label, chain),
-                earlier[chain] if earlier else None,
-                keep_ends and hasattr(job, "resume"),
-            ),
-            board,
-            parent,
+    workers = count_workers(n_jobs, chains)
+    board, parent = Board(chains), os.getpid()
+
+    def make(sent: Any, chain: int) -> Any:
+        start = _Start(
+            seeds[chain],
+            chain,
+            None if checkpoint is None else checkpoint.chain(label, chain),
+            earlier[chain] if earlier else None,
+            keep_ends and hasattr(job, "resume"),
         )
-        for chain, seed in enumerate(seeds)
-    ]
+        return joblib.delayed(_run_chain)(sent, start, board, parent)
+
     try:
         with (
             InterruptGuard(board) as guard,
-            threadpool_limits(1, user_api="blas"),
+            one_blas_thread,
             ProgressBar(board, chains * job.total, progress, label),
         ):
-            try:
-                parts = parallel(tasks)
-            except BrokenExecutor as error:
-                # A worker process that has not begun its chain dies of Ctrl-C like any program.
-                if guard.count:
-                    raise KeyboardInterrupt from error
-                raise
+            parts = run_tasks(
+                job, make, chains, workers, again=board.renew, interrupted=lambda: guard.count > 0
+            )
     finally:
         # After an error or a second Ctrl-C, threads that still run end with their block.
         board.stop()
         board.close()
     if workers > 1:
         release()
-    iterations = [part[1] for part in parts]
+    lost = [chain for chain in range(chains) if chain not in parts]
+    if lost and not (spare and parts):
+        if guard.count:
+            # Of loky, those that have not begun a chain; of a Dask cluster in the same terminal, all.
+            raise KeyboardInterrupt("workers died of Ctrl-C before their chains could end")
+        raise WorkerError(_deaths(lost))
+    results, iterations, seconds, ends = zip(*(parts[chain] for chain in sorted(parts)), strict=True)
     return ChainsOutcome(
-        results=[part[0] for part in parts],
-        completed=all(done == job.total for done in iterations),
-        seconds=[part[2] for part in parts],
-        iterations=iterations,
-        ends=[part[3] for part in parts if part[3] is not None],
+        results=list(results),
+        completed=all(done == job.total for done in iterations) and not (lost and guard.count),
+        seconds=list(seconds),
+        iterations=list(iterations),
+        ends=[] if lost else [end for end in ends if end is not None],
+        lost=lost,
+    )
+
+
+def _deaths(lost: Sequence[int]) -> str:
+    numbers = f"{'s' if len(lost) > 1 else ''} {listed([str(chain) for chain in lost])}"
+    return (
+        f"The worker of chain{numbers} (they count from 0) died {ATTEMPTS} times. If the system ended it for "
+        "want of memory, fewer workers, fewer draws or a larger 'thin' may help."
     )
 
 
@@ -306,17 +327,6 @@ def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSeq
         raise bad_value("rng", "run_chains", must, rng)
     children: list[Any] = sequence.spawn(chains)
     return children
-
-
-def _count_workers(n_jobs: object, chains: int) -> int:
-    if n_jobs is None:
-        configured = get_active_backend()[1]  # what joblib.parallel_config says; None without it
-        wanted = -1 if configured is None else int(configured)
-    elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise bad_value("n_jobs", "run_chains", "None or an int other than 0", n_jobs)
-    else:
-        wanted = int(n_jobs)
-    return max(1, min(chains, int(joblib.effective_n_jobs(wanted))))
 
 
 class _ChainContext:
@@ -341,43 +351,47 @@ class _ChainContext:
 class _Start:
     """How a chain begins, and what is kept of where it is."""
 
-    job: Any
     seed: np.random.SeedSequence
     chain: int
     file: ChainFile | None
     earlier: ChainEnd | None
     keep_end: bool
 
-    def runner(self) -> tuple[Any, int, float]:
+    def runner(self, job: Any) -> tuple[Any, int, float]:
         """Return a runner, and the iterations and seconds that it has behind it."""
         end = self.earlier if self.file is None else self.file.load(self.earlier)
         if end is None:
-            return self.job.start(self.seed, self.chain), 0, 0.0
-        if not 0 <= end.done <= self.job.total:
-            raise StoreError(f"A chain has {end.done:,} iterations behind it, of {self.job.total:,} in all.")
+            return job.start(self.seed, self.chain), 0, 0.0
+        if not 0 <= end.done <= job.total:
+            raise StoreError(f"A chain has {end.done:,} iterations behind it, of {job.total:,} in all.")
         state = Content(end.state, "the state of a chain")
-        runner = self.job.resume(state, end.recorded, self.chain)
+        runner = job.resume(state, end.recorded, self.chain)
         if self.earlier is not None and runner.done != end.done:
             raise StoreError(f"A chain has {end.done:,} iterations behind it, and its state {runner.done:,}.")
         return runner, end.done, end.seconds
 
 
 def _run_chain(
-    start: _Start, board: Board | RemoteBoard, parent: int
-) -> tuple[Any, int, float, ChainEnd | None]:
-    """Return result, iterations, seconds and end of one chain; runs in the worker."""
-    with _ChainContext(start.chain, board), start.file or nullcontext():
-        if not board.remote:
-            return _advance(start, board)
-        ignore_in_worker(parent)
-        with threadpool_limits(1, user_api="blas"):
-            return _advance(start, board)
+    job: Any, start: _Start, board: Board | RemoteBoard, parent: int
+) -> tuple[int, tuple[Any, int, float, ChainEnd | None] | None]:
+    """Return a chain's number and its result, iterations, seconds and end; runs in the worker.
+
+    None is in the latters' place if the board does not let the chain begin.
+    """
+    chain = start.chain
+    if not board.begin(chain):
+        return chain, None
+    with _ChainContext(chain, board), start.file or nullcontext():
+        if board.remote:
+            ignore_in_worker(parent)
+        with one_blas_thread:
+            return chain, _advance(job, start, board)
 
 
-def _advance(start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:
+def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:
     begin = time.perf_counter()
-    runner, done, before = start.runner()
-    total, written, file, block = start.job.total, done, start.file, 1
+    runner, done, before = start.runner(job)
+    total, written, file, block = job.total, done, start.file, 1
     while done < total and not board.stopped:
         n = min(block, total - done)
         at = time.perf_counter()

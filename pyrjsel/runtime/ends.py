@@ -137,7 +137,7 @@ def known_ends(ends: Ends | None) -> Ends:
     """
     if ends is None:
         raise NotAvailableError(
-            "These results cannot be extended: the file that they come from was written before states of "
-            "chains were saved. Fit again with more draws."
+            "These results cannot be extended: a chain was lost with its worker, or the file that they come "
+            "from was written before states of chains were saved. Fit again with more draws."
         )
     return ends

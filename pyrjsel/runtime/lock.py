@@ -1,11 +1,15 @@
 """Locks on files, which end with the process that holds them."""
 
+import time
 from typing import BinaryIO
 
 try:
     import fcntl
 except ImportError:  # systems that are not POSIX
     fcntl = None  # type: ignore[assignment]
+
+# Seconds that a chain has to end in once it is asked to, or its process killed.
+PATIENCE = 5.0
 
 
 def lock(file: BinaryIO) -> None:
@@ -14,7 +18,15 @@ def lock(file: BinaryIO) -> None:
     Raises
     ------
     BlockingIOError
-        If it is locked, by this process or another.
+        If it stays locked, by this process or another.
     """
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    end = time.monotonic() + PATIENCE
+    held = fcntl is None
+    while not held:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)

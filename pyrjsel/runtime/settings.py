@@ -137,6 +137,8 @@ class FitSettings:
 
         Raises
         ------
+        WorkerError
+            If the workers of all chains died.
         KeyboardInterrupt
             If the run was interrupted before any chain had a draw.
         """
@@ -150,9 +152,10 @@ class FitSettings:
             checkpoint=self.checkpoint,
             earlier=() if self.earlier is None else self.earlier.chains,
             keep_ends=True,
+            spare=True,
         )
         drawn = outcome.drawn(size, self.draws)
-        if drawn.ends.complete:
+        if drawn.ends is None or drawn.ends.complete:
             return drawn
         recorded = [job.recorded(result) for result in outcome.results]
         return replace(drawn, ends=drawn.ends.with_recorded(recorded, self.before))

@@ -355,7 +355,9 @@ class Selection(Studies, OverSpace):
             Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
         n_jobs : int, optional
             Workers; None follows ``joblib.parallel_config`` or uses a thread a chain, at most as many as
-            there are processors.
+            there are processors. Under ``joblib.parallel_config(backend="loky")`` or ``"dask"`` workers are
+            processes, of this machine or a cluster: the draws are the same, data are sent once, and the
+            chains of a worker that dies are begun again.
         progress : bool, optional
             Whether to show progress; None shows it on terminals and in notebooks after a second.
         checkpoint : str or path-like, optional

@@ -64,7 +64,7 @@ def corrected_posterior(
     )
     drawn = settings.run(job, "collapsed", n_draws)
     posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy)
-    if drawn.ends.complete:
+    if drawn.ends is not None and drawn.ends.complete:
         posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
     posterior.log_marginal = _log_marginals(posterior, drawn.results, space)
     _add_integration_errors(posterior, drawn.results, options.exact)

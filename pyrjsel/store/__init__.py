@@ -17,7 +17,7 @@ archives.
 Files are written aside, flushed to the disk and renamed: what stands under a path is always whole. Reading
 one runs nothing from it and takes memory in proportion to its size: no member is compressed, sizes are
 compared with that of the file before anything is allocated, and whatever does not fit is a
-:class:`StoreError`.
+:class:`pyrjsel.StoreError`.
 """
 
 from pyrjsel.store.content import Content

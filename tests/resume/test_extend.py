@@ -116,9 +116,7 @@ def interrupted(monkeypatch, name, after, run):
     """Return what `run` gives where Ctrl-C comes once some chain has done `after` iterations."""
     step, sent = fits.chains._advance, []
 
-    def advance(start, board):
-        job = start.job
-
+    def advance(job, start, board):
         class Watched:
             total = job.total
 
@@ -145,7 +143,7 @@ def interrupted(monkeypatch, name, after, run):
             def resume(self, *args):
                 return Watched(job.resume(*args))
 
-        return step(fits.chains._Start(Job(), *[getattr(start, key) for key in REST]), board)
+        return step(Job(), start, board)
 
     with monkeypatch.context() as patch:
         patch.setattr(fits.chains, "BLOCK_SECONDS", 0.001)
@@ -153,9 +151,6 @@ def interrupted(monkeypatch, name, after, run):
         found = run()
     assert sent
     return found
-
-
-REST = ("seed", "chain", "file", "earlier", "keep_end")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")

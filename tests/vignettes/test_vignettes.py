@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "vignettes"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
-# No notebook: the list of the others.
+# The front page is quick and run with the guide (test_site.py).
 NOTEBOOKS = [name for name in PAGES if name != "index.md"]
 
 # Texts that must be among the outputs, because the prose of the page relies on them, and the number of

@@ -2,7 +2,6 @@
 
 import gc
 import os
-import random
 import tracemalloc
 
 import numpy as np
@@ -284,29 +283,10 @@ def test_dask(gaps):
         rj.linear(NUMBERS, dataframe.from_pandas(data.assign(x1=np.inf), npartitions=2))
 
 
-@pytest.fixture
-def client():
-    """A client of a cluster of two worker processes; setting one up draws from `random`."""
-    distributed = pytest.importorskip("distributed")
-    state = random.getstate()
-    options = {
-        "threads_per_worker": 1,
-        "dashboard_address": None,
-        "memory_limit": 0,
-        "silence_logs": "CRITICAL",
-    }
-    with (
-        distributed.LocalCluster(n_workers=2, processes=True, **options) as cluster,
-        distributed.Client(cluster) as made,
-    ):
-        yield made
-    random.setstate(state)
-
-
-def test_dask_on_a_cluster_of_two_workers(client, gaps):
+def test_dask_on_a_cluster_of_two_workers(dask_client, gaps):
     """The work is done in the workers, that of a function of the user's included."""
     dataframe = pytest.importorskip("dask.dataframe")
-    assert len(client.scheduler_info()["workers"]) == 2
+    assert len(dask_client.scheduler_info()["workers"]) == 2
     home = os.getpid()
 
     def away(x):

@@ -1,0 +1,37 @@
+"""One thread of BLAS a worker: chains already keep the processors busy."""
+
+import threading
+from types import TracebackType
+
+from threadpoolctl import threadpool_limits
+
+
+class _OneBlasThread:
+    """Context manager: BLAS has one thread in this process while any of its threads is inside.
+
+    Chains of one worker process may overlap. If each set the limit on its own, the first to end would lift
+    that of the others, and the last would leave the limit of the first behind.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limits: threadpool_limits | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._limits is None:
+                self._limits = threadpool_limits(1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limits is not None:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+one_blas_thread = _OneBlasThread()
