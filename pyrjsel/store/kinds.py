@@ -51,7 +51,7 @@ def load(
 
     Returns
     -------
-    SelectionResults, PatternResults or KernelResults
+    SelectionResults, PatternResults, KernelResults or MixtureResults
         As they were saved. Without rows, what needs them raises :class:`NotAvailableError`.
 
     Raises
