@@ -7,7 +7,7 @@ from pyrjsel.space import Space
 class Gibbs:
     def __init__(
         self,
-        z: ArrayLike,
+        z: NDArray[np.float64],
         missing: NDArray[np.uint8],
         label: NDArray[np.int32],
         null: Null,

@@ -32,7 +32,7 @@ cdef class Gibbs:
     ----------
     z : float64 array (p, N)
         Inputs in range units, an input a row. Missing ones are NaN where the null model has independent
-        inputs, else what the chain starts from.
+        inputs, else what the chain starts from: these are written to.
     missing : uint8 array (p, N)
         1 where an input is missing.
     label : int32 array (N,)
@@ -57,7 +57,7 @@ cdef class Gibbs:
     def __init__(self, z, const unsigned char[:, ::1] missing, const int[::1] label, Null null not None,
                  Space space not None, const double[::1] hyper, gamma, beta, precision, mean, weight, prior,
                  kernel, klass, *, bint conditional, double power=1.0):
-        cdef double[:, ::1] inputs = np.array(z, dtype=np.float64)
+        cdef double[:, ::1] inputs = z
         cdef unsigned char[::1] subset = np.array(gamma, dtype=np.uint8)
         cdef double[::1] rates = np.array(beta, dtype=np.float64)
         cdef double[:, ::1] precisions = np.array(precision, dtype=np.float64)

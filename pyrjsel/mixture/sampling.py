@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from heapq import nlargest
 from typing import Any
 
 import numpy as np
@@ -196,12 +197,12 @@ class MixtureJob:
         moves = self.options.moves
         self.moves = self.problem.space.n_free if moves is None else moves
 
-    def loop(self, replica: Replica, power: float = 1.0) -> MixtureChain:
-        """Return the compiled chain of a replica."""
+    def loop(self, replica: Replica, power: float = 1.0, z: FloatArray | None = None) -> MixtureChain:
+        """Return the compiled chain of a replica; chains may share inputs `z` of which none is drawn."""
         problem, prior = self.problem, self.problem.prior
         hyper = [prior.alpha, prior.g, prior.h, prior.max_precision, prior.log_mass(problem.components)]
         return MixtureChain(
-            filled(problem, replica.imputed),
+            filled(problem, replica.imputed) if z is None else z,
             np.ascontiguousarray(np.isnan(problem.z).T, dtype=np.uint8),
             problem.label,
             make_null(problem),
@@ -242,9 +243,9 @@ class MixtureJob:
         """Return a chain at its first state: with the best of many replicas that were tried."""
         rng = np.random.Generator(np.random.PCG64(seed))
         powers, _ = self.options.powers()
-        tried = [self.tried(rng) for _ in range(max(STARTS, powers.size))]
-        tried.sort(key=MixtureChain.log_density, reverse=True)
-        replicas = [self.replica(chain.state()) for chain in tried[: powers.size]]
+        tried = (self.tried(rng) for _ in range(max(STARTS, powers.size)))
+        best = nlargest(powers.size, tried, key=MixtureChain.log_density)
+        replicas = [self.replica(chain.state()) for chain in best]
         return MixtureRunner(self, self.state_of(replicas, rng))
 
     def state_of(self, replicas: Sequence[Replica], rng: np.random.Generator) -> MixtureState:
@@ -282,7 +283,8 @@ class MixtureRunner:
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.powers = state.powers.copy()
-        chains = [job.loop(replica, t) for replica, t in zip(state.replicas, self.powers, strict=True)]
+        z = None if gaps(job.problem).any() else job.problem.z.T.copy()
+        chains = [job.loop(replica, t, z) for replica, t in zip(state.replicas, self.powers, strict=True)]
         self.loop = MixtureLadder(chains, self.powers)
         self.loop.set_counts(state.moves, state.exchanges)
         self.done = state.done
