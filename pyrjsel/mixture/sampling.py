@@ -18,7 +18,7 @@ from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
 from pyrjsel.runtime import DrawnChains, FitSettings
-from pyrjsel.space import ModelTable, Space, merge_visits
+from pyrjsel.space import ModelTable, Space, count_visits, merge_visits
 from pyrjsel.space.bits import n_words
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 
@@ -352,13 +352,13 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         MOVES,
-        {"size": models.sizes()[index], "log_posterior": log_posterior},
+        [("size", models.sizes()[index]), ("log_posterior", log_posterior)],
         drawn.seconds,
     )
     return MixturePosterior(
         packed=models,
         index=index,
-        probability=np.bincount(index.ravel(), minlength=len(models)) / index.size,
+        probability=count_visits(index, len(models)) / index.size,
         log_posterior=log_posterior,
         log_likelihood=stacked("log_likelihood", drawn.draws),
         occupied=stacked("occupied", drawn.draws),

@@ -18,7 +18,7 @@ from pyrjsel._validate import check_real
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages
-from pyrjsel.selection.collect import ChainDraws, Collector, draw_afterwards, snapshot
+from pyrjsel.selection.collect import ChainDraws, Collector, Series, draw_afterwards, snapshot
 from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
@@ -224,8 +224,8 @@ class WalkCollector(Collector):
     series: ClassVar[tuple[str, ...]] = (*Collector.series, "relative_variance", "effective")
 
     def __init__(self, job: WalkJob) -> None:
-        self.relative_variance: list[FloatArray] = []
-        self.effective: list[FloatArray] = []
+        self.relative_variance = Series(np.empty(0))
+        self.effective = Series(np.empty(0))
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.averages = Averages(job.draws, job.rows, job.space.n_terms)
 
@@ -400,5 +400,5 @@ class WalkRunner:
             found.counts,
             error_variance,
             averages=collector.averages.sums / self.job.unit,
-            relative_variance=collector.all("relative_variance"),
+            relative_variance=collector.relative_variance.rows,
         )

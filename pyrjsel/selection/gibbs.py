@@ -19,6 +19,7 @@ from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
     Manner,
+    Series,
     draw_afterwards,
     n_draws,
     snapshot,
@@ -189,7 +190,7 @@ class GibbsCollector(Collector):
     series: ClassVar[tuple[str, ...]] = (*Collector.series, "variance")
 
     def __init__(self, job: GibbsJob) -> None:
-        self.variance: list[FloatArray] = []
+        self.variance = Series(np.empty(0))
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.sums = np.zeros((6, job.regression.n_columns))
         self.averages = Averages(job.draws, WALK_ROWS, job.space.n_terms)
@@ -279,7 +280,7 @@ class GibbsRunner:
         collector = self.collector
         found = collector.finish(self.loop.counts())
         coefficients = found.coefficients
-        variance: FloatArray | None = collector.all("variance")
+        variance: FloatArray | None = collector.variance.rows
         if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
             ahead: Any = np.random.PCG64()

@@ -1,6 +1,6 @@
 """From the chains of walks over models to the posterior that results show."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,8 @@ COEFFICIENT_DRAWS = 2000
 LEAST_WALKS = 0.1
 # Integration errors are mentioned where they are more than this share of a Monte Carlo error.
 MENTIONED = 0.5
+# Models whose coefficients are averaged together.
+TOGETHER = 2**16
 
 
 def corrected_posterior(
@@ -65,7 +67,7 @@ def corrected_posterior(
     )
     drawn = settings.run(job, "collapsed", n_draws)
     posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy)
-    posterior.log_marginal = _log_marginals(posterior, drawn.results, space)
+    posterior.log_marginal = _log_marginals(posterior, space)
     _add_integration_errors(posterior, drawn.results, options.exact)
     return posterior
 
@@ -90,7 +92,7 @@ def collapsed_posterior(
     drawn = settings.run(job, "collapsed", n_draws)
     averager = partial(averaged_moments, regression, space)
     posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy, averager=averager)
-    posterior.log_marginal = _log_marginals(posterior, drawn.results, space) + regression.constant
+    posterior.log_marginal = _log_marginals(posterior, space) + regression.constant
     return posterior
 
 
@@ -129,25 +131,29 @@ def averaged_moments(
 ) -> Moments:
     """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
     if regression.held:
-        gamma = np.asarray(models)
-        # Neighbours in this order share what they begin with, as the compiled passes like it.
-        order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
-        gamma = np.ascontiguousarray(gamma[order])
-        job = Averages(Tree.of(regression, space, gamma), gamma, probability[order])
-        worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
-        worker.stop = len(gamma)
-        worker.advance(len(gamma))
-        return averaged(regression, worker.sums)
-    single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
+        sums = []
+        for at in range(0, len(models), TOGETHER):
+            gamma = models[at : at + TOGETHER]
+            # Neighbours in this order share what they begin with, as the compiled passes like it.
+            order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
+            gamma = np.ascontiguousarray(gamma[order])
+            mass = probability[at : at + TOGETHER][order]
+            job = Averages(Tree.of(regression, space, gamma), gamma, mass)
+            worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
+            worker.stop = len(gamma)
+            worker.advance(len(gamma))
+            sums.append(worker.sums)
+        return averaged(regression, np.sum(sums, axis=0))
+    single, total = SingleModels(regression), np.zeros((5, regression.n_columns))
     scale = np.concatenate([[1.0], regression.scale])
     for row, weight in zip(models, probability, strict=True):
         found = single.moments(row, regression.origin)
         own = scale[found.columns]
-        sums[:4, found.columns] += weight * np.array(
+        total[:4, found.columns] += weight * np.array(
             [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
         )
-    sums[4] = 1.0
-    return averaged(regression, sums)
+    total[4] = 1.0
+    return averaged(regression, total)
 
 
 def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[str, Any]:
@@ -161,13 +167,14 @@ def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[st
     }
 
 
-def _log_marginals(posterior: Posterior, chains: list[WalkDraws], space: ModelSpace) -> FloatArray:
-    """Return the log marginal likelihoods (m,) of the visited models, as the chains know them."""
-    log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
+def _log_marginals(posterior: Posterior, space: ModelSpace) -> FloatArray:
+    """Return the log marginal likelihoods (m,) of the visited models, as the draws know them."""
+    assert posterior.draws is not None
+    log_mass = _by_model(posterior, posterior.draws.log_posterior)
     return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
 
 
-def _by_model(posterior: Posterior, values: Sequence[FloatArray]) -> FloatArray:
+def _by_model(posterior: Posterior, values: Iterable[FloatArray]) -> FloatArray:
     """Return by model (m,) what is known of the model of each draw of the chains."""
     assert posterior.draws is not None
     index = posterior.draws.model

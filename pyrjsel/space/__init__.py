@@ -20,7 +20,7 @@ from pyrjsel.space.priors import (
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
-from pyrjsel.space.table import ModelTable, merge_visits
+from pyrjsel.space.table import ModelTable, count_visits, merge_visits
 
 __all__ = [
     "BUDGET_TOLERANCE",
@@ -41,6 +41,7 @@ __all__ = [
     "Uniform",
     "count_dfs",
     "count_models",
+    "count_visits",
     "enumerate_models",
     "merge_visits",
     "named_costs",
