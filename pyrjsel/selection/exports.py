@@ -34,7 +34,8 @@ class Exports:
             ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 outside the
             model) and ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and
             ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the
-            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of arviz-base.
+            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of
+            arviz-base.
 
         Raises
         ------
@@ -48,8 +49,9 @@ class Exports:
         The draws of ``included`` are visits. The samplers that average probabilities of inclusion given all
         other terms have smaller errors in :attr:`inclusion` than these draws have.
 
-        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last arviz-plots
-        for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older xarray too.
+        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
+        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
+        xarray too.
 
         Examples
         --------
