@@ -21,7 +21,7 @@ from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
 from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
-from pyrjsel.space import ModelTable, Space, merge_visits
+from pyrjsel.space import ModelTable, Space, count_visits, merge_visits
 from pyrjsel.space.bits import n_words
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
@@ -478,13 +478,13 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
-        {"size": models.sizes()[index], "log_posterior": log_posterior},
+        [("size", models.sizes()[index]), ("log_posterior", log_posterior)],
         drawn.seconds,
     )
     return MixturePosterior(
         packed=models,
         index=index,
-        probability=np.bincount(index.ravel(), minlength=len(models)) / index.size,
+        probability=count_visits(index, len(models)) / index.size,
         log_posterior=log_posterior,
         log_likelihood=stacked("log_likelihood", drawn.draws),
         occupied=stacked("occupied", drawn.draws),

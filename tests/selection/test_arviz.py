@@ -47,7 +47,9 @@ def check(found, results):
         chosen = posterior["included"].sel(term=name)
         np.testing.assert_array_equal(chosen, draws.included[:, :, j])
     for j, name in enumerate(results.coefficients.index):
-        np.testing.assert_array_equal(posterior["coefficients"].sel(column=name), draws.coefficients[:, :, j])
+        np.testing.assert_array_equal(
+            posterior["coefficients"].sel(coefficient=name), draws.coefficients[:, :, j]
+        )
     np.testing.assert_array_equal(posterior["size"], draws.size)
     np.testing.assert_array_equal(posterior["cost"], draws.cost)
     np.testing.assert_array_equal(found["sample_stats"]["lp"], draws.log_posterior)
@@ -100,7 +102,7 @@ def test_coefficients_that_are_thinned(births, monkeypatch):
     assert every == 7
     assert kept == 43
     posterior = results.to_arviz().posterior
-    assert posterior.sizes == {"chain": 2, "draw": 43, "term": 2, "column": 3}
+    assert posterior.sizes == {"chain": 2, "draw": 43, "term": 2, "coefficient": 3}
     np.testing.assert_array_equal(posterior["sigma"], np.sqrt(draws.variance))
     # A coefficient is not 0 just where its term is in.
     np.testing.assert_array_equal(
