@@ -180,8 +180,8 @@ class MixtureResults(Looks, Extending, Saving):
     def diagnostics(self) -> pd.DataFrame:
         """How the sampler did, by chain and over all.
 
-        Acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of size, cost and log
-        posterior, draws, seconds.
+        Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
+        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds.
         """
         return self.posterior.diagnostics
 
