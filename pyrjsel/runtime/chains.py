@@ -19,7 +19,7 @@ from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.progress import ProgressBar
-from pyrjsel.runtime.workers import ATTEMPTS, count_workers, run_tasks
+from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
 from pyrjsel.store import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
@@ -307,7 +307,7 @@ class _ChainContext:
 
 
 def _run_chain(
-    job: ChainJob,
+    sent: Any,
     seed: np.random.SeedSequence,
     chain: int,
     board: Board | RemoteBoard,
@@ -324,7 +324,7 @@ def _run_chain(
         if board.remote:
             ignore_in_worker(parent)
         with one_blas_thread:
-            return chain, _advance(_Start(job, seed, chain, file), board)
+            return chain, _advance(_Start(received(sent), seed, chain, file), board)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,11 @@ def _send(shared: object) -> object:
     return shared if client is None else client.scatter(shared, broadcast=True, hash=False)
 
 
+def received(sent: Any) -> Any:
+    """Return what the argument of a task stands for: joblib sends nothing to a cluster of one processor."""
+    return sent.result() if type(sent).__module__.partition(".")[0] == "distributed" else sent
+
+
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
     """Wait for as many workers as at first, but not for ever: to one alone joblib sends nothing."""
     end = time.monotonic() + PATIENCE
