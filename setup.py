@@ -53,6 +53,8 @@ EXTENSIONS = [
     extension("pyrjsel.families._family"),
     extension("pyrjsel.kernel._filter", random=True),
     extension("pyrjsel.kernel._kernels"),
+    extension("pyrjsel.mixture._gibbs", random=True),
+    extension("pyrjsel.mixture._jumps", random=True),
     extension("pyrjsel.mixture._mixture", random=True),
     extension("pyrjsel.mixture._null"),
     extension("pyrjsel.mixture._predict"),

@@ -49,7 +49,7 @@ def _dask_client():
     state = random.getstate()
     options = {
         "threads_per_worker": 1,
-        "dashboard_address": None,
+        "dashboard_address": ":0",  # any port: another cluster may have the usual one
         "memory_limit": 0,
         "silence_logs": "CRITICAL",
         "env": {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"},

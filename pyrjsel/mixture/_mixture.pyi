@@ -1,37 +1,23 @@
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from pyrjsel.mixture._null import Null
-from pyrjsel.space import Space
+from pyrjsel.mixture._jumps import Jumps
 
 @final
-class MixtureChain:
-    def __init__(
-        self,
-        z: ArrayLike,
-        missing: NDArray[np.uint8],
-        label: NDArray[np.int32],
-        null: Null,
-        space: Space,
-        hyper: NDArray[np.float64],
-        gamma: ArrayLike,
-        beta: ArrayLike,
-        precision: ArrayLike,
-        mean: ArrayLike,
-        weight: ArrayLike,
-        prior: ArrayLike,
-        kernel: ArrayLike,
-        klass: ArrayLike,
-        *,
-        moves: int,
-        conditional: bool,
-    ) -> None: ...
+class MixtureChain(Jumps):
+    def sweeps(self, rng: np.random.Generator, n: int, *, moves: int = 0) -> None: ...
+
+@final
+class MixtureLadder:
+    def __init__(self, chains: list[MixtureChain], powers: NDArray[np.float64]) -> None: ...
+    def set_powers(self, powers: NDArray[np.float64]) -> None: ...
     def run(
         self,
         rng: np.random.Generator,
         n: int,
+        moves: int,
         *,
         done: int = 0,
         thin: int = 1,
@@ -44,16 +30,7 @@ class MixtureChain:
         weight: NDArray[np.float64] | None = None,
         prior: NDArray[np.float64] | None = None,
         every: int = 1,
-        moving: bool = True,
     ) -> tuple[int, int]: ...
-    def state(self) -> tuple[np.ndarray, ...]: ...
-    def log_density(self) -> float: ...
-    def counts(self) -> NDArray[np.int64]: ...
-    def set_counts(self, counts: NDArray[np.int64]) -> None: ...
-    def log_ratio(
-        self,
-        out: int,
-        into: int,
-        precision: NDArray[np.float64] | None = None,
-        mean: NDArray[np.float64] | None = None,
-    ) -> float: ...
+    def states(self) -> list[tuple[np.ndarray, ...]]: ...
+    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def set_counts(self, moves: NDArray[np.int64], exchanges: NDArray[np.int64]) -> None: ...

@@ -32,10 +32,11 @@ cdef class Null:
     cdef void put_in(self, int j) noexcept nogil
     cdef void take_out(self, int k) noexcept nogil
     cdef double log_density(self) noexcept nogil
+    cdef double log_members(self) noexcept nogil
     cdef void set_inverses(self) noexcept nogil
     cdef void open_row(self, const double* z, int n) noexcept nogil
     cdef double given_others(self, int i, double z, double* width) noexcept nogil
-    cdef double change(self, int i, double step) noexcept nogil
+    cdef double change(self, int i, double step, double t) noexcept nogil
     cdef void move(self, int i, double step) noexcept nogil
     cdef void close_row(self, const double* z, int n) noexcept nogil
 

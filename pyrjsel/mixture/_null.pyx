@@ -27,6 +27,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor
+from pyrjsel._core._vecmath cimport dot
 
 
 @cython.final
@@ -84,7 +85,6 @@ cdef class Null:
         cdef Py_ssize_t n = self.n
         cdef double value
         cdef const double* a
-        cdef const double* b
         if not self.joint:
             return
         for i in range(p):
@@ -99,10 +99,7 @@ cdef class Null:
             for j in range(i + 1):
                 if changed != NULL and not changed[i] and not changed[j]:
                     continue
-                b = z + j * n
-                value = 0.0
-                for k in range(self.n):
-                    value += a[k] * b[k]
+                value = dot(n, a, z + j * n)
                 value -= self.total[i] * self.total[j] / (self.kappa + self.n)
                 if i == j:
                     value += self.psi
@@ -250,6 +247,18 @@ cdef class Null:
             value += self.table[a]
         return value
 
+    cdef double log_members(self) noexcept nogil:
+        """The log density of the members, up to what they all have."""
+        cdef int a
+        cdef double value = 0.0
+        if not self.joint:
+            for a in range(self.size):
+                value += self.gain[self.members[a]]
+            return value
+        for a in range(self.size):
+            value += self.table[a]
+        return value - 0.5 * (self.surplus + self.size + self.n) * self.log_det
+
     # ------------------------------------------------------------------ missing inputs
 
     cdef void invert(self, int size, double* matrix) noexcept nogil:
@@ -305,18 +314,21 @@ cdef class Null:
                 for a in range(size):
                     self.row[a] = self.deviation(z, n, self.members[a] if which else a)
                 self.reach[which] = 0.0
+                # The matrix is symmetric.
+                memset(image, 0, size * sizeof(double))
+                for b in range(size):
+                    value = self.row[b]
+                    for a in range(size):
+                        image[a] += matrix[b * size + a] * value
                 for a in range(size):
-                    value = 0.0
-                    for b in range(size):
-                        value += matrix[a * size + b] * self.row[b]
-                    image[a] = value
-                    self.reach[which] += value * self.row[a]
+                    self.reach[which] += image[a] * self.row[a]
                 scale = self.share / (1.0 - self.share * self.reach[which])
             else:
                 scale = -self.share / (1.0 + self.share * self.reach[which])
             for a in range(size):
+                value = scale * image[a]
                 for b in range(size):
-                    matrix[a * size + b] += scale * image[a] * image[b]
+                    matrix[a * size + b] += value * image[b]
             if sign > 0.0:
                 # (M + s v v') y with v = M y: v (1 + s q).
                 value = 1.0 + scale * self.reach[which]
@@ -339,15 +351,15 @@ cdef class Null:
         width[0] = sqrt((1.0 + self.share * rest) / (self.share * own))
         return z - pull / own
 
-    cdef double change(self, int i, double step) noexcept nogil:
-        """What a step of the member i adds to the log density of all inputs given the members."""
+    cdef double change(self, int i, double step, double t) noexcept nogil:
+        """What a step of the member i adds to the log density of all inputs less t times the members'."""
         cdef int at = self.place[i]
         cdef double outer = self.reach[0] + step * (
             2.0 * self.image[i] + step * self.inverse[i * self.p + i])
         cdef double inner = self.reach[1] + step * (
             2.0 * self.image[self.p + at] + step * self.inner[at * self.size + at])
         return 0.5 * (
-            (self.surplus + self.size + self.n)
+            t * (self.surplus + self.size + self.n)
             * (log1p(self.share * inner) - log1p(self.share * self.reach[1]))
             - (self.surplus + self.p + self.n)
             * (log1p(self.share * outer) - log1p(self.share * self.reach[0])))

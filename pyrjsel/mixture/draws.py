@@ -32,8 +32,8 @@ class MixtureDraws:
         inputs that are imputed (of the gaussian background) too.
     occupied : ndarray of int32 (draws,)
         Kernels with at least one row.
-    counts : ndarray (2, moves)
-        Proposals and acceptances, by `MOVES`.
+    counts : ndarray (2, moves + T - 1)
+        Proposals and acceptances, by `MOVES`, and those of exchanges between neighbouring replicas.
     mean, variance : ndarray (kept, D, p)
         Kernels in range units of every so many draws; NaN for inputs that are not selected.
     weight : ndarray (kept, K, D)

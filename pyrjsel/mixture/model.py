@@ -391,7 +391,11 @@ class MixtureClassifier(OverSpace):
             other rows.
         **options : dict
             ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
-            ``start``, ``"empty"`` or names of inputs (a draw from the prior over subsets in each chain).
+            ``temperatures``, the number of replicas that each chain exchanges states with, itself included
+            (5; 1 for none), or the powers of the density that they have, from 1 downwards: time is in
+            proportion to it, and kernels leave their modes the sooner; ``start``, ``"empty"`` or names of
+            inputs (draws from the prior over subsets). Each chain tries 40 starts for some sweeps, and goes
+            on from the best.
 
         Returns
         -------

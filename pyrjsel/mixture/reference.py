@@ -3,75 +3,114 @@
 Takes random numbers in the order of the compiled loop, so that both give the same draws.
 """
 
+from copy import copy
+from typing import Self
+
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import gamma, norm
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.mixture.background import log_background, normal_evidence
+from pyrjsel.mixture.background import gains, normal_evidence
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import MixtureOptions, MixtureState
+from pyrjsel.mixture.sampling import MixtureOptions, MixtureState, Replica, filled
 
 
 class MixtureTwin:
-    """One chain.
+    """One replica of a chain.
 
     Parameters
     ----------
     problem : MixtureProblem
     options : MixtureOptions
-    state : MixtureState
+    replica : Replica
         Is copied.
+    power : float, default 1
+        Of the density of selected inputs given the kernels of the rows over that of the null model.
     """
 
-    def __init__(self, problem: MixtureProblem, options: MixtureOptions, state: MixtureState) -> None:
-        self.problem, self.prior, self.space = problem, problem.prior, problem.space
+    def __init__(
+        self, problem: MixtureProblem, options: MixtureOptions, replica: Replica, power: float = 1.0
+    ) -> None:
+        self.problem, self.prior, self.space, self.power = problem, problem.prior, problem.space, power
         self.conditional = options.proposal == "conditional"
         self.moves = self.space.n_free if options.moves is None else options.moves
-        self.gamma, self.beta = state.gamma.copy(), state.beta.copy()
-        self.precision, self.mean = state.precision.copy(), state.mean.copy()
-        self.weight, self.class_prior = state.weight.copy(), state.prior.copy()
-        self.kernel, self.klass = state.kernel.copy(), state.klass.copy()
-        self.z = state.z.T.copy()
+        self.gamma, self.beta = replica.gamma.copy(), replica.beta.copy()
+        self.precision, self.mean = replica.precision.copy(), replica.mean.copy()
+        self.weight, self.class_prior = replica.weight.copy(), replica.prior.copy()
+        self.kernel, self.klass = replica.kernel.copy(), replica.klass.copy()
+        self.z = filled(problem, replica.imputed).T.copy()
         self.free = np.flatnonzero(self.space.free)
         self.cap = min(self.free.size, self.space.max_size - (self.space.n_terms - self.free.size))
-        self.log_rows = np.nan
 
     # --- densities ------------------------------------------------------------------------------------
 
-    def log_input(self, i: int, beta: float, precision: FloatArray, mean: FloatArray) -> float:
-        """Log density of input i and its kernels, given the kernels of the rows."""
-        seen = ~np.isnan(self.z[:, i])
-        rows = norm.logpdf(self.z[:, i], mean[self.kernel], precision[self.kernel] ** -0.5)
-        return self.prior.log_kernels(beta, precision, mean) + float(rows[seen].sum())
+    def log_input(self, i: int, precision: FloatArray, mean: FloatArray) -> FloatArray:
+        """Log density of input i of the rows by kernel (N, D), 0 where it is missing."""
+        value: FloatArray = norm.logpdf(self.z[:, i, None], mean, precision**-0.5)
+        return np.where(np.isnan(self.z[:, i, None]), 0.0, value)
 
-    def log_background(self, gamma: ByteArray) -> float:
-        """Log density of the inputs that are not selected."""
-        return log_background(self.z, gamma, self.problem)
-
-    def log_complete(self) -> float:
-        """Log density of everything, kernels and classes of the rows included, up to a constant."""
-        w = self.weight[self.klass, self.kernel]
-        value = np.log(w).sum() + np.log(self.class_prior[self.klass]).sum()
-        value += self.prior.log_weights(self.weight, self.class_prior)
+    def log_kernels(self) -> FloatArray:
+        """Log weight of the rows in a kernel and power of their log density there, by kernel (N, D)."""
+        joint = self.class_prior[:, None] * self.weight
+        value: FloatArray = np.log(
+            np.where(self.problem.label[:, None] < 0, joint.sum(axis=0), joint[self.problem.label])
+        )
         for i in np.flatnonzero(self.gamma).tolist():
-            value += self.log_input(i, self.beta[i], self.precision[i], self.mean[i])
-        return float(value + self.log_background(self.gamma) + self.space.log_prior(self.gamma))
+            value = value + self.power * self.log_input(i, self.precision[i], self.mean[i])
+        return value
 
-    def log_likelihood(self) -> float:
-        """Log density of labels and inputs given the rest, kernels of the rows summed out."""
-        return self.log_rows + self.log_background(self.gamma)
+    def log_null(self, inside: ByteArray) -> float:
+        """Log density of a subset of the inputs under the null model."""
+        if self.problem.background == "gaussian":
+            z = self.z[:, np.asarray(inside, dtype=bool)]
+            return normal_evidence(z, self.prior, self.prior.surplus(self.problem.n_inputs))
+        return float(gains(self.problem)[0] @ inside)
 
-    def log_posterior(self) -> float:
-        """Log density of labels, inputs and parameters, kernels of the rows summed out."""
-        value = self.log_likelihood() + self.prior.log_weights(self.weight, self.class_prior)
+    def log_background(self) -> float:
+        """Log density of the inputs that are not selected."""
+        if self.problem.background is None:
+            return -self.log_null(self.gamma)
+        return self.log_null(np.ones_like(self.gamma)) - self.log_null(self.gamma)
+
+    def log_parameters(self) -> float:
+        """Log density of kernels, weights and subset."""
+        value = self.prior.log_weights(self.weight, self.class_prior)
         for i in np.flatnonzero(self.gamma).tolist():
             value += self.prior.log_kernels(self.beta[i], self.precision[i], self.mean[i])
         return float(value + self.space.log_prior(self.gamma))
 
+    def log_target(self) -> float:
+        """Log density of labels, inputs and parameters, kernels of the rows summed out, at the power.
+
+        Up to what does not depend on subset, kernels and weights.
+        """
+        rows = float(logsumexp(self.log_kernels(), axis=1).sum())
+        return rows - self.power * self.log_null(self.gamma) + self.log_parameters()
+
+    def log_likelihood(self) -> float:
+        """Log density of labels and inputs given the rest, kernels of the rows summed out (power 1)."""
+        return float(logsumexp(self.log_kernels(), axis=1).sum()) + self.log_background()
+
+    def log_posterior(self) -> float:
+        """Log density of labels, inputs and parameters, kernels of the rows summed out (power 1)."""
+        return self.log_likelihood() + self.log_parameters()
+
+    def log_ratio_to_null(self) -> float:
+        """Log of what the power is taken of: the density of selected inputs over the null model's."""
+        value = -self.log_null(self.gamma)
+        for i in np.flatnonzero(self.gamma).tolist():
+            rows = self.log_input(i, self.precision[i], self.mean[i])
+            value += float(rows[np.arange(len(rows)), self.kernel].sum())
+        return value
+
     # --- proposals ------------------------------------------------------------------------------------
 
     def sums(self, i: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Rows of each kernel that have input i, their mean and their squares about it."""
+        """Rows of each kernel that have input i, their mean and their squares about it.
+
+        A row counts as many times as the power is.
+        """
         D = self.problem.components
         count, centre, square = np.zeros(D), np.zeros(D), np.zeros(D)
         for d in range(D):
@@ -79,19 +118,19 @@ class MixtureTwin:
             x = x[~np.isnan(x)]
             if x.size:
                 count[d], centre[d], square[d] = x.size, x.mean(), ((x - x.mean()) ** 2).sum()
-        return count, centre, square
+        return self.power * count, centre, self.power * square
 
     def precision_proposal(self, i: int) -> tuple[FloatArray, FloatArray]:
         """Shapes and rates of the gamma distributions of precisions of kernels that hold rows."""
         prior = self.prior
         count, _, square = self.sums(i)
         held = count > 0
-        shape = prior.alpha + 0.5 * (count - 1.0)
+        shape = prior.alpha + 0.5 * np.maximum(count - 1.0, 0.0)
         beta = prior.g / prior.h
         for _ in range(4):
             guess = np.minimum(shape[held] / (beta + 0.5 * square[held]), prior.max_precision)
             beta = (prior.g + held.sum() * prior.alpha) / (prior.h + guess.sum())
-        least = (shape + 2.0 * np.sqrt(np.maximum(shape, 0.0))) / prior.max_precision
+        least = (shape + 2.0 * np.sqrt(shape)) / prior.max_precision
         return shape, np.maximum(beta + 0.5 * square, least)
 
     def mean_conditional(self, i: int, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,8 +155,8 @@ class MixtureTwin:
             return float(value + norm.logpdf(mean, centre, deviation).sum())
         return float(value + norm.logpdf(mean).sum())
 
-    def propose(self, i: int, rng: np.random.Generator) -> tuple[float, FloatArray, FloatArray | None] | None:
-        """Propose kernels of input i, means None if they are drawn later; None where one is too large."""
+    def propose(self, i: int, rng: np.random.Generator) -> tuple[float, FloatArray, FloatArray] | None:
+        """Propose kernels of input i; None where a precision is too large."""
         prior, D = self.prior, self.problem.components
         held = (self.sums(i)[0] > 0) & self.conditional
         shape, rate = self.precision_proposal(i)
@@ -132,7 +171,10 @@ class MixtureTwin:
             precision[d] = rng.standard_gamma(prior.alpha) / beta
             if precision[d] > prior.max_precision:
                 return None
-        return beta, precision, None if self.conditional else rng.standard_normal(D)
+        if not self.conditional:
+            return beta, precision, rng.standard_normal(D)
+        centre, deviation = self.mean_conditional(i, precision)
+        return beta, precision, centre + deviation * rng.standard_normal(D)
 
     # --- moves ----------------------------------------------------------------------------------------
 
@@ -148,29 +190,30 @@ class MixtureTwin:
         ways = {"add": self.free.size - size, "remove": size, "exchange": size * (self.free.size - size)}
         return -float(np.log(len(kinds) * ways[move])) if move in kinds else -np.inf
 
-    def log_ratio(
-        self, out: int, into: int, beta: float, precision: FloatArray, mean: FloatArray
-    ) -> tuple[ByteArray, float]:
-        """Return the subset that a move leads to, and its log acceptance ratio."""
-        new = self.gamma.copy()
-        size = int(self.gamma[self.free].sum())
+    def after(self, out: int, into: int, beta: float, precision: FloatArray, mean: FloatArray) -> Self:
+        """Return the replica after a move: `out` has left, `into` has entered (-1: none)."""
+        other = copy(self)
+        other.gamma, other.beta = self.gamma.copy(), self.beta.copy()
+        other.precision, other.mean = self.precision.copy(), self.mean.copy()
         if out >= 0:
-            new[out] = 0
+            other.gamma[out] = 0
         if into >= 0:
-            new[into] = 1
-        value = self.space.log_prior(new) - self.space.log_prior(self.gamma)
-        if value == -np.inf:
-            return new, -np.inf
-        value += self.log_background(new) - self.log_background(self.gamma)
+            other.gamma[into] = 1
+            other.beta[into], other.precision[into], other.mean[into] = beta, precision, mean
+        return other
+
+    def log_ratio(self, out: int, into: int, beta: float, precision: FloatArray, mean: FloatArray) -> float:
+        """Return the log acceptance ratio of a move, proposed at the kernels that the rows have."""
+        other = self.after(out, into, beta, precision, mean)
         move, back = ("add", "remove") if out < 0 else ("remove", "add") if into < 0 else ("exchange",) * 2
-        value += self.log_choice(back, int(new[self.free].sum())) - self.log_choice(move, size)
+        value = other.log_target() - self.log_target()
+        value += self.log_choice(back, int(other.gamma[self.free].sum()))
+        value -= self.log_choice(move, int(self.gamma[self.free].sum()))
         if out >= 0:
-            kernels = self.beta[out], self.precision[out], self.mean[out]
-            value += self.log_proposal(out, *kernels) - self.log_input(out, *kernels)
+            value += self.log_proposal(out, self.beta[out], self.precision[out], self.mean[out])
         if into >= 0:
-            kernels = beta, precision, mean
-            value += self.log_input(into, *kernels) - self.log_proposal(into, *kernels)
-        return new, float(value)
+            value -= self.log_proposal(into, beta, precision, mean)
+        return value
 
     def move(self, rng: np.random.Generator) -> None:
         """Try one move."""
@@ -189,21 +232,17 @@ class MixtureTwin:
         if not self.space.feasible(new):
             return
         D = self.problem.components
-        beta, precision, mean = 1.0, np.ones(D), None
+        kernels = 1.0, np.ones(D), np.zeros(D)
+        if self.conditional:
+            # Kernels of the rows, given all but the inputs that move.
+            self.allocate(self.after(out, -1, *kernels).log_kernels(), rng)
         if into >= 0:
             proposed = self.propose(into, rng)
             if proposed is None:
                 return
-            beta, precision, mean = proposed
-        # Conditional means are drawn once it is known that they are wanted: the ratio is the same for all.
-        new, value = self.log_ratio(out, into, beta, precision, np.zeros(D) if mean is None else mean)
-        if np.log(rng.random()) >= value:
-            return
-        self.gamma = new
-        if into >= 0:
-            centre, deviation = self.mean_conditional(into, precision)
-            drawn = centre + deviation * rng.standard_normal(D) if mean is None else mean
-            self.beta[into], self.precision[into], self.mean[into] = beta, precision, drawn
+            kernels = proposed
+        if np.log(rng.random()) < self.log_ratio(out, into, *kernels):
+            self.__dict__.update(self.after(out, into, *kernels).__dict__)
 
     # --- conditionals ---------------------------------------------------------------------------------
 
@@ -248,11 +287,12 @@ class MixtureTwin:
         """Draw missing inputs under the gaussian background."""
         for n, i in zip(*np.nonzero(np.isnan(self.problem.z)), strict=True):
             if self.gamma[i]:
-                d = self.kernel[n]
-                new = self.mean[i, d] + rng.standard_normal() / np.sqrt(self.precision[i, d])
-                before, old = self.log_background(self.gamma), self.z[n, i]
+                d, everything = self.kernel[n], np.ones_like(self.gamma)
+                new = self.mean[i, d] + rng.standard_normal() / np.sqrt(self.power * self.precision[i, d])
+                before, old = self.log_null(everything) - self.power * self.log_null(self.gamma), self.z[n, i]
                 self.z[n, i] = new
-                if np.log(rng.random()) >= self.log_background(self.gamma) - before:
+                after = self.log_null(everything) - self.power * self.log_null(self.gamma)
+                if np.log(rng.random()) >= after - before:
                     self.z[n, i] = old
                 continue
             # Up to a constant the density of all inputs is (a + (z - c)^2)^-(f + 1)/2 in one of them: three
@@ -273,33 +313,57 @@ class MixtureTwin:
         z[n, i] = value
         return normal_evidence(z, self.prior, self.prior.surplus(z.shape[1]))
 
+    def allocate(self, log_kernel: FloatArray, rng: np.random.Generator) -> None:
+        """Draw kernels of the rows with probabilities in proportion to these."""
+        share = np.exp(log_kernel - logsumexp(log_kernel, axis=1, keepdims=True))
+        self.kernel = np.array([chosen(row, rng) for row in share], dtype=np.int32)
+
     def rows(self, rng: np.random.Generator) -> None:
         """Draw kernels and missing classes of the rows."""
-        inside = np.flatnonzero(self.gamma)
-        log_kernel = np.zeros((len(self.z), self.problem.components))
-        for i in inside:
-            x = norm.logpdf(self.z[:, i, None], self.mean[i], self.precision[i] ** -0.5)
-            log_kernel += np.where(np.isnan(x), 0.0, x)
-        self.log_rows = 0.0
+        self.allocate(self.log_kernels(), rng)
         joint = self.class_prior[:, None] * self.weight
-        for n, label in enumerate(self.problem.label):
-            part = joint.sum(axis=0) if label < 0 else joint[label]
-            share = part * np.exp(log_kernel[n] - log_kernel[n].max())
-            self.log_rows += np.log(share.sum()) + log_kernel[n].max()
-            self.kernel[n] = d = chosen(share, rng)
-            if label < 0:
-                self.klass[n] = chosen(joint[:, d], rng)
+        for n in np.flatnonzero(self.problem.label < 0):
+            self.klass[n] = chosen(joint[:, self.kernel[n]], rng)
 
     def sweep(self, rng: np.random.Generator) -> None:
         """One sweep."""
         for i in np.flatnonzero(self.gamma).tolist():
             self.kernels(i, rng)
-        for _ in range(self.moves):
-            self.move(rng)
         self.weights(rng)
         if self.problem.background == "gaussian":
             self.inputs(rng)
+        for _ in range(self.moves):
+            self.move(rng)
         self.rows(rng)
+
+
+class LadderTwin:
+    """Replicas at falling powers that exchange states.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+    options : MixtureOptions
+    state : MixtureState
+        Is copied.
+    """
+
+    def __init__(self, problem: MixtureProblem, options: MixtureOptions, state: MixtureState) -> None:
+        self.replicas = [
+            MixtureTwin(problem, options, replica, power)
+            for replica, power in zip(state.replicas, state.powers, strict=True)
+        ]
+
+    def sweep(self, rng: np.random.Generator) -> None:
+        """One sweep of each replica, then exchanges from the first on."""
+        for replica in self.replicas:
+            replica.sweep(rng)
+        for k in range(len(self.replicas) - 1):
+            one, other = self.replicas[k : k + 2]
+            gain = (one.power - other.power) * (other.log_ratio_to_null() - one.log_ratio_to_null())
+            if np.log(rng.random()) < gain:
+                self.replicas[k : k + 2] = [other, one]
+                one.power, other.power = other.power, one.power
 
 
 def chosen(share: FloatArray, rng: np.random.Generator) -> int:

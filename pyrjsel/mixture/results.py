@@ -180,8 +180,8 @@ class MixtureResults(Looks, Extending, Saving):
     def diagnostics(self) -> pd.DataFrame:
         """How the sampler did, by chain and over all.
 
-        Acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of size, cost and log
-        posterior, draws, seconds.
+        Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
+        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds.
         """
         return self.posterior.diagnostics
 
@@ -452,7 +452,7 @@ class MixtureResults(Looks, Extending, Saving):
         Returns
         -------
         InferenceData or DataTree
-            ``posterior`` with ``included`` (by term), ``size``, ``occupied`` (kernels with rows) and
+            ``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (kernels with rows) and
             ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
             ``observed_data`` with the positions of the labels among the classes, -1 where missing. Of long
             runs these are the draws whose class probabilities are kept, one of ``posterior.every``.
@@ -468,7 +468,7 @@ class MixtureResults(Looks, Extending, Saving):
         return to_arviz(
             {
                 "posterior": {
-                    "included": (["term"], posterior.models.astype(bool)[index]),
+                    "included": (["term"], posterior.models.astype(np.int8)[index]),
                     "size": ([], draws.size[:, of]),
                     "occupied": ([], draws.occupied[:, of]),
                     "class_probability": (["class"], posterior.prior[:, : index.shape[1]]),

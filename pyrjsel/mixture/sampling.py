@@ -2,16 +2,17 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from heapq import nlargest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
-from pyrjsel.mixture._mixture import MixtureChain
+from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
 from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
@@ -19,7 +20,8 @@ from pyrjsel.mixture.saved import state_from_plain, state_to_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
 from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
-from pyrjsel.space import ModelTable, Space, merge_visits
+from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.space import ModelTable, Space, count_visits, merge_visits
 from pyrjsel.space.bits import n_words
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
@@ -31,9 +33,14 @@ SERIES = ("log_posterior", "log_likelihood", "occupied")
 KERNELS = ("mean", "variance", "weight", "prior")
 # Bytes that the kernels of a fit may take; beyond it they are thinned.
 KERNEL_BYTES = 32 * 2**20
-# Rows begin in the kernels that the best of so many chains found for them in so many sweeps with all inputs
-# selected: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
-STARTS, SETTLING = 40, 50
+# Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
+# many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
+STARTS, SETTLING, TRIAL = 40, 50, 100
+# Powers, and the logs of their ratios to begin with: what most posteriors end with. From hotter replicas
+# kernels and inputs are lost that they do not find again where there are many.
+POWERS, GAP = 5, 0.08
+# Sweeps between two steps of adaptation during burn-in; part of what a seed gives.
+EVERY = 50
 
 
 @dataclass(frozen=True)
@@ -48,25 +55,37 @@ class MixtureOptions:
     moves : int, optional
         Moves a sweep; None is as many as there are inputs that may be in or out.
     start : None, "empty" or sequence of str
-        Inputs to start from. None starts each chain at a draw from the prior over subsets. Whatever they are,
-        rows begin in the kernels of the best of 40 chains of 50 sweeps with all inputs, and Ctrl-C waits for
-        these.
+        Inputs to start from; None is a draw from the prior over subsets for each try. Replicas begin with the
+        best of 40 tries: 50 sweeps with all inputs to find kernels, then 100 sweeps (no more than a twentieth
+        of burn-in) from the start. Ctrl-C waits for these.
+    temperatures : "auto", int or sequence of float
+        Each chain has replicas, of which the first is recorded and each exchanges states with the next. In
+        replica k the density of the selected inputs given the kernels of the rows, over that of the null
+        model, is taken to a power t_k; so kernels leave their modes. A number is that of the replicas, 1 for
+        none but the chain itself; their powers are adapted in burn-in so that 30 % of the exchanges between
+        neighbours are accepted. A sequence gives the powers, from 1 downwards. "auto" is 5.
     """
 
     proposal: str = "conditional"
     moves: int | None = None
     start: str | Sequence[str] | None = None
+    temperatures: Temperatures = "auto"
 
     def __post_init__(self) -> None:
         check_choice(self.proposal, "proposal", OWNER, PROPOSALS)
         if self.moves is not None:
             check_int(self.moves, "moves", OWNER, low=0)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
+        self.powers()
+
+    def powers(self) -> tuple[FloatArray, bool]:
+        """Return the first powers of the replicas, and whether they are adapted."""
+        return check_temperatures(self.temperatures, OWNER, POWERS, GAP)
 
 
 @dataclass
-class MixtureState:
-    """Everything that a chain's next draws depend on, as plain data.
+class Replica:
+    """The state of one replica, as plain data.
 
     Attributes
     ----------
@@ -78,14 +97,8 @@ class MixtureState:
     prior : float64 array (K,)
     kernel, klass : int32 arrays (N,)
         Kernel and class of each row.
-    z : float64 array (p, N)
-        Inputs, with the missing ones as they are imputed.
-    bit_generator : mapping
-        State of the chain's PCG64.
-    done : int
-        Sweeps so far, burn-in included.
-    counts : int64 array (2, moves)
-        Proposals and acceptances after burn-in.
+    imputed : float64 array (M,)
+        The missing inputs that are drawn, input by input; none where they are summed out.
     """
 
     gamma: ByteArray
@@ -96,13 +109,49 @@ class MixtureState:
     prior: FloatArray
     kernel: NDArray[np.int32]
     klass: NDArray[np.int32]
-    z: FloatArray
+    imputed: FloatArray
+
+
+@dataclass
+class MixtureState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    Attributes
+    ----------
+    replicas : list of Replica
+        By falling power.
+    powers : float64 array (T,)
+    bit_generator : mapping
+        State of the chain's PCG64.
+    done : int
+        Sweeps so far, burn-in included.
+    moves : int64 array (2, moves)
+        Proposals and acceptances after burn-in, of the first replica.
+    exchanges : int64 array (2, T - 1)
+        Those of exchanges, since the last step of adaptation, and after burn-in since its end.
+    """
+
+    replicas: list[Replica]
+    powers: FloatArray
     bit_generator: Mapping[str, Any]
     done: int
-    counts: np.ndarray
+    moves: IntArray
+    exchanges: IntArray
 
 
-def first_state(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Generator) -> MixtureState:
+def gaps(problem: MixtureProblem) -> NDArray[np.bool_]:
+    """Return where inputs are missing that are drawn (p, N)."""
+    return np.isnan(problem.z.T) & (problem.background == "gaussian")
+
+
+def filled(problem: MixtureProblem, imputed: FloatArray) -> FloatArray:
+    """Return the inputs (p, N) with those that were missing and are drawn."""
+    z = problem.z.T.copy()
+    z[gaps(problem)] = imputed
+    return z
+
+
+def first_replica(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Generator) -> Replica:
     """Return a state at a subset: kernels and weights from the prior, rows in kernels at random.
 
     Missing inputs that are imputed are those of rows drawn at random.
@@ -111,14 +160,12 @@ def first_state(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Genera
     beta, precision, mean = np.ones(p), np.ones((p, D)), np.zeros((p, D))
     for i in np.flatnonzero(gamma):
         beta[i], precision[i], mean[i] = problem.prior.sample_kernels(D, rng)
-    missing = problem.label < 0
-    klass = np.where(missing, rng.integers(K, size=n), problem.label).astype(np.int32)
-    z = problem.z.T.copy()
-    if problem.background == "gaussian":
-        for row in z:
-            gaps = np.isnan(row)
-            row[gaps] = rng.choice(row[~gaps], size=gaps.sum())
-    return MixtureState(
+    klass = np.where(problem.label < 0, rng.integers(K, size=n), problem.label).astype(np.int32)
+    imputed = [
+        rng.choice(row[~np.isnan(row)], size=missing.sum())
+        for row, missing in zip(problem.z.T, gaps(problem), strict=True)
+    ]
+    return Replica(
         gamma.copy(),
         beta,
         precision,
@@ -127,10 +174,7 @@ def first_state(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Genera
         rng.dirichlet(np.ones(K)),
         np.asarray(rng.integers(D, size=n), dtype=np.int32),
         klass,
-        z,
-        rng.bit_generator.state,
-        0,
-        np.zeros((2, len(MOVES)), dtype=np.int64),
+        np.concatenate(imputed),
     )
 
 
@@ -146,46 +190,47 @@ class MixtureJob:
     every: int
     starts: ByteArray | None
     total: int = field(init=False)
+    moves: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
+        moves = self.options.moves
+        self.moves = self.problem.space.n_free if moves is None else moves
 
-    def loop(self, state: MixtureState) -> MixtureChain:
-        """Return a compiled chain at a state."""
+    def loop(self, replica: Replica, power: float = 1.0, z: FloatArray | None = None) -> MixtureChain:
+        """Return the compiled chain of a replica; chains may share inputs `z` of which none is drawn."""
         problem, prior = self.problem, self.problem.prior
-        moves = problem.space.n_free if self.options.moves is None else self.options.moves
         hyper = [prior.alpha, prior.g, prior.h, prior.max_precision, prior.log_mass(problem.components)]
         return MixtureChain(
-            state.z,
+            filled(problem, replica.imputed) if z is None else z,
             np.ascontiguousarray(np.isnan(problem.z).T, dtype=np.uint8),
             problem.label,
             make_null(problem),
             Space(problem.space),
             np.array(hyper),
-            state.gamma,
-            state.beta,
-            state.precision,
-            state.mean,
-            state.weight,
-            state.prior,
-            state.kernel,
-            state.klass,
-            moves=moves,
+            replica.gamma,
+            replica.beta,
+            replica.precision,
+            replica.mean,
+            replica.weight,
+            replica.prior,
+            replica.kernel,
+            replica.klass,
             conditional=self.options.proposal == "conditional",
+            power=power,
         )
 
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "MixtureRunner":
-        """Return a chain at its first state."""
-        rng = np.random.Generator(np.random.PCG64(seed))
-        best = max((self.settled(rng) for _ in range(STARTS)), key=MixtureChain.log_density)
-        gamma = dispersed_start(self.problem.space, _any_subset, rng) if self.starts is None else self.starts
-        state = first_state(self.problem, gamma, rng)
-        *_, state.kernel, state.klass, state.z = best.state()
-        return MixtureRunner(self, state)
+    def replica(self, state: tuple[Any, ...]) -> Replica:
+        """Return the state of a compiled chain."""
+        names = [item.name for item in fields(Replica)]
+        found = dict(zip(names, state, strict=True))
+        return Replica(**{**found, "imputed": found["imputed"][gaps(self.problem)]})
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "MixtureRunner":
         """Return the chain of a state and of what was recorded before it."""
-        like = first_state(self.problem, self.problem.space.empty_model(), np.random.default_rng(0))
+        rng = np.random.Generator(np.random.PCG64(0))
+        any_replica = first_replica(self.problem, self.problem.space.empty_model(), rng)
+        like = self.state_of([any_replica] * self.options.powers()[0].size, rng)
         runner = MixtureRunner(self, state_from_plain(state, like, self.problem))
         runner.restore(Content(dict(recorded), "the draws"))
         return runner
@@ -194,11 +239,34 @@ class MixtureJob:
         """Return what the chain of a result had recorded."""
         return {name: getattr(result, name) for name in ("words", "index", *SERIES, *KERNELS)}
 
-    def settled(self, rng: np.random.Generator) -> MixtureChain:
-        """Return a chain that has found kernels with all inputs selected."""
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "MixtureRunner":
+        """Return a chain at its first state: with the best of many replicas that were tried."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        powers, _ = self.options.powers()
+        tried = (self.tried(rng) for _ in range(max(STARTS, powers.size)))
+        best = nlargest(powers.size, tried, key=MixtureChain.log_density)
+        replicas = [self.replica(chain.state()) for chain in best]
+        return MixtureRunner(self, self.state_of(replicas, rng))
+
+    def state_of(self, replicas: Sequence[Replica], rng: np.random.Generator) -> MixtureState:
+        """Return the state of a chain that begins with these replicas."""
+        powers, _ = self.options.powers()
+        moves = np.zeros((2, len(MOVES)), dtype=np.int64)
+        exchanges = np.zeros((2, powers.size - 1), dtype=np.int64)
+        return MixtureState(list(replicas), powers, rng.bit_generator.state, 0, moves, exchanges)
+
+    def tried(self, rng: np.random.Generator) -> MixtureChain:
+        """Return a chain that has found kernels with all inputs selected, and inputs for them."""
         everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
-        chain = self.loop(first_state(self.problem, everything, rng))
-        chain.run(rng, SETTLING, moving=False)
+        chain = self.loop(first_replica(self.problem, everything, rng))
+        chain.sweeps(rng, SETTLING)
+        found = self.replica(chain.state())
+        gamma = self.starts
+        if gamma is None:
+            gamma = dispersed_start(self.problem.space, _any_subset, rng)
+        first = first_replica(self.problem, gamma, rng)
+        chain = self.loop(replace(first, kernel=found.kernel, klass=found.klass, imputed=found.imputed))
+        chain.sweeps(rng, min(TRIAL, self.burn_in // 20), moves=self.moves)
         return chain
 
 
@@ -208,14 +276,17 @@ def _any_subset(gamma: ByteArray) -> bool:
 
 
 class MixtureRunner:
-    """One chain: the compiled loop, its generator and what it has recorded."""
+    """One chain: the compiled loop, its generator, its powers and what it has recorded."""
 
     def __init__(self, job: MixtureJob, state: MixtureState) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
-        self.loop = job.loop(state)
-        self.loop.set_counts(np.ascontiguousarray(state.counts))
+        self.powers = state.powers.copy()
+        z = None if gaps(job.problem).any() else job.problem.z.T.copy()
+        chains = [job.loop(replica, t, z) for replica, t in zip(state.replicas, self.powers, strict=True)]
+        self.loop = MixtureLadder(chains, self.powers)
+        self.loop.set_counts(state.moves, state.exchanges)
         self.done = state.done
         self.table = ModelTable(job.problem.n_inputs)
         self.kept = self.kept_kernels = 0
@@ -230,7 +301,7 @@ class MixtureRunner:
             log_posterior=np.empty(job.draws),
             log_likelihood=np.empty(job.draws),
             occupied=np.empty(job.draws, dtype=np.int32),
-            counts=state.counts,
+            counts=state.moves,
             mean=np.empty((kernels, D, p)),
             variance=np.empty((kernels, D, p)),
             weight=np.empty((kernels, K, D)),
@@ -238,23 +309,31 @@ class MixtureRunner:
         )
 
     def advance(self, n: int) -> None:
-        """Run `n` more sweeps."""
-        burn = min(n, max(0, self.job.burn_in - self.done))
-        if burn:
-            self.loop.run(self.rng, burn)
-            self.done += burn
+        """Run `n` more sweeps; adaptation comes after every 50th of burn-in, however they are cut."""
+        stop = self.done + n
+        while self.done < min(stop, self.job.burn_in):
+            until = min(stop, self.job.burn_in, (self.done // EVERY + 1) * EVERY)
+            self.loop.run(self.rng, until - self.done, self.job.moves)
+            self.done = until
+            moves, exchanges = self.loop.counts()
+            if self.done % EVERY == 0 and self.job.options.powers()[1]:
+                self.powers, exchanges = adapted(self.powers, exchanges, self.done // EVERY)
+                self.loop.set_powers(self.powers)
             if self.done == self.job.burn_in:
-                self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
-        if n == burn:
-            return
-        words = np.zeros(
-            ((n - burn) // self.job.thin + 1, n_words(self.job.problem.n_inputs)), dtype=np.uint64
-        )
+                moves, exchanges = np.zeros_like(moves), np.zeros_like(exchanges)
+            self.loop.set_counts(moves, exchanges)
+        if stop > self.done:
+            self.record(stop - self.done)
+
+    def record(self, n: int) -> None:
+        """Run `n` more sweeps after burn-in."""
+        words = np.zeros((n // self.job.thin + 1, n_words(self.job.problem.n_inputs)), dtype=np.uint64)
         drawn, found = slice(self.kept, None), self.found
         kernels = slice(self.kept_kernels, None)
         kept, kept_kernels = self.loop.run(
             self.rng,
-            n - burn,
+            n,
+            self.job.moves,
             done=self.done - self.job.burn_in,
             thin=self.job.thin,
             words=words,
@@ -270,24 +349,16 @@ class MixtureRunner:
         found.index[self.kept : self.kept + kept] = self.table.add(words[:kept])
         self.kept += kept
         self.kept_kernels += kept_kernels
-        self.done += n - burn
+        self.done += n
 
     def state(self) -> MixtureState:
         """Return the state between two sweeps; a runner made of it goes on to the same draws."""
-        gamma, beta, precision, mean, weight, prior, kernel, klass, z = self.loop.state()
         return MixtureState(
-            gamma,
-            beta,
-            precision,
-            mean,
-            weight,
-            prior,
-            kernel,
-            klass,
-            z,
+            [self.job.replica(state) for state in self.loop.states()],
+            self.powers.copy(),
             self.rng.bit_generator.state,
             self.done,
-            self.loop.counts(),
+            *self.loop.counts(),
         )
 
     def plain_state(self) -> Plain:
@@ -324,8 +395,8 @@ class MixtureRunner:
         self.told = len(self.table), self.kept, self.kept_kernels
 
     def finish(self, completed: bool) -> MixtureDraws:
-        """Return what was recorded."""
-        return MixtureDraws(**self._recorded(), counts=self.loop.counts())
+        """Return what was recorded, with the counts of moves and of exchanges."""
+        return MixtureDraws(**self._recorded(), counts=np.concatenate(self.loop.counts(), axis=1))
 
 
 def thinning(problem: MixtureProblem, settings: FitSettings) -> int:
@@ -406,14 +477,14 @@ def summarise(
     inclusion = indicator_stats(index, models)
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
-        MOVES,
-        {"size": models.sizes()[index], "log_posterior": log_posterior},
+        (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
+        [("size", models.sizes()[index]), ("log_posterior", log_posterior)],
         drawn.seconds,
     )
     return MixturePosterior(
         packed=models,
         index=index,
-        probability=np.bincount(index.ravel(), minlength=len(models)) / index.size,
+        probability=count_visits(index, len(models)) / index.size,
         log_posterior=log_posterior,
         log_likelihood=stacked("log_likelihood", drawn.draws),
         occupied=stacked("occupied", drawn.draws),

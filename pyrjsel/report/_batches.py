@@ -125,6 +125,13 @@ def inclusion_sums(chain: IntArray, gamma: ByteArray | PackedModels, plan: Plan)
         yield found
 
 
+def scalar_sums(chain: np.ndarray, about: float, plan: Plan, power: int = 1) -> Iterator[FloatArray]:
+    """Yield, part by part, (segments,) sums of the deviations of numbers from `about`, or of their powers."""
+    for edges in plan.parts():
+        part = chain[edges[0] : edges[-1]] - about
+        yield np.add.reduceat(part**power if power > 1 else part, edges[:-1] - edges[0])
+
+
 def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatArray]:
     """Yield, part by part, (segments, m) counts of draws in each of the m `models`."""
     order = np.argsort(models)

@@ -15,6 +15,7 @@ from pyrjsel.report._batches import (
     Plan,
     combine,
     inclusion_sums,
+    scalar_sums,
     split_r_hat,
     visit_sums,
 )
@@ -22,6 +23,8 @@ from pyrjsel.space import PackedModels
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000
+# Numbers that are ranked for R-hat, at most.
+RANKED = 2**18
 
 
 @dataclass(frozen=True)
@@ -241,8 +244,9 @@ def scalar_stats(values: ArrayLike) -> ScalarStats:
     Returns
     -------
     ScalarStats
-        Mean, sd, Monte Carlo error, effective sample size and R-hat. A quantity that never
-        changes has NaN for the last three, as have chains of fewer than 4 draws.
+        Mean, sd, Monte Carlo error, effective sample size and R-hat (of more than 2**18 draws in all, that
+        of every k-th). A quantity that never changes has NaN for the last three, as have chains of fewer than
+        4 draws.
 
     Raises
     ------
@@ -260,24 +264,24 @@ def scalar_stats(values: ArrayLike) -> ScalarStats:
     x = np.asarray(values)
     if x.ndim != 2 or x.size == 0 or x.dtype.kind not in "biuf":
         raise bad_value("values", "scalar_stats", "a non-empty (chains x draws) matrix of numbers", values)
-    x = x.astype(np.float64, copy=False)
-    if not np.all(np.isfinite(x)):
+    draws = x.shape[1]
+    plan = Plan.of(draws)
+    # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
+    origin = float(x[0, 0])
+    sums = [np.concatenate(list(scalar_sums(chain, origin, plan)))[:, None] for chain in x]
+    if not np.all(np.isfinite(sums)):
         raise DataError(
             "The 'values' parameter of scalar_stats must be finite. It has NaN or infinite values."
         )
-    chains, draws = x.shape
-    plan = Plan.of(draws)
-    # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
-    origin = x[0, 0]
-    shifted = x - origin
-    kept = shifted[:, draws - plan.batches * plan.length :]
-    batches = kept.reshape(chains, plan.batches, plan.length).mean(axis=2)
-    mean, mcse, disagree = combine(shifted.mean(axis=1)[:, None], batches[:, :, None], plan)
-    sd = float(shifted.std(ddof=1)) if x.size > 1 else np.nan
+    means = np.array([part.sum(axis=0) for part in sums]) / draws
+    mean, mcse, disagree = combine(means, np.array([plan.batch_means(part) for part in sums]), plan)
+    about = origin + float(mean[0])
+    square = sum(float(part.sum()) for chain in x for part in scalar_sums(chain, about, plan, power=2))
+    sd = float(np.sqrt(square / (x.size - 1))) if x.size > 1 else np.nan
     moved = bool(np.any(x != x[:, :1]))
     error = float(mcse[0]) if moved or disagree[0] else np.nan
     ess = float(_ess(np.array([sd**2]), np.array([error]))[0]) if moved else np.nan
-    r_hat = _rank_r_hat(x, plan) if moved and draws >= SHORTEST else np.nan
+    r_hat = _rank_r_hat(x) if moved and draws >= SHORTEST else np.nan
     return ScalarStats(float(mean[0] + origin), sd, error, ess, r_hat, bool(disagree[0]))
 
 
@@ -287,8 +291,10 @@ def _ess(variance: FloatArray, mcse: FloatArray) -> FloatArray:
     return np.divide(variance, mcse**2, out=out, where=mcse > 0)
 
 
-def _rank_r_hat(x: FloatArray, plan: Plan) -> float:
-    """Return the larger of the bulk and folded R-hat of (chains, draws) values."""
+def _rank_r_hat(x: FloatArray) -> float:
+    """Return the larger of the bulk and folded R-hat of (chains, draws) values, of at most RANKED of them."""
+    x = x[:, :: -(-x.size // RANKED)].astype(np.float64)
+    plan = Plan.of(x.shape[1])
     folded = np.abs(x - np.median(x))
     found = []
     for values in (x, folded):

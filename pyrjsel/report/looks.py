@@ -68,7 +68,7 @@ class ModelLooks:
         Returns
         -------
         matplotlib Axes
-            The axes, one row a term.
+            The axes, one row a term; of more than 40 terms, those that are in none of the models have none.
 
         Raises
         ------

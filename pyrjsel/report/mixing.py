@@ -1,6 +1,6 @@
 """How well chains mixed: a table of diagnostics, and what is to be said of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ WORST_R_HAT = 1.2
 def chain_diagnostics(
     counts: Sequence[ArrayLike],
     moves: Sequence[str],
-    values: Mapping[str, np.ndarray],
+    values: Iterable[tuple[str, np.ndarray]],
     seconds: Sequence[float],
 ) -> pd.DataFrame:
     """Return acceptance, effective sample sizes and R-hat by chain, and over all chains in the row "all".
@@ -27,8 +27,8 @@ def chain_diagnostics(
         Proposals and acceptances of each chain.
     moves : sequence of str
         Names of the moves.
-    values : mapping of str to ndarray (chains, draws)
-        Quantities by name.
+    values : iterable of (str, ndarray (chains, draws))
+        Quantities by name, at least one; gone through once, one at a time.
     seconds : sequence of float
         Of each chain.
 
@@ -40,24 +40,26 @@ def chain_diagnostics(
     Examples
     --------
     >>> size = np.array([[1, 2, 1, 2, 2, 1, 2, 1]])
-    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], {"size": size}, [0.5])
+    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], [("size", size)], [0.5])
     >>> found.columns.tolist()
     ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds']
     """
     rows: dict[object, dict[str, float]] = {}
-    groups: list[tuple[object, list[int]]] = [(c, [c]) for c in range(len(counts))]
-    for label, members in [*groups, ("all", list(range(len(counts))))]:
+    everyone = range(len(counts))
+    groups: list[tuple[object, range]] = [*((c, range(c, c + 1)) for c in everyone), ("all", everyone)]
+    for label, members in groups:
         proposed, accepted = np.sum([np.asarray(counts[c]) for c in members], axis=0)
-        row = {
+        rows[label] = {
             f"acceptance_{move}": accepted[k] / proposed[k] if proposed[k] else np.nan
             for k, move in enumerate(moves)
         }
-        for name, value in values.items():
-            stats = scalar_stats(value[members])
-            row[f"ess_{name}"], row[f"r_hat_{name}"] = stats.ess, stats.r_hat
-        row["draws"] = next(iter(values.values())).shape[1] * len(members)
-        row["seconds"] = float(sum(seconds[c] for c in members))
-        rows[label] = row
+    for name, value in values:
+        for label, members in groups:
+            stats = scalar_stats(value[members[0] : members[-1] + 1])
+            rows[label] |= {f"ess_{name}": stats.ess, f"r_hat_{name}": stats.r_hat}
+        draws = value.shape[1]
+    for label, members in groups:
+        rows[label] |= {"draws": draws * len(members), "seconds": float(sum(seconds[c] for c in members))}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index.name = "chain"
     return frame

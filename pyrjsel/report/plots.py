@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Shares below which a column of the model plot gets no rank of its own: they would overlap.
 LEAST_LABELLED = 0.035
+# Of more terms than these, the model plot shows those alone that are in one of the models.
+MOST_ROWS = 40
 
 
 def plot_inclusion(
@@ -128,7 +130,8 @@ def plot_models(
     -------
     matplotlib Axes
         The axes; the lower horizontal axis is the cumulative posterior mass, the upper one has
-        the ranks of the models that are wide enough for a number.
+        the ranks of the models that are wide enough for a number. Of more than 40 terms, those that are in
+        none of the models have no row; the lower axis says how many.
 
     Raises
     ------
@@ -157,6 +160,10 @@ def plot_models(
     mass = vector(posterior, "posterior", owner, inside.shape[0])
     if not (np.all(mass >= 0) and mass.sum() > 0):
         raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
+    used, left_out = np.flatnonzero(inside.any(axis=0)), ""
+    if count > MOST_ROWS and 0 < used.size < count:
+        left_out = f"\n({_counted(count - used.size, 'term')} in none of them left out)"
+        names, inside, count = [names[j] for j in used], inside[:, used], used.size
     edges = np.concatenate([[0.0], np.cumsum(mass)])
     ax = row_axes(ax, owner, width=7.5, rows=count)
     from matplotlib.colors import ListedColormap
@@ -174,7 +181,8 @@ def plot_models(
     wide = mass / edges[-1] > 0.012  # lines between narrower columns would hide them
     ax.vlines(edges[1:][wide], -0.5, count - 0.5, color="white", linewidth=0.8)
     ax.set_xlim(0, edges[-1])
-    ax.set_xlabel(f"Cumulative posterior mass ({_models(mass.size)} with {edges[-1]:.3f} in all)")
+    shown = _counted(mass.size, "model")
+    ax.set_xlabel(f"Cumulative posterior mass ({shown} with {edges[-1]:.3f} in all){left_out}")
     name_axis(ax, names)
     labelled = mass / edges[-1] >= LEAST_LABELLED
     upper = ax.secondary_xaxis("top")
@@ -186,5 +194,5 @@ def plot_models(
     return ax
 
 
-def _models(count: int) -> str:
-    return "1 model" if count == 1 else f"{count} models"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -21,7 +21,7 @@ from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
-from pyrjsel.runtime.workers import ATTEMPTS, count_workers, run_tasks
+from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
 from pyrjsel.store import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
@@ -372,7 +372,7 @@ class _Start:
 
 
 def _run_chain(
-    job: Any, start: _Start, board: Board | RemoteBoard, parent: int
+    sent: Any, start: _Start, board: Board | RemoteBoard, parent: int
 ) -> tuple[int, tuple[Any, int, float, ChainEnd | None] | None]:
     """Return a chain's number and its result, iterations, seconds and end; runs in the worker.
 
@@ -385,7 +385,7 @@ def _run_chain(
         if board.remote:
             ignore_in_worker(parent)
         with one_blas_thread:
-            return chain, _advance(job, start, board)
+            return chain, _advance(received(sent), start, board)
 
 
 def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:

@@ -74,10 +74,11 @@ def run_tasks(
             numbers = listed([str(task) for task in left])
             text = f"A worker died. Begun again, to the same draws: {numbers} (chains count from 0)."
             warnings.warn(text, WorkerWarning, stacklevel=3)
-            _await_workers(workers, interrupted)
-        sent = _send(shared)
         for group in [left] if attempt + 1 < ATTEMPTS else [[task] for task in left]:
+            if attempt:
+                _await_workers(workers, interrupted)
             try:
+                sent = _send(shared, len(group))
                 for task, result in _parallel(workers)(make(sent, task) for task in group):
                     if result is not None:
                         done[task] = result  # noqa: PERF403 - kept if a worker dies of the next
@@ -89,15 +90,20 @@ def run_tasks(
     return done
 
 
-def _send(shared: object) -> object:
-    """Return what stands for `shared` among the arguments of a task.
+def _send(shared: object, tasks: int) -> object:
+    """Return what stands for `shared` among the arguments of `tasks` tasks.
 
-    Dask gets a copy to each of its workers. Left to itself it would send one with every task; or, of what it
-    sees is large, one to the worker that then gets most of the tasks, and takes them with it if it dies. The
-    other backends of processes write the large arrays of an object to shared memory once.
+    Dask gets a copy to a worker a task, or to all it has. Left to itself it would send one with every task;
+    or, of what it sees is large, one to the worker that then gets most of the tasks, and takes them with it
+    if it dies. The other backends of processes write the large arrays of an object to shared memory once.
     """
     client = getattr(get_active_backend(prefer="threads")[0], "client", None)
-    return shared if client is None else client.scatter(shared, broadcast=True, hash=False)
+    return shared if client is None else client.scatter(shared, broadcast=tasks, hash=False)
+
+
+def received(sent: Any) -> Any:
+    """Return what the argument of a task stands for: joblib sends nothing to a cluster of one processor."""
+    return sent.result() if type(sent).__module__.partition(".")[0] == "distributed" else sent
 
 
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:

@@ -16,18 +16,19 @@ import numpy as np
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
+from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments
 from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
+    Series,
     draw_afterwards,
     drawn_by,
     known_models,
     plain_state,
 )
-from pyrjsel.selection.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
@@ -242,8 +243,8 @@ class WalkCollector(Collector):
     series: ClassVar[tuple[str, ...]] = (*Collector.series, *by_model)
 
     def __init__(self, job: WalkJob) -> None:
-        self.relative_variance: list[FloatArray] = []
-        self.effective: list[FloatArray] = []
+        self.relative_variance = Series(np.empty(0))
+        self.effective = Series(np.empty(0))
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.averages = Averages(job.rows, job.space.n_terms)
         self.integrated, self.described = job.integrated, 0
@@ -257,7 +258,7 @@ class WalkCollector(Collector):
         super().restore(totals, recorded)
         self.averages.check()
         models = len(self.table) if self.integrated else 0
-        if any(len(self.all(name)) != models for name in self.by_model):
+        if any(len(getattr(self, name)) != models for name in self.by_model):
             raise StoreError(f"what is known of {len(self.table)} models is not of them")
         self.described = models
 
@@ -440,5 +441,7 @@ class WalkRunner:
             found.counts,
             error_variance,
             averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, self.job.unit),
-            described={name: collector.all(name) for name in collector.by_model if self.job.integrated},
+            described={
+                name: getattr(collector, name).rows for name in collector.by_model if self.job.integrated
+            },
         )

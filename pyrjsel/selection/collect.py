@@ -19,7 +19,15 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.space import ModelSpace, ModelTable, PackedModels, merge_visits, pack, unpack
+from pyrjsel.space import (
+    ModelSpace,
+    ModelTable,
+    PackedModels,
+    count_visits,
+    merge_visits,
+    pack,
+    unpack,
+)
 from pyrjsel.store import Content, Plain
 
 # Pairs of importance draws for the marginal likelihoods in that table.
@@ -109,6 +117,38 @@ def thinning(regression: TermColumns, settings: FitSettings) -> int:
     return power_of_2(-(-settings.draws * vector // COEFFICIENT_BYTES))
 
 
+class Series:
+    """Rows that are recorded block by block, in one array that doubles where it is full.
+
+    Parameters
+    ----------
+    empty : ndarray (0, ...)
+        Of the type and shape of the rows.
+    """
+
+    def __init__(self, empty: np.ndarray) -> None:
+        self._room = empty
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What has been recorded: no copy."""
+        return self._room[: self._size]
+
+    def append(self, rows: np.ndarray) -> None:
+        """Record rows."""
+        size = self._size + len(rows)
+        if size > len(self._room):
+            former = self.rows
+            self._room = np.empty((max(size, 2 * len(former)), *former.shape[1:]), former.dtype)
+            self._room[: len(former)] = former
+        self._room[self._size : size] = rows
+        self._size = size
+
+
 class Collector:
     """Collects the blocks of one chain: each model is stored once, coefficients are thinned.
 
@@ -121,7 +161,7 @@ class Collector:
         Numbers at the end of these vectors that are no coefficients, an error variance the first.
     """
 
-    # Lists of arrays of what was recorded, in order.
+    # What is recorded, in order: series by these names.
     series: ClassVar[tuple[str, ...]] = ("index", "log_posterior", "coefficients")
 
     def __init__(self, n_terms: int, n_columns: int, every: int, n_extra: int = 0) -> None:
@@ -130,9 +170,9 @@ class Collector:
         self.n_columns, self.n_extra = n_columns, n_extra
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((4, n_columns))
-        self.index: list[np.ndarray] = []
-        self.log_posterior: list[FloatArray] = []
-        self.coefficients: list[FloatArray] = []
+        self.index = Series(np.empty(0, dtype=np.int32))
+        self.log_posterior = Series(np.empty(0))
+        self.coefficients = Series(np.empty((0, n_columns + n_extra)))
         self._models_seen = 0
         self._seen = dict.fromkeys(self.series, 0)
 
@@ -147,14 +187,10 @@ class Collector:
     def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
         """Take the draws that a loop wrote into `block`."""
         if kept:
-            self.index.append(self.table.add(block.words[:kept]).astype(np.int32))
-            self.log_posterior.append(block.log_posterior[:kept].copy())
+            self.index.append(self.table.add(block.words[:kept]))
+            self.log_posterior.append(block.log_posterior[:kept])
         if kept_coefficients:
-            self.coefficients.append(block.coefficients[:kept_coefficients].copy())
-
-    def all(self, name: str) -> np.ndarray:
-        """Return one of the series as one array."""
-        return np.concatenate([*getattr(self, name), self._empty(name)])
+            self.coefficients.append(block.coefficients[:kept_coefficients])
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws: not copies."""
@@ -164,8 +200,7 @@ class Collector:
         """Return what was recorded since this was last asked."""
         recorded = {"words": self.table.words[self._models_seen :]}
         for name in self.series:
-            parts = getattr(self, name)
-            recorded[name] = np.concatenate([*parts[self._seen[name] :], self._empty(name)])
+            recorded[name] = getattr(self, name).rows[self._seen[name] :]
         self._look()
         return {name: array for name, array in recorded.items() if len(array)}
 
@@ -182,12 +217,13 @@ class Collector:
         known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
         self.table.add(known.array("words", np.uint64, (None, self.n_words)))
         for name in self.series:
-            empty = self._empty(name)
+            series = getattr(self, name)
             if name in recorded:
-                getattr(self, name).append(known.array(name, empty.dtype, (None, *empty.shape[1:])))
-        if len(self.all("index")) != len(self.all("log_posterior")):
+                series.append(known.array(name, series.rows.dtype, (None, *series.rows.shape[1:])))
+        if len(self.index) != len(self.log_posterior):
             raise known.wrong("log_posterior", "that of each draw")
-        if any(index.size and not 0 <= index.min() <= index.max() < len(self.table) for index in self.index):
+        index = self.index.rows
+        if index.size and not 0 <= index.min() <= index.max() < len(self.table):
             raise known.wrong("index", f"rows of {len(self.table)} models")
         self._look()
 
@@ -196,18 +232,13 @@ class Collector:
         self._models_seen = len(self.table)
         self._seen = {name: len(getattr(self, name)) for name in self.series}
 
-    def _empty(self, name: str) -> np.ndarray:
-        if name == "coefficients":
-            return np.empty((0, self.n_columns + self.n_extra))
-        return np.empty(0, dtype=np.int32 if name == "index" else float)
-
     def finish(self, counts: np.ndarray) -> ChainDraws:
         """Return everything that was recorded."""
-        vectors = self.all("coefficients")
+        vectors = self.coefficients.rows
         return ChainDraws(
             self.table.words.copy(),  # without the room that the table has for more
-            self.all("index"),
-            self.all("log_posterior"),
+            self.index.rows,
+            self.log_posterior.rows,
             vectors[:, : self.n_columns],
             self.sums,
             counts,
@@ -315,16 +346,17 @@ def summarise(
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
     index, models = merge_visits(_visits(chains), draws, space.n_terms)
-    probability = np.bincount(index.ravel(), minlength=len(models)) / index.size
+    probability = count_visits(index, len(models)) / index.size
     stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
     mcse = np.full(len(models), np.nan)
     mcse[: stats.mcse.size] = stats.mcse
     estimate = estimator(chains, index, models)
     terms = estimate.terms
-    log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
+    log_posterior = _log_posterior(chains, draws)
     if manner.density:
-        gains = np.concatenate([regression.log_scale(block) for block in models.blocks()])
-        log_posterior[:, before:] += gains[index[:, before:]]
+        scale = np.concatenate([regression.log_scale(block) for block in models.blocks()])
+        for values, rows in zip(log_posterior, index, strict=True):
+            values[before:] += scale[rows[before:]]
     kept = min(chain.coefficients.shape[0] for chain in chains)
     found = Draws(
         index,
@@ -339,7 +371,7 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         manner.moves,
-        {"size": found.size, "cost": found.cost, "log_posterior": found.log_posterior},
+        ((name, getattr(found, name)) for name in ("size", "cost", "log_posterior")),
         drawn.seconds,
     )
     notes = [
@@ -377,10 +409,20 @@ def summarise(
 
 
 def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
-    """Yield models and draws of one chain after another, and let the models go once they have been taken."""
+    """Yield models and draws of one chain after another, and let both go once they have been taken."""
     for chain in chains:
-        yield chain.words, chain.index
-        chain.words = chain.words[:0].copy()
+        words, index = chain.words, chain.index
+        chain.words, chain.index = words[:0].copy(), index[:0].copy()
+        yield words, index
+
+
+def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
+    """Take the log posteriors out of the chains, (chains, draws)."""
+    found = np.empty((len(chains), draws))
+    for row, chain in zip(found, chains, strict=True):
+        row[:] = chain.log_posterior[:draws]
+        chain.log_posterior = chain.log_posterior[:0].copy()
+    return found
 
 
 def _coefficients(

@@ -58,6 +58,8 @@ LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 # exp of more than this is never asked for: only chains without burn-in have come near it.
 MOST_LOG_WEIGHT = 300.0
+# Models of burn-in that are learnt from, the last ones, at most.
+LEARNT = 2**16
 
 
 @dataclass(frozen=True)
@@ -371,6 +373,8 @@ class CorrectedRunner(WalkRunner):
         if np.isfinite(log_ratio):
             self.gammas.append(gamma)
             self.log_ratios.append(log_ratio + float(gamma @ self.surrogate.correction))
+        if len(self.gammas) > LEARNT:
+            del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
 
     def study(self, known: Known) -> None:
         """Learn from a model of burn-in where the mean of its coefficients is."""

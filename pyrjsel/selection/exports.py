@@ -31,10 +31,11 @@ class Exports:
         -------
         InferenceData or DataTree
             ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` of a model with costs,
-            ``coefficients`` (by ``column`` of the design, intercept first, 0 outside the model) and
-            ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and ``model``, the
-            row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the rows were not
-            kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of arviz-base.
+            ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 outside the
+            model) and ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and
+            ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the
+            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of
+            arviz-base.
 
         Raises
         ------
@@ -47,6 +48,10 @@ class Exports:
         -----
         The draws of ``included`` are visits. The samplers that average probabilities of inclusion given all
         other terms have smaller errors in :attr:`inclusion` than these draws have.
+
+        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
+        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
+        xarray too.
 
         Examples
         --------
@@ -72,16 +77,16 @@ class Exports:
         if model.priced:
             posterior["cost"] = ([], draws.cost[:, kept])
         if whole:
-            posterior["coefficients"] = (["column"], draws.coefficients)
+            posterior["coefficients"] = (["coefficient"], draws.coefficients)
             if draws.variance is not None:
                 posterior["sigma"] = ([], np.sqrt(draws.variance))
         groups: dict[str, dict[str, tuple[list[str], Any]]] = {
             "posterior": posterior,
             "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
         }
-        coords = {"term": list(model.term_names), "column": list(results._column_names)}
+        coords = {"term": list(model.term_names), "coefficient": list(results._column_names)}
         response: FloatArray | None = getattr(model.data, "y", None)
         if response is not None:
             groups["observed_data"] = {model.design.response: (["row"], response)}
             coords["row"] = model.data.index.to_flat_index().tolist()
-        return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "column"})
+        return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "coefficient"})

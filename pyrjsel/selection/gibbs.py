@@ -18,6 +18,7 @@ from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
     Manner,
+    Series,
     draw_afterwards,
     drawn_by,
     known_models,
@@ -200,7 +201,7 @@ class GibbsCollector(Collector):
     series: ClassVar[tuple[str, ...]] = (*Collector.series, "variance")
 
     def __init__(self, job: GibbsJob) -> None:
-        self.variance: list[FloatArray] = []
+        self.variance = Series(np.empty(0))
         super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
         self.sums = np.zeros((6, job.regression.n_columns))
         self.averages = Averages(WALK_ROWS, job.space.n_terms)
@@ -299,7 +300,7 @@ class GibbsRunner:
         collector = self.collector
         found = collector.finish(self.loop.counts())
         coefficients = found.coefficients
-        variance: FloatArray | None = collector.all("variance")
+        variance: FloatArray | None = collector.variance.rows
         if not self.job.in_loop:
             # A stream of its own: a chain that goes on after this one goes on to the same draws.
             ahead: Any = np.random.PCG64()

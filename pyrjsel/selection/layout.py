@@ -39,7 +39,7 @@ class TermColumns:
     def largest_model(self, gammas: np.ndarray) -> int:
         """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
         sizes = np.diff(self.term_start)
-        most, block = 0, 2**16  # models whose columns are counted at a time
+        most, block = 0, 2**21 // max(1, sizes.size) + 1  # models whose columns are counted at a time
         for at in range(0, len(gammas), block):
             most = max(most, int((gammas[at : at + block] @ sizes.astype(float)).max(initial=0)))
         return 1 + most

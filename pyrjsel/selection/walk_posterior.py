@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import estimate
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
@@ -30,6 +30,8 @@ COEFFICIENT_DRAWS = 2000
 LEAST_WALKS = 0.1
 # Integration errors are mentioned where they are more than this share of a Monte Carlo error.
 MENTIONED = 0.5
+# Models whose coefficients are averaged together.
+TOGETHER = 2**16
 
 
 def corrected_posterior(
@@ -63,11 +65,12 @@ def corrected_posterior(
         pairs=options.pairs,
     )
     drawn = settings.run(job, "collapsed", n_draws)
+    places = [_places(chain, drawn.draws) for chain in drawn.results]
     posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy)
     if drawn.ends is not None and drawn.ends.complete:
         posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
-    posterior.log_marginal = _log_marginals(posterior, drawn.results, space)
-    _add_integration_errors(posterior, drawn.results, options.exact)
+    posterior.log_marginal = _log_marginals(posterior, space)
+    _add_integration_errors(posterior, drawn.results, places, options.exact)
     return posterior
 
 
@@ -91,7 +94,7 @@ def collapsed_posterior(
     drawn = settings.run(job, "collapsed", n_draws)
     averager = partial(averaged_moments, regression, space)
     posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy, averager=averager)
-    posterior.log_marginal = _log_marginals(posterior, drawn.results, space) + regression.constant
+    posterior.log_marginal = _log_marginals(posterior, space) + regression.constant
     return posterior
 
 
@@ -130,25 +133,29 @@ def averaged_moments(
 ) -> Moments:
     """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
     if regression.held:
-        gamma = np.asarray(models)
-        # Neighbours in this order share what they begin with, as the compiled passes like it.
-        order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
-        gamma = np.ascontiguousarray(gamma[order])
-        job = Averages(Tree.of(regression, space, gamma), gamma, probability[order])
-        worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
-        worker.stop = len(gamma)
-        worker.advance(len(gamma))
-        return averaged(regression, worker.sums)
-    single, sums = SingleModels(regression), np.zeros((5, regression.n_columns))
+        sums = []
+        for at in range(0, len(models), TOGETHER):
+            gamma = models[at : at + TOGETHER]
+            # Neighbours in this order share what they begin with, as the compiled passes like it.
+            order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
+            gamma = np.ascontiguousarray(gamma[order])
+            mass = probability[at : at + TOGETHER][order]
+            job = Averages(Tree.of(regression, space, gamma), gamma, mass)
+            worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
+            worker.stop = len(gamma)
+            worker.advance(len(gamma))
+            sums.append(worker.sums)
+        return averaged(regression, np.sum(sums, axis=0))
+    single, total = SingleModels(regression), np.zeros((5, regression.n_columns))
     scale = np.concatenate([[1.0], regression.scale])
     for row, weight in zip(models, probability, strict=True):
         found = single.moments(row, regression.origin)
         own = scale[found.columns]
-        sums[:4, found.columns] += weight * np.array(
+        total[:4, found.columns] += weight * np.array(
             [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
         )
-    sums[4] = 1.0
-    return averaged(regression, sums)
+    total[4] = 1.0
+    return averaged(regression, total)
 
 
 def _summary(job: WalkJob, drawn: DrawnChains) -> dict[str, Any]:
@@ -162,31 +169,42 @@ def _summary(job: WalkJob, drawn: DrawnChains) -> dict[str, Any]:
     }
 
 
-def _log_marginals(posterior: Posterior, chains: list[WalkDraws], space: ModelSpace) -> FloatArray:
-    """Return the log marginal likelihoods (m,) of the visited models, as the chains know them."""
-    log_mass = _by_model(posterior, [chain.log_posterior for chain in chains])
+def _log_marginals(posterior: Posterior, space: ModelSpace) -> FloatArray:
+    """Return the log marginal likelihoods (m,) of the visited models, as the draws know them."""
+    assert posterior.draws is not None
+    log_mass = np.empty(len(posterior.packed))
+    for rows, values in zip(posterior.draws.model, posterior.draws.log_posterior, strict=True):
+        log_mass[rows] = values
     return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
 
 
-def _by_model(posterior: Posterior, values: Sequence[FloatArray]) -> FloatArray:
-    """Return by model (m,) what is known of the model of each draw of the chains."""
+def _places(chain: WalkDraws, draws: int) -> IntArray:
+    """Return for each model of a chain (m,) one of its first draws that is at it, -1 where none is."""
+    places = np.full(len(chain.words), -1)
+    places[chain.index[:draws]] = np.arange(draws)
+    return places
+
+
+def _by_model(posterior: Posterior, places: Sequence[IntArray], values: Sequence[FloatArray]) -> FloatArray:
+    """Return by model (m,) what chains know of theirs."""
     assert posterior.draws is not None
-    index = posterior.draws.model
     found = np.empty(len(posterior.packed))
-    for row, chain in zip(index, values, strict=True):
-        found[row] = chain[: row.size]
+    for rows, place, known in zip(posterior.draws.model, places, values, strict=True):
+        found[rows[place[place >= 0]]] = known[place >= 0]
     return found
 
 
-def _add_integration_errors(posterior: Posterior, chains: list[WalkDraws], exact: bool) -> None:
+def _add_integration_errors(
+    posterior: Posterior, chains: list[WalkDraws], places: Sequence[IntArray], exact: bool
+) -> None:
     """Add the errors of the integrals to the Monte Carlo errors, and mention them where they matter."""
     if not exact:
         posterior.notes.append("The error of Laplace's approximation is not estimated.")
         return
-    variance = _by_model(posterior, [chain.described["relative_variance"][chain.index] for chain in chains])
+    variance = _by_model(posterior, places, [chain.described["relative_variance"] for chain in chains])
     probability = posterior.probability
-    numbers = [chain.effective[chain.index] for chain in chains if chain.effective is not None]
-    effective = _by_model(posterior, numbers)
+    numbers = [chain.effective for chain in chains if chain.effective is not None]
+    effective = _by_model(posterior, places, numbers)
     posterior.notes += warn_of_poor(probability, variance, posterior.pairs, stacklevel=4)
     posterior.notes += warn_of_few(probability, effective, stacklevel=4)
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)

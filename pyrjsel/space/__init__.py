@@ -21,7 +21,7 @@ from pyrjsel.space.priors import (
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
 from pyrjsel.space.space import ModelSpace
-from pyrjsel.space.table import ModelTable, chain_visits, merge_visits
+from pyrjsel.space.table import ModelTable, chain_visits, count_visits, merge_visits
 
 __all__ = [
     "BUDGET_TOLERANCE",
@@ -44,6 +44,7 @@ __all__ = [
     "chain_visits",
     "count_dfs",
     "count_models",
+    "count_visits",
     "enumerate_models",
     "merge_visits",
     "named_costs",

@@ -1,7 +1,6 @@
 """Draws of models: indices into the table of those visited."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -30,10 +29,10 @@ class ModelDraws:
     model_cost: FloatArray
     log_posterior: FloatArray
 
-    @cached_property
+    @property
     def size(self) -> np.ndarray:
-        """Terms in the model of each draw, shape (chains, draws)."""
-        return self.packed.sizes()[self.model]
+        """Terms in the model of each draw, int32, shape (chains, draws); made on demand."""
+        return self.packed.sizes().astype(np.int32)[self.model]
 
     @property
     def models(self) -> ByteArray:

@@ -277,10 +277,21 @@ def merge_visits(
     [[1, 0, 0]]
     """
     table = ModelTable(n_terms)
-    index = np.stack([table.add(words)[rows[:draws]] for words, rows in chains])
-    visits = np.bincount(index.ravel(), minlength=len(table))
+    index = np.stack([table.add(words).astype(np.int32)[rows[:draws]] for words, rows in chains])
+    visits = count_visits(index, len(table))
     order = np.argsort(-visits, kind="stable")
     order = order[visits[order] > 0]
     rank = np.empty(len(table), dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
-    return rank[index], PackedModels(table.words[order], n_terms)
+    for row in index:
+        row[:] = rank[row]
+    return index, PackedModels(table.words[order], n_terms)
+
+
+def count_visits(index: np.ndarray, models: int) -> IntArray:
+    """Return how often each of `models` models (m,) is among draws (chains, draws)."""
+    # A part at a time: numpy takes a copy with 8 bytes a number.
+    size, row, found = 2**20, index.reshape(-1), np.zeros(models, dtype=np.int64)
+    for at in range(0, row.size, size):
+        found += np.bincount(row[at : at + size], minlength=models)
+    return found

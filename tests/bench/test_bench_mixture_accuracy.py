@@ -64,7 +64,7 @@ def test_accuracy(load, components, published, table):
         with warnings.catch_warnings():
             # Of ten splits of few rows some have chains in different modes; accuracies average over them.
             warnings.simplefilter("ignore", rj.ConvergenceWarning)
-            results = model.fit(rng=split, n_jobs=1, progress=False)
+            results = model.fit(draws=5000, chains=2, rng=split, n_jobs=1, progress=False)
         sizes.append(results.draws.size)
         accuracy["mixture classifier"].append(1 - results.score(test).loc["error_rate", "value"])
         for name, make in PEERS.items():

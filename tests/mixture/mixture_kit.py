@@ -7,7 +7,7 @@ import numpy as np
 
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions, MixtureRunner, first_state
+from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions, first_replica
 from pyrjsel.space import BetaBinomial, ModelSpace
 
 
@@ -70,19 +70,19 @@ def toy(n=40, p=3, seed=1, classes=2, missing=0.0, unlabelled=0.0):
     return x, np.where(rng.random(n) < unlabelled, -1, label).astype(np.int32)
 
 
-def job_of(problem, *, draws=1000, burn_in=100, thin=1, every=1, starts=None, **options):
-    return MixtureJob(problem, MixtureOptions(**options), draws, burn_in, thin, every, starts)
+def job_of(problem, *, draws=1000, burn_in=100, thin=1, every=1, starts=None, temperatures=1, **options):
+    chosen = MixtureOptions(temperatures=temperatures, **options)
+    return MixtureJob(problem, chosen, draws, burn_in, thin, every, starts)
 
 
 def settled(problem, gamma, *, sweeps=0, seed=1, **options):
-    """The state of a chain after so many sweeps at a subset."""
-    job = job_of(problem, **options)
-    state = first_state(problem, np.array(gamma, dtype=np.uint8), np.random.Generator(np.random.PCG64(seed)))
-    runner = MixtureRunner(job, state)
-    runner.loop.run(runner.rng, sweeps, moving=False)
-    return runner.state()
+    """The state of a chain of one replica after so many sweeps at a subset."""
+    job, rng = job_of(problem, **options), np.random.default_rng(seed)
+    chain = job.loop(first_replica(problem, np.array(gamma, dtype=np.uint8), rng))
+    chain.sweeps(rng, sweeps)
+    return job.replica(chain.state())
 
 
-def changed(state, **parts):
+def changed(replica, **parts):
     """A copy of a state with some parts replaced."""
-    return replace(state, **parts)
+    return replace(replica, **parts)

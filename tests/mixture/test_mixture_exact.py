@@ -86,6 +86,15 @@ def test_a_large_least_deviation(min_sd):
     assert np.max(np.abs(found)) < LARGEST, found
 
 
+@pytest.mark.parametrize("background", BACKGROUNDS)
+def test_replicas(background):
+    """The chain that is recorded would be wrong if those that it exchanges states with were."""
+    gaps = [(4, 0)] if background == "gaussian" else [(4, 0), (7, 1)]
+    problem = small(background, gaps=gaps, unlabelled=(2, 9))
+    found = errors(problem, 100_000, seed=3, moves=1, temperatures=(1.0, 0.6, 0.2))
+    assert np.max(np.abs(found)) < LARGEST, found
+
+
 def test_other_hyperparameters():
     prior = {"alpha": 1.3, "g": 0.7, "h": 3.0, "kappa0": 0.5, "nu0": 1.7, "psi0": 0.08}
     found = errors(small("gaussian", **prior), 300_000, moves=2)

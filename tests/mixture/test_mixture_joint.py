@@ -14,8 +14,7 @@ from scipy.stats import chisquare, ttest_rel
 
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.reference import MixtureTwin
-from pyrjsel.mixture.sampling import MixtureState
+from pyrjsel.mixture.sampling import Replica, gaps
 from pyrjsel.space import Bernoulli, enumerate_models, unpack
 
 N, P, D, K = 8, 3, 2, 3
@@ -57,21 +56,20 @@ def draw_joint(problem, subsets, share, rng):
         given = inside if problem.background == "gaussian" else []
         z[:, j] = draw_null(z, given, j, prior, prior.surplus(P), rng)
         inside = [*inside, j]
-    state = MixtureState(
-        gamma.copy(), beta, precision, mean, weight, class_prior, kernel, klass.astype(np.int32), z.T.copy(),
-        {}, 0, np.zeros((2, 3), dtype=np.int64),
-    )  # fmt: skip
+    state = Replica(
+        gamma.copy(), beta, precision, mean, weight, class_prior, kernel, klass.astype(np.int32), np.zeros(0)
+    )
     return state, z, klass.astype(np.int32)
 
 
-def quantities(state, hidden_z, hidden_label):
+def quantities(state, hidden_label):
     """Bounded functions of a state: all have means whatever the tails."""
     inside = state.gamma.astype(float)
     log_u = np.where(inside[:, None] > 0, np.tanh(0.3 * (np.log(np.abs(state.precision)) - 2.0)), 0.0)
     mean = np.where(inside[:, None] > 0, np.tanh(state.mean), 0.0)
     log_beta = np.where(inside > 0, np.tanh(0.3 * (np.log(state.beta) + 1.0)), 0.0)
     held = np.bincount(state.kernel, minlength=D)[0] / N
-    z = np.tanh(state.z.T[hidden_z])
+    z = np.tanh(state.imputed)
     first = log_u.sum(axis=1)
     return np.concatenate(
         [
@@ -86,7 +84,7 @@ def quantities(state, hidden_z, hidden_label):
     )  # fmt: skip
 
 
-def simulate(background, proposal, missing, prior, replicates, sweeps, seed, make=None):
+def simulate(background, proposal, missing, prior, replicates, sweeps, seed):
     """Quantities before and after (replicates, m), and subsets after with their prior."""
     rng = np.random.default_rng(seed)
     space = kit.space_of(P, Bernoulli([0.3, 0.5, 0.6]))
@@ -99,28 +97,20 @@ def simulate(background, proposal, missing, prior, replicates, sweeps, seed, mak
         hidden_z[[0, 1, 1, 5], [0, 1, 2, 2]] = True
     before, after, index = [], [], []
     moves = 4 if proposal == "conditional" else 12
-    # Missing inputs are part of the state where the null model ties inputs together.
-    kept = hidden_z if background == "gaussian" else np.zeros_like(hidden_z)
     blank = MixtureProblem(
         np.zeros((N, P)), np.zeros(N, dtype=np.int32), K, np.zeros(P), PRIORS[prior], D, background, space
     )
     for _ in range(replicates):
         state, z, label = draw_joint(blank, subsets, share, rng)
-        before.append(quantities(state, kept, hidden_label))
         problem = replace(blank, z=np.where(hidden_z, np.nan, z), label=np.where(hidden_label, -1, label))
-        if background != "gaussian":
-            state.z[hidden_z.T] = np.nan
-        job = kit.job_of(problem, proposal=proposal, moves=moves)
-        if make is None:
-            chain = job.loop(state)
-            chain.run(rng, sweeps)
-            parts = chain.state()
-            state = MixtureState(*parts, {}, 0, state.counts)
-        else:
-            twin = MixtureTwin(problem, job.options, state)
-            for _ in range(sweeps):
-                twin.sweep(rng)
-        after.append(quantities(state, kept, hidden_label))
+        # Missing inputs are part of the state where the null model ties inputs together.
+        state.imputed = z.T[gaps(problem)]
+        before.append(quantities(state, hidden_label))
+        job = kit.job_of(problem, proposal=proposal)
+        chain = job.loop(state)
+        chain.sweeps(rng, sweeps, moves=moves)
+        state = job.replica(chain.state())
+        after.append(quantities(state, hidden_label))
         index.append(int(np.flatnonzero((subsets == state.gamma).all(axis=1))[0]))
     return np.array(before), np.array(after), np.bincount(index, minlength=len(subsets)), share
 

@@ -38,33 +38,36 @@ def neighbours(gamma, space):
             yield out, into, new
 
 
+@pytest.mark.parametrize("power", [1.0, 0.4])
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.parametrize("proposal", ["conditional", "prior"])
 @pytest.mark.parametrize(("space", "background"), CASES)
-def test_detailed_balance(space, background, proposal, missing):
-    """log pi(x) q(x, x') a(x, x') is symmetric in x and x', with a the ratio of the compiled loop."""
+def test_detailed_balance(space, background, proposal, missing, power):
+    """log pi(x) q(x, x') a(x, x') is symmetric in x and x', with a the ratio of the compiled loop.
+
+    pi has the kernels of the rows summed out; q is that of the kernels that the rows have in both.
+    """
     problem = problem_of(space, background, missing)
     job = kit.job_of(problem, proposal=proposal)
     rng = np.random.default_rng(1)
     pairs = 0
     for gamma in unpack(enumerate_models(problem.space, 100), 3):
         state = kit.settled(problem, gamma, sweeps=5, proposal=proposal)
-        chain, twin = job.loop(state), MixtureTwin(problem, job.options, state)
+        chain, twin = job.loop(state, power), MixtureTwin(problem, job.options, state, power)
         size = int(gamma[twin.free].sum())
         for out, into, new in neighbours(gamma, problem.space):
             # What is proposed for an input that enters, near what a chain would have.
             beta, precision, mean = 0.1, 20.0 * rng.gamma(5.0, size=3), 0.2 * rng.standard_normal(3)
-            after = MixtureTwin(problem, job.options, state)
+            after = MixtureTwin(problem, job.options, state, power)
             after.gamma = new
             forward, back = (
                 ("add", "remove") if out < 0 else ("remove", "add") if into < 0 else ("exchange",) * 2
             )
-            there = twin.log_complete() + twin.log_choice(forward, size)
-            again = after.log_complete()
+            there = twin.log_target() + twin.log_choice(forward, size)
             if into >= 0:
                 there += twin.log_proposal(into, beta, precision, mean)
                 after.beta[into], after.precision[into], after.mean[into] = beta, precision, mean
-                again = after.log_complete()
+            again = after.log_target()
             if out >= 0:
                 again += twin.log_proposal(out, twin.beta[out], twin.precision[out], twin.mean[out])
             again += twin.log_choice(back, int(new[twin.free].sum()))
@@ -77,7 +80,7 @@ def test_detailed_balance(space, background, proposal, missing):
             if into >= 0:
                 state_after.beta[into], state_after.precision[into] = beta, precision
                 state_after.mean[into] = mean
-            other = job.loop(state_after)
+            other = job.loop(state_after, power)
             kept = (state.precision[out], state.mean[out]) if out >= 0 else ()
             np.testing.assert_allclose(other.log_ratio(into, out, *kept), -found, rtol=1e-9, atol=1e-8)
             pairs += 1
@@ -88,7 +91,7 @@ def test_detailed_balance(space, background, proposal, missing):
 def test_moves_are_chosen_with_these_probabilities(space):
     """One move a sweep from the same state, many times: the kinds by how often they are tried."""
     problem = problem_of(space, "gaussian", 0.0)
-    job = kit.job_of(problem, moves=1)
+    job = kit.job_of(problem)
     for gamma in unpack(enumerate_models(problem.space, 100), 3):
         state = kit.settled(problem, gamma)
         twin = MixtureTwin(problem, job.options, state)
@@ -96,7 +99,7 @@ def test_moves_are_chosen_with_these_probabilities(space):
         counts = np.zeros((2, 3), dtype=np.int64)
         for _ in range(2000):
             chain = job.loop(state)
-            chain.run(rng, 1)
+            chain.sweeps(rng, 1, moves=1)
             counts += chain.counts()
         size = int(gamma[twin.free].sum())
         n_in, n_out = size, twin.free.size - size

@@ -12,6 +12,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.mixture import sampling
+from pyrjsel.mixture._mixture import MixtureLadder
 from pyrjsel.mixture.sampling import MixtureOptions, MixtureRunner
 from pyrjsel.runtime import FitSettings
 from pyrjsel.space import Bernoulli
@@ -75,9 +76,8 @@ def test_recorded_draws_are_every_thinned_state():
     single.advance(4)
     for draw in range(12):
         single.advance(2)
-        state = single.state()
+        state = single.state().replicas[0]
         inside = state.gamma == 1
-        assert found.log_posterior[draw] == single.loop.log_density()
         assert found.occupied[draw] == len(np.unique(state.kernel))
         assert found.words[found.index[draw], 0] == sum(1 << j for j in np.flatnonzero(inside))
         if draw % 3 == 0:
@@ -99,7 +99,7 @@ def test_jobs_and_states_can_be_sent():
 
 
 def test_shapes_and_diagnostics():
-    found = run(toy_problem(), draws=500, burn_in=200)
+    found = run(toy_problem(), draws=500, burn_in=200, temperatures=3)
     m = len(found.models)
     assert found.index.shape == found.log_posterior.shape == (2, 500)
     assert found.mean.shape == found.variance.shape == (2, 500, 2, 4)
@@ -110,8 +110,9 @@ def test_shapes_and_diagnostics():
     assert found.model_stats.probability.shape == (m,)
     assert found.diagnostics.index.tolist() == [0, 1, "all"]
     assert found.diagnostics.columns.tolist() == [
-        "acceptance_add", "acceptance_remove", "acceptance_exchange", "ess_size", "r_hat_size",
-        "ess_log_posterior", "r_hat_log_posterior", "draws", "seconds",
+        "acceptance_add", "acceptance_remove", "acceptance_exchange", "acceptance_replicas_1",
+        "acceptance_replicas_2", "ess_size", "r_hat_size", "ess_log_posterior", "r_hat_log_posterior",
+        "draws", "seconds",
     ]  # fmt: skip
     assert found.diagnostics["acceptance_add"].between(0.001, 0.9).all()
     assert found.notes == []
@@ -127,12 +128,10 @@ def test_kernels_are_thinned_to_a_bound(monkeypatch):
 
 def test_starts():
     problem = toy_problem(space=kit.space_of(4, Bernoulli(0.5), always=["x1"], max_size=2))
-    subsets = set()
-    for chain in range(12):
-        state = kit.job_of(problem).start(np.random.SeedSequence(chain), chain).state()
-        assert problem.space.feasible(state.gamma)
-        subsets.add(tuple(state.gamma))
-    assert len(subsets) > 2
+    for burn_in in (0, 100):
+        job = kit.job_of(problem, burn_in=burn_in, temperatures=3)
+        state = job.start(np.random.SeedSequence(1), 0).state()
+        assert all(problem.space.feasible(replica.gamma) for replica in state.replicas)
     found = run(problem, draws=1, burn_in=0, moves=0, start=["x3", "x1"])
     np.testing.assert_array_equal(found.models, [[0, 1, 0, 1]])
     found = run(problem, draws=1, burn_in=0, moves=0, start="empty")
@@ -148,9 +147,30 @@ def test_options():
         ({"proposal": "full"}, "proposal"),
         ({"moves": -1}, "moves"),
         ({"start": 3}, "start"),
+        ({"temperatures": 0}, "temperatures"),
+        ({"temperatures": (0.9, 0.5)}, "temperatures"),
+        ({"temperatures": (1.0, 1.2)}, "temperatures"),
     ):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter"):
             MixtureOptions(**options)
+
+
+def test_powers_are_adapted_in_burn_in_alone():
+    job = kit.job_of(toy_problem(), draws=200, burn_in=1000, temperatures=3)
+    runner = job.start(np.random.SeedSequence(1), 0)
+    first = runner.powers
+    runner.advance(1000)
+    settled = runner.powers
+    assert not np.array_equal(first, settled)
+    assert np.all(np.diff(settled) < 0)
+    runner.advance(200)
+    np.testing.assert_array_equal(runner.powers, settled)
+    counts = runner.finish(True).counts
+    assert counts[0, 3:].tolist() == [200, 200]
+    job = kit.job_of(toy_problem(), burn_in=1000, temperatures=(1.0, 0.7))
+    fixed = job.start(np.random.SeedSequence(1), 0)
+    fixed.advance(1000)
+    np.testing.assert_array_equal(fixed.powers, [1.0, 0.7])
 
 
 def test_priors_are_checked():
@@ -219,16 +239,19 @@ def test_parts_that_do_not_fit():
         ("weight", state.weight[:, 1:]),
         ("kernel", state.kernel + 2),
         ("klass", state.klass * 0),
-        ("z", state.z * np.nan),
     ):
         with pytest.raises(ValueError, match="do not fit together"):
             job.loop(kit.changed(state, **{name: value}))
     with pytest.raises(ValueError, match="do not fit together"):
         kit.problem_of(np.eye(3), [0, 1, 2], components=0)
+    for powers in ([1.0, 0.5], [0.5]):
+        with pytest.raises(ValueError, match="a power for every chain"):
+            MixtureLadder([job.loop(state)], np.array(powers))
     with pytest.raises(ValueError, match="do not fit the model"):
-        job.loop(state).run(
-            np.random.default_rng(1), 1, words=np.zeros((1, 1), dtype=np.uint64), log_posterior=np.zeros(1),
-            log_likelihood=np.zeros(1), occupied=np.zeros(1, dtype=np.int32), mean=np.zeros((1, 2, 3)),
+        MixtureLadder([job.loop(state)], np.ones(1)).run(
+            np.random.default_rng(1), 1, 1, words=np.zeros((1, 1), dtype=np.uint64),
+            log_posterior=np.zeros(1), log_likelihood=np.zeros(1),
+            occupied=np.zeros(1, dtype=np.int32), mean=np.zeros((1, 2, 3)),
             variance=np.zeros((1, 2, 3)), weight=np.zeros((1, 2, 2)), prior=np.zeros((1, 2)),
         )  # fmt: skip
 

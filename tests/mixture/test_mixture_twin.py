@@ -4,8 +4,8 @@ import mixture_kit as kit
 import numpy as np
 import pytest
 
-from pyrjsel.mixture.reference import MixtureTwin
-from pyrjsel.mixture.sampling import MixtureRunner, first_state
+from pyrjsel.mixture.reference import LadderTwin
+from pyrjsel.mixture.sampling import MixtureRunner, first_replica, gaps
 from pyrjsel.space import Bernoulli
 
 BACKGROUNDS = ("gaussian", "independent", None)
@@ -16,36 +16,45 @@ PRIOR = {"conditional": {}, "prior": {"g": 2.0, "h": 20.0}}
 def assert_same(problem, options, seed, sweeps=12, gamma=None):
     job = kit.job_of(problem, draws=sweeps, burn_in=0, **options)
     gamma = problem.space.empty_model() if gamma is None else np.array(gamma, dtype=np.uint8)
-    state = first_state(problem, gamma, np.random.Generator(np.random.PCG64(seed)))
+    rng = np.random.Generator(np.random.PCG64(seed))
+    replicas = [first_replica(problem, gamma, rng) for _ in job.options.powers()[0]]
+    state = job.state_of(replicas, rng)
     runner = MixtureRunner(job, state)
-    twin = MixtureTwin(problem, job.options, state)
-    rng = np.random.Generator(np.random.PCG64())
-    rng.bit_generator.state = state.bit_generator
+    ladder = LadderTwin(problem, job.options, state)
     subsets = set()
     for sweep in range(sweeps):
         runner.advance(1)
-        twin.sweep(rng)
-        found = runner.state()
-        np.testing.assert_array_equal(found.gamma, twin.gamma)
-        np.testing.assert_array_equal(found.kernel, twin.kernel)
-        np.testing.assert_array_equal(found.klass, twin.klass)
-        inside = found.gamma == 1
-        # Sums of some dozen terms in another order, over a dozen sweeps.
+        ladder.sweep(rng)
+        for found, twin in zip(runner.state().replicas, ladder.replicas, strict=True):
+            assert_same_replica(found, twin)
+        twin = ladder.replicas[0]
+        # Sums of some hundred terms in another order, over a dozen sweeps.
         for ours, theirs in (
-            (found.beta[inside], twin.beta[inside]),
-            (found.precision[inside], twin.precision[inside]),
-            (found.mean[inside], twin.mean[inside]),
-            (found.weight, twin.weight),
-            (found.prior, twin.class_prior),
-            (found.z, twin.z.T),
             (runner.found.log_likelihood[sweep], twin.log_likelihood()),
             (runner.found.log_posterior[sweep], twin.log_posterior()),
         ):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-8)
         # The same number of random numbers was drawn.
         assert runner.rng.bit_generator.state == rng.bit_generator.state
-        subsets.add(tuple(found.gamma))
-    return subsets, runner.loop.counts()
+        subsets.add(tuple(twin.gamma))
+    return subsets, np.concatenate(runner.loop.counts(), axis=1)
+
+
+def assert_same_replica(found, twin):
+    np.testing.assert_array_equal(found.gamma, twin.gamma)
+    np.testing.assert_array_equal(found.kernel, twin.kernel)
+    np.testing.assert_array_equal(found.klass, twin.klass)
+    inside = found.gamma == 1
+    # Sums of some dozen terms in another order, over a dozen sweeps.
+    for ours, theirs in (
+        (found.beta[inside], twin.beta[inside]),
+        (found.precision[inside], twin.precision[inside]),
+        (found.mean[inside], twin.mean[inside]),
+        (found.weight, twin.weight),
+        (found.prior, twin.class_prior),
+        (found.imputed, twin.z.T[gaps(twin.problem)]),
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
@@ -82,6 +91,20 @@ def test_constraints(proposal, constraint):
     assert len(subsets) > (proposal == "conditional") or space.max_size == 0
 
 
+@pytest.mark.parametrize("background", BACKGROUNDS)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_replicas(background, missing):
+    """All of them, and their exchanges."""
+    x, label = kit.toy(12, 4, missing=missing, unlabelled=missing)
+    x *= 0.25 if background is None else 1.0
+    problem = kit.problem_of(x, label, background=background, components=3, n_classes=2)
+    options = {"temperatures": (1.0, 0.7, 0.2), "moves": 4}
+    subsets, counts = assert_same(problem, options, seed=7, gamma=[1, 0, 1, 0])
+    assert len(subsets) > 1
+    assert np.all(counts[0, 3:] == 12)
+    assert counts[1, 3:].sum() > 0
+
+
 def test_repeated_values():
     """Kernels that sit on equal values have precisions just below the largest one."""
     x, label = kit.toy(30, 3)
@@ -101,7 +124,7 @@ def test_a_state_goes_on_to_the_same_draws():
     """Bit for bit, with missing labels and inputs."""
     x, label = kit.toy(30, 5, missing=0.1, unlabelled=0.2)
     problem = kit.problem_of(x, label, n_classes=2)
-    job = kit.job_of(problem, draws=40, burn_in=10)
+    job = kit.job_of(problem, draws=40, burn_in=10, temperatures=3)
     one = job.start(np.random.SeedSequence(1), 0)
     one.advance(25)
     other = MixtureRunner(job, one.state())

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from pyrjsel._errors import DataError, ParameterError
-from pyrjsel.report import _batches
+from pyrjsel.report import _batches, errors
 from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
 
 
@@ -375,3 +375,31 @@ def test_bad_arrays(call, match):
 def test_values_must_be_finite():
     with pytest.raises(DataError, match="finite"):
         scalar_stats([[1.0, np.nan]])
+
+
+# ---------------------------------------------------------------------- long runs
+
+
+def test_r_hat_of_long_runs_is_that_of_every_so_manyth_draw(monkeypatch):
+    x = np.cumsum(np.random.default_rng(1).normal(size=(3, 700)), axis=1)
+    whole, thinned = scalar_stats(x), scalar_stats(x[:, ::3])
+    assert whole.r_hat != thinned.r_hat
+    monkeypatch.setattr(errors, "RANKED", 700)
+    found = scalar_stats(x)
+    assert found.r_hat == thinned.r_hat
+    assert (found.mean, found.sd, found.mcse) == (whole.mean, whole.sd, whole.mcse)
+
+
+@pytest.mark.parametrize("kind", [np.int32, float])
+def test_scalars_of_long_runs_take_little_memory(kind):
+    """No copy of the draws: some numbers of a part of a chain, and those that are ranked."""
+    x = np.random.default_rng(1).integers(100, size=(2, 2_000_000)).astype(kind)
+    tracemalloc.start()
+    stats = scalar_stats(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert stats.mean == pytest.approx(x.mean(), rel=1e-12)
+    assert stats.sd == pytest.approx(x.std(ddof=1), rel=1e-12)
+    # 32 MB as floats. RANKED numbers of 8 bytes are 2 MB, of which ranking takes some; the search for a draw
+    # that differs takes a byte a draw.
+    assert peak < 22e6

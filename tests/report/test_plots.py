@@ -133,3 +133,19 @@ def test_without_matplotlib(monkeypatch):
 def test_bad_arguments(call, match):
     with pytest.raises(ParameterError, match=match):
         call()
+
+
+@pytest.mark.parametrize("count", [40, 83])
+def test_models_of_many_terms_have_rows_of_those_that_are_used(count):
+    names = [f"term_{j}" for j in range(count)]
+    gamma = np.zeros((3, count), dtype=np.uint8)
+    gamma[0, [2, 30]] = gamma[1, [30, 39]] = 1
+    ax = plot_models(names, gamma, [0.5, 0.3, 0.01])
+    note = "terms in none of them left out"
+    shown = [2, 30, 39] if count == 83 else list(range(count))
+    assert labels(ax.yaxis) == [names[j] for j in shown]
+    np.testing.assert_array_equal(ax.collections[0].get_array().reshape(-1, 3), gamma[:, shown].T)
+    assert (f"(80 {note})" in ax.get_xlabel()) == (count == 83)
+    assert (note in ax.get_xlabel()) == (count == 83)
+    nothing = plot_models(names, np.zeros((1, count)), [0.5])
+    assert labels(nothing.yaxis) == names  # not an empty picture

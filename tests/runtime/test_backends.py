@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_info
 
 import pyrjsel as rj
@@ -164,6 +165,16 @@ def test_data_go_to_a_cluster_once(backends):
     assert few.pickled == job.pickled
     places = [result["place"] for result in outcome.results]
     assert sorted(places.count(place) for place in set(places)) == [4, 4]
+
+
+def test_a_cluster_of_one_processor(backends, monkeypatch):
+    """joblib runs in the client what is for one."""
+    wanted = look()[1]
+    with backends("dask"):
+        monkeypatch.setattr(type(get_active_backend()[0]), "effective_n_jobs", lambda self, n_jobs: 1)
+        found = look()[1]
+    assert [result["sum"] for result in found.results] == [result["sum"] for result in wanted.results]
+    assert {result["place"] for result in found.results} == {os.getpid()}
 
 
 def test_processes_of_a_machine_share_large_arrays(backends):

@@ -82,8 +82,10 @@ def test_inclusion_of_the_best_terms_in_order(pneumonia):
 def test_models(name, request):
     results = request.getfixturevalue(name)
     ax = results.plot_models(top=5)
-    assert rows(ax) == list(results.model.term_names)
     table = results.models.iloc[:5]
+    used = {term for terms in table["terms"] for term in terms}
+    everything = name == "births"  # few enough terms for rows of all of them
+    assert rows(ax) == [term for term in results.model.term_names if everything or term in used]
     mesh = next(c for c in ax.collections if type(c).__name__ == "QuadMesh")
     inside = np.asarray(mesh.get_array()).reshape(len(rows(ax)), -1)
     for column, terms in zip(inside.T, table["terms"], strict=True):

@@ -12,6 +12,7 @@ import pytest
 from selection_checks import far_away, fit
 
 import pyrjsel as rj
+from pyrjsel.selection import walk_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.walk_posterior import averaged_moments
 
@@ -139,6 +140,19 @@ def test_averaged_coefficients_and_predictions():
     width = wanted["obs_ci_upper"] - wanted["obs_ci_lower"]
     for column in ("mean", "obs_ci_lower", "obs_ci_upper"):
         assert np.all(np.abs(found[column] - wanted[column]) < 0.12 * width)
+
+
+def test_moments_of_many_models_are_the_same_in_blocks(monkeypatch):
+    model = make("hyper-g")
+    posterior = walk(model, draws=200).posterior
+    arguments = (model.regression, model.space, posterior.gamma, posterior.probability)
+    whole = averaged_moments(*arguments)
+    monkeypatch.setattr(walk_posterior, "TOGETHER", 3)
+    assert len(posterior.gamma) > 9
+    parts = averaged_moments(*arguments)
+    for name in ("mean", "sd", "prob_positive", "mean_included"):
+        # Models of the last 1e-6 of the mass count in parts alone, as those of lesser blocks.
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-4, atol=1e-6)
 
 
 def test_moments_without_a_gram_matrix_are_the_same(monkeypatch):

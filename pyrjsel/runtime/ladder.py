@@ -1,4 +1,4 @@
-"""The temperatures of a walk's replicas: what users give, and how they are adapted in burn-in."""
+"""The temperatures of replicas: what users give, and how they are adapted in burn-in."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,9 @@ FEWEST = 20
 Temperatures = int | str | Sequence[float]
 
 
-def check_temperatures(value: object, owner: str, auto: int) -> tuple[FloatArray, bool]:
+def check_temperatures(
+    value: object, owner: str, auto: int, gap: float = FIRST_GAP
+) -> tuple[FloatArray, bool]:
     """Return the powers of the replicas (K,) and whether they are adapted.
 
     Parameters
@@ -35,6 +37,8 @@ def check_temperatures(value: object, owner: str, auto: int) -> tuple[FloatArray
         Who asks, for messages.
     auto : int
         How many "auto" is.
+    gap : float
+        Gaps to begin with, where they are adapted.
 
     Raises
     ------
@@ -54,7 +58,7 @@ def check_temperatures(value: object, owner: str, auto: int) -> tuple[FloatArray
             raise bad_value("temperatures", owner, must, value)
         return powers, False
     count = check_int(value, "temperatures", owner, low=1, high=MOST)
-    return np.maximum(np.exp(-FIRST_GAP * np.arange(count)), HOTTEST ** (np.arange(count) / count)), True
+    return np.maximum(np.exp(-gap * np.arange(count)), HOTTEST ** (np.arange(count) / count)), True
 
 
 def adapted(powers: FloatArray, exchanged: IntArray, step: int) -> tuple[FloatArray, IntArray]:
