@@ -14,6 +14,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
+from pyrjsel.selection.layout import TermColumns
 from pyrjsel.store import Document, read, write
 
 _spec = importlib.util.spec_from_file_location("resume_fits", Path(__file__).parent / "fits.py")
@@ -107,6 +108,18 @@ def test_draws_of_coefficients_are_thinned_as_in_one_run(monkeypatch, name):
     every = [found.posterior.draws.coefficients_every for found in (first, once)]
     assert every[1] > every[0] >= 4
     assert fits.digest_of(first.extend(2 * extra)) == fits.digest_of(once)
+
+
+def test_what_a_draw_becomes_does_not_depend_on_the_draws_beside_it():
+    """To the last bit: a longer run works on other blocks of draws."""
+    rng, width = np.random.default_rng(0), 37
+    columns = TermColumns()
+    columns.mean, columns.scale = rng.normal(size=width), rng.uniform(1, 2, width)
+    columns.term_start = np.arange(1, width + 2, dtype=np.intc)
+    b, gamma = rng.normal(size=(101, width + 1)), rng.integers(2, size=(101, width), dtype=np.uint8)
+    for of, rows in ((columns.to_raw, b), (columns.log_scale, gamma)):
+        for cuts in ([43], range(1, 101)):
+            np.testing.assert_array_equal(np.concatenate([of(x) for x in np.split(rows, cuts)]), of(rows))
 
 
 # ---------------------------------------------------------------------- interrupts, crashes
