@@ -3,6 +3,7 @@
 import argparse
 import io
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0; 2 if a file, a column or an option cannot be used; 130 after Ctrl-C.
+        Exit status: 0; 1 if nobody reads the output any more; 2 if a file, a column or an option cannot be
+        used; 130 after Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     replay = words[:1] == ["demo"]
@@ -67,6 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             demo(chosen.draws, chosen.seed)
         else:
             select(chosen, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads has seen enough, as ``head`` does. What is left must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except rj.PyrjselError as error:
         print(f"{PROGRAM}: error: {error}", file=sys.stderr)
         return 2

@@ -140,13 +140,16 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             progress=False if chosen.quiet else None,
         )
         summary = results.summary(chosen.top)
-        print(summary)
-        if chosen.out is None:
-            return
         try:
-            write(results, summary, chosen, words, plt, said)
+            if chosen.out is not None:
+                write(results, summary, chosen, words, plt, said)
         except OSError as error:
             raise rj.DataError(f"The folder {str(chosen.out)!r} cannot be written to: {error}") from error
+        finally:
+            # After the files, since who reads this may stop reading; and without them, if need be.
+            print(summary)
+        if chosen.out is not None:
+            print(f"\nTables, plots and report.html are in {chosen.out}.")
 
 
 def read_rows(path: Path) -> pd.DataFrame:
@@ -279,7 +282,6 @@ def write(
         (folder / f"{picture.heading.lower()}.png").write_bytes(picture.png)
     (folder / "summary.txt").write_text(f"{summary}\n", encoding="utf-8")
     (folder / "report.html").write_text(page, encoding="utf-8")
-    print(f"\nTables, plots and report.html are in {folder}.")
 
 
 def _written(table: pd.DataFrame) -> pd.DataFrame:

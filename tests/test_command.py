@@ -302,3 +302,16 @@ def test_an_interrupt_ends_without_a_traceback(folder, capsys, monkeypatch):
     monkeypatch.setattr(rj.LogitSelection, "fit", stop)
     assert main(["low ~ age", "births.csv"]) == 130
     assert capsys.readouterr().err == "Interrupted.\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes break as on POSIX systems")
+def test_who_reads_the_output_may_stop(folder):
+    """Files are written all the same, and nothing is said of the pipe."""
+    words = [sys.executable, "-P", "-m", "pyrjsel", "low ~ age", "births.csv", "--out", "piped"]
+    ends = os.pipe()
+    with subprocess.Popen(words, cwd=folder, stdout=ends[1], stderr=subprocess.PIPE, text=True) as process:
+        for end in ends:
+            os.close(end)
+        assert process.communicate()[1] == ""
+    assert process.returncode == 1
+    assert (folder / "piped" / "report.html").exists()
