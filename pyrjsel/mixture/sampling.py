@@ -17,11 +17,10 @@ from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.saved import state_from_plain, state_to_plain
-from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
-from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
+from pyrjsel.mixture.summary import summarise
+from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
-from pyrjsel.space import ModelTable, Space, count_visits, merge_visits
+from pyrjsel.space import ModelTable, Space
 from pyrjsel.space.bits import n_words
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
@@ -454,51 +453,3 @@ def run(
     for text in posterior.notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return posterior
-
-
-def summarise(
-    problem: MixtureProblem,
-    settings: FitSettings,
-    options: MixtureOptions,
-    drawn: DrawnChains,
-    every: int,
-) -> MixturePosterior:
-    """Merge the chains and estimate what is reported from their draws."""
-    chains: list[MixtureDraws] = drawn.results
-    index, models = merge_visits(
-        [(chain.words, chain.index) for chain in chains], drawn.draws, problem.n_inputs
-    )
-    kept = min(len(chain.mean) for chain in chains)
-
-    def stacked(name: str, n: int) -> Any:
-        return np.stack([getattr(chain, name)[:n] for chain in chains])
-
-    log_posterior = stacked("log_posterior", drawn.draws)
-    inclusion = indicator_stats(index, models)
-    diagnostics = chain_diagnostics(
-        [chain.counts for chain in chains],
-        (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
-        [("size", models.sizes()[index]), ("log_posterior", log_posterior)],
-        drawn.seconds,
-    )
-    return MixturePosterior(
-        packed=models,
-        index=index,
-        probability=count_visits(index, len(models)) / index.size,
-        log_posterior=log_posterior,
-        log_likelihood=stacked("log_likelihood", drawn.draws),
-        occupied=stacked("occupied", drawn.draws),
-        mean=stacked("mean", kept),
-        variance=stacked("variance", kept),
-        weight=stacked("weight", kept),
-        prior=stacked("prior", kept),
-        every=every,
-        inclusion=inclusion,
-        model_stats=model_stats(index, np.arange(min(len(models), MODEL_ROWS))),
-        diagnostics=diagnostics,
-        seconds=drawn.seconds,
-        settings=settings.finished(),
-        options=options,
-        ends=drawn.ends,
-        notes=[*drawn.notes, *disagreement(inclusion, problem.space.names), *poor_mixing(diagnostics)],
-    )
