@@ -9,7 +9,7 @@ from scipy import stats
 import pyrjsel as rj
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import PatternPosterior, diagnose
+from pyrjsel.patterns.sampling import PatternPosterior, SliceOptions, diagnose
 from pyrjsel.runtime import FitSettings
 
 mpl.use("Agg")
@@ -52,7 +52,7 @@ def from_prior(model, n_draws, rng):
         "fit", draws=n_draws, burn_in=0, thin=1, chains=1, rng=1, n_jobs=None, progress=None
     )
     return PatternResults(
-        model, PatternPosterior("slice", draws, diagnose(draws), [0.0], settings, [])
+        model, PatternPosterior("slice", draws, diagnose(draws), [0.0], settings, [], SliceOptions(), None)
     ), sigma
 
 
