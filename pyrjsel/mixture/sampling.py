@@ -402,7 +402,7 @@ def thinning(problem: MixtureProblem, settings: FitSettings) -> int:
     """Return how many draws there are to one whose kernels are kept: a power of 2, as longer runs need it."""
     D, K = problem.components, problem.n_classes
     numbers = (2 * problem.n_inputs + K) * D + K
-    return power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES))
+    return max(settings.every, power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES)))
 
 
 def run(
