@@ -83,6 +83,7 @@ class Extending:
             progress=progress,
             checkpoint=checkpoint,
             about=lambda: model._identity(posterior.options, (results.components,)),
+            every=posterior.every,
         )
         settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
         longer = run(problem, settings, posterior.options, stacklevel=2)

@@ -153,17 +153,18 @@ def filled(problem: MixtureProblem, imputed: FloatArray) -> FloatArray:
 def first_replica(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Generator) -> Replica:
     """Return a state at a subset: kernels and weights from the prior, rows in kernels at random.
 
-    Missing inputs that are imputed are those of rows drawn at random.
+    Missing inputs that are imputed are those of rows drawn at random; of an input that no row has, as in some
+    fold of a comparison, they are the midpoint of its range.
     """
     (n, p), D, K = problem.z.shape, problem.components, problem.n_classes
     beta, precision, mean = np.ones(p), np.ones((p, D)), np.zeros((p, D))
     for i in np.flatnonzero(gamma):
         beta[i], precision[i], mean[i] = problem.prior.sample_kernels(D, rng)
     klass = np.where(problem.label < 0, rng.integers(K, size=n), problem.label).astype(np.int32)
-    imputed = [
-        rng.choice(row[~np.isnan(row)], size=missing.sum())
-        for row, missing in zip(problem.z.T, gaps(problem), strict=True)
-    ]
+    imputed = []
+    for row, missing in zip(problem.z.T, gaps(problem), strict=True):
+        known = row[~np.isnan(row)]
+        imputed.append(rng.choice(known if known.size else np.zeros(1), size=missing.sum()))
     return Replica(
         gamma.copy(),
         beta,
@@ -402,7 +403,7 @@ def thinning(problem: MixtureProblem, settings: FitSettings) -> int:
     """Return how many draws there are to one whose kernels are kept: a power of 2, as longer runs need it."""
     D, K = problem.components, problem.n_classes
     numbers = (2 * problem.n_inputs + K) * D + K
-    return power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES))
+    return max(settings.every, power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES)))
 
 
 def run(

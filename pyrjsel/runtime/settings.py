@@ -50,6 +50,8 @@ class FitSettings:
         Where chains write down where they are.
     earlier : Ends or None
         Where chains begin, if they go on from a run; all that they had recorded is with it.
+    every : int
+        Draws to one of which large arrays are kept, at least: what chains that go on had kept.
     """
 
     draws: int
@@ -61,6 +63,7 @@ class FitSettings:
     progress: bool | None
     checkpoint: Checkpoint | None = None
     earlier: Ends | None = None
+    every: int = 1
 
     @classmethod
     def check(
@@ -180,6 +183,7 @@ class FitSettings:
         progress: bool | None,
         checkpoint: str | os.PathLike[str] | None,
         about: Callable[[], Mapping[str, Plain]],
+        every: int = 1,
     ) -> "FitSettings":
         """Return the settings of a run that goes on.
 
@@ -197,6 +201,9 @@ class FitSettings:
             As for ``fit``.
         about : callable
             What the run is beside its settings, for the checkpoint.
+        every : int
+            Draws to one of which chains have kept large arrays. A run that was interrupted may have been
+            planned for more draws than there are to be now, and have kept fewer than these would.
 
         Raises
         ------
@@ -222,7 +229,7 @@ class FitSettings:
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
         )
-        return replace(settings, earlier=ends)
+        return replace(settings, earlier=ends, every=every)
 
     def ends_of(self, content: Content) -> Ends | None:
         """Return where the chains of results in a file ended, where the file knows it.
@@ -242,4 +249,4 @@ class FitSettings:
 
     def finished(self) -> "FitSettings":
         """Return the settings without what chains began with."""
-        return replace(self, earlier=None)
+        return replace(self, earlier=None, every=1)

@@ -114,7 +114,7 @@ def thinning(regression: TermColumns, settings: FitSettings) -> int:
     A power of 2: what a longer run keeps, a shorter one has kept.
     """
     vector = regression.n_columns * 8 * settings.chains
-    return power_of_2(-(-settings.draws * vector // COEFFICIENT_BYTES))
+    return max(settings.every, power_of_2(-(-settings.draws * vector // COEFFICIENT_BYTES)))
 
 
 class Series:

@@ -96,6 +96,8 @@ class Extending:
             progress=progress,
             checkpoint=checkpoint,
             about=lambda: identity(model, posterior.sampler, options),
+            # Coefficients of "collapsed" are drawn anew when the chains have ended.
+            every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
         )
         step = thinning(model.regression, settings) // found.coefficients_every
         # As in fit, so that warnings are about the line of the caller.

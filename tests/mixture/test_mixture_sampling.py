@@ -266,6 +266,19 @@ def test_a_row_without_inputs_and_an_input_without_gaps():
         assert np.all(np.isfinite(found.log_posterior))
 
 
+@pytest.mark.parametrize("background", ["gaussian", "independent"])
+def test_an_input_without_values(background):
+    """As the rows outside a fold may have it: beside an input that is always in it says nothing."""
+    x, label = kit.toy(6, 2)
+    z, _ = kit.to_range_units(x)
+    z[:, 1] = np.nan
+    space = kit.space_of(2, Bernoulli(0.3), always=["x0"])
+    found = run(kit.problem_of_units(z, label, background=background, space=space), draws=20_000, chains=4)
+    assert found.inclusion.ess[1] > 1000
+    # A false alarm has probability 1e-6 in each of two tests, were seeds not fixed.
+    assert abs(found.inclusion.mean[1] - 0.3) < 5 * found.inclusion.mcse[1]
+
+
 def test_one_class_one_kernel_one_row():
     """Edges that faces may refuse, but for which the loop is right too."""
     for n, classes, components in ((1, 1, 1), (2, 1, 5), (5, 4, 1)):

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.mixture import sampling as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
+from pyrjsel.selection import collect
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.store import Document, read, write
 
@@ -179,6 +181,41 @@ def test_interrupted_runs_go_on(monkeypatch, wanted, name, workers, tmp_path):
     found.save(tmp_path / "a.rjs", data=True)
     for each in (found, rj.load(tmp_path / "a.rjs")):
         assert fits.digest_of(each.extend(draws + 2 * extra - have)) == wanted(name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
+@pytest.mark.parametrize("name", ["classifier", "logit rjmcmc", "spikes gibbs", "linear population"])
+def test_runs_that_were_planned_longer_go_on(monkeypatch, name):
+    """They kept large arrays of fewer draws than the run that they end as would have kept."""
+    monkeypatch.setattr(collect, "COEFFICIENT_BYTES", 2_000)
+    monkeypatch.setattr(mixtures, "KERNEL_BYTES", 20_000)
+    burn_in = plan(name)[2]
+    first = interrupted(
+        monkeypatch, name, burn_in + 20, lambda: short(name, draws=1_000_000, n_jobs=1, thin=1)
+    )
+    have = series(first).shape[1]
+    assert have < 900_000
+    longer = first.extend(30)
+    once = short(name, draws=series(longer).shape[1], thin=1)
+    np.testing.assert_array_equal(series(longer), series(once))
+    step = every(longer) // every(once)
+    assert every(longer) == every(first) > every(once)
+    for found, among in zip(kept(longer), kept(once), strict=True):
+        np.testing.assert_array_equal(found, among[:, ::step])
+
+
+def every(results):
+    """Return how many draws there are to one whose large arrays are kept."""
+    if hasattr(results.posterior, "every"):
+        return results.posterior.every
+    return results.posterior.draws.coefficients_every
+
+
+def kept(results):
+    """Return large arrays, (chains, kept, ...)."""
+    if hasattr(results.posterior, "every"):
+        return [results.posterior.mean, results.posterior.weight]
+    return [results.posterior.draws.coefficients]
 
 
 def series(results):
