@@ -36,7 +36,7 @@ endef
 help:
 	@echo "make demo              a short replay of the pneumonia analysis"
 	@echo "make test              the tests, on the installed package"
-	@echo "make test-statistical  the long Monte Carlo tests"
+	@echo "make test-statistical  the long Monte Carlo tests, and those with a cluster"
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
 	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
@@ -68,14 +68,14 @@ test: install-dev
 	$(PYTEST)
 
 test-statistical: install-dev
-	$(PYTEST) -m statistical
+	$(PYTEST) -m "statistical or cluster"
 
 test-debug:
 	PYRJSEL_DEBUG=1 $(MAKE) --no-print-directory test-debug-inner VENV=$(VENV)-debug
 
 .PHONY: test-debug-inner
 test-debug-inner: install-dev
-	$(PYTEST) -m "not statistical and not packaging"
+	$(PYTEST) -m "not statistical and not cluster and not packaging"
 
 bench: install-dev
 	$(PYTEST) tests/bench

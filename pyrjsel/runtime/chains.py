@@ -1,6 +1,7 @@
 """Run the chains of a sampler side by side: seeds, blocks, workers, progress and interrupts."""
 
 import os
+import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -294,7 +295,11 @@ def run_chains(
             # Of loky, those that have not begun a chain; of a Dask cluster in the same terminal, all.
             raise KeyboardInterrupt("workers died of Ctrl-C before their chains could end")
         raise WorkerError(_deaths(lost))
-    results, iterations, seconds, ends = zip(*(parts[chain] for chain in sorted(parts)), strict=True)
+    found = [parts[chain] for chain in sorted(parts)]
+    results, iterations, seconds, ends = zip(
+        *(pickle.loads(part) if isinstance(part, bytes) else part for part in found),  # noqa: S301 - our own
+        strict=True,
+    )
     return ChainsOutcome(
         results=list(results),
         completed=all(done == job.total for done in iterations) and not (lost and guard.count),
@@ -373,10 +378,10 @@ class _Start:
 
 def _run_chain(
     sent: Any, start: _Start, board: Board | RemoteBoard, parent: int
-) -> tuple[int, tuple[Any, int, float, ChainEnd | None] | None]:
+) -> tuple[int, tuple[Any, int, float, ChainEnd | None] | bytes | None]:
     """Return a chain's number and its result, iterations, seconds and end; runs in the worker.
 
-    None is in the latters' place if the board does not let the chain begin.
+    Of processes the latter are pickled; None is in their place if the board does not let the chain begin.
     """
     chain = start.chain
     if not board.begin(chain):
@@ -385,7 +390,9 @@ def _run_chain(
         if board.remote:
             ignore_in_worker(parent)
         with one_blas_thread:
-            return chain, _advance(received(sent), start, board)
+            found = _advance(received(sent), start, board)
+        # Clusters hand arrays out at any address, and sums of such can differ in the last bit.
+        return chain, pickle.dumps(found, pickle.HIGHEST_PROTOCOL) if board.remote else found
 
 
 def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:

@@ -1,5 +1,6 @@
 """Send tasks to workers through joblib, and again those whose worker has died."""
 
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -98,12 +99,18 @@ def _send(shared: object, tasks: int) -> object:
     if it dies. The other backends of processes write the large arrays of an object to shared memory once.
     """
     client = getattr(get_active_backend(prefer="threads")[0], "client", None)
-    return shared if client is None else client.scatter(shared, broadcast=tasks, hash=False)
+    if client is None:
+        return shared
+    import cloudpickle  # comes with Dask
+
+    # Pickled here, since Dask hands arrays out at any address, and sums of such can differ in the last bit.
+    return client.scatter(cloudpickle.dumps(shared), broadcast=tasks, hash=False)
 
 
 def received(sent: Any) -> Any:
     """Return what the argument of a task stands for: joblib sends nothing to a cluster of one processor."""
-    return sent.result() if type(sent).__module__.partition(".")[0] == "distributed" else sent
+    held = sent.result() if type(sent).__module__.partition(".")[0] == "distributed" else sent
+    return pickle.loads(held) if isinstance(held, bytes) else held  # noqa: S301 - what _send made
 
 
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:

@@ -171,6 +171,7 @@ class EagerFile(checkpoint.ChainFile):
         return True
 
 
+@pytest.mark.cluster
 def test_a_worker_of_a_cluster_that_dies(tmp_path, dask_client):
     right = wanted(tmp_path)
     job = Mortal(tmp_path, {1: 1})
