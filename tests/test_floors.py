@@ -38,7 +38,7 @@ ASIDE = {"datasets"}
 # Third parties that a user may lack; imported where they are used, inside functions.
 OPTIONAL = {
     "arviz", "arviz_base", "arviz_plots", "arviz_stats", "xarray",
-    "dask", "distributed", "matplotlib", "narwhals", "pyarrow",
+    "cloudpickle", "dask", "distributed", "matplotlib", "narwhals", "pyarrow",
 }  # fmt: skip
 # Only this unit may import that package, at the top or anywhere.
 RESERVED = {"sklearn": "sklearn"}
