@@ -403,6 +403,16 @@ class KernelResults(Looks, Saving):
         -----
         ConvergenceWarning
             If the run was interrupted, or chains disagree.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyrjsel as rj
+        >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
+        >>> model = rj.KernelRegression(np.sin(x[:, 0]), x)
+        >>> longer = model.fit(sampler="mcmc", draws=200, rng=1).extend(100)
+        >>> longer.run.draws.k.shape
+        (4, 300)
         """
         run, model = self.run, self.model
         if isinstance(run, FilterRun):
@@ -411,13 +421,11 @@ class KernelResults(Looks, Saving):
             )
         ends, x, y = known_ends(run.ends), model.x, model.y
         have = run.draws.k.shape[1]
-        if ends.complete:
-            held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
-            ends = ends.with_recorded(by_chain(held), have)
+        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
         settings = run.fit.extended(
-            "extend",
             ends,
             have=have,
+            recorded=lambda: by_chain(held),
             draws=draws,
             n_jobs=n_jobs,
             progress=progress,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
+from pyrjsel.mixture.draws import MixturePosterior
 from pyrjsel.mixture.sampling import KERNELS, SERIES, run, thinning
 from pyrjsel.runtime import by_chain, known_ends
 from pyrjsel.space import chain_visits
@@ -38,7 +41,8 @@ class Extending:
         -------
         MixtureResults
             New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
-            same machine and versions). Numbers of kernels are not compared again.
+            same machine and versions). Numbers of kernels are not compared again. After an interrupted run
+            that was planned for more draws, kernels are of as few draws as it had kept.
 
         Raises
         ------
@@ -68,16 +72,10 @@ class Extending:
         model, posterior = results.model, results.posterior
         ends, have = known_ends(posterior.ends), posterior.index.shape[1]
         problem = model._problem(results.components)
-        if ends.complete:
-            held = by_chain({name: getattr(posterior, name) for name in (*SERIES, *KERNELS)})
-            for chain, recorded in enumerate(held):
-                words, index = chain_visits(posterior.index[chain], posterior.packed.words)
-                recorded.update(words=words, index=index)
-            ends = ends.with_recorded(held, have)
         settings = posterior.settings.extended(
-            "extend",
             ends,
             have=have,
+            recorded=lambda: _recorded(posterior),
             draws=draws,
             n_jobs=n_jobs,
             progress=progress,
@@ -88,3 +86,12 @@ class Extending:
         settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
         longer = run(problem, settings, posterior.options, stacklevel=2)
         return type(results)(model, longer, results.components, results._comparison)
+
+
+def _recorded(posterior: MixturePosterior) -> list[dict[str, np.ndarray]]:
+    """Return what each chain had recorded."""
+    held = by_chain({name: getattr(posterior, name) for name in (*SERIES, *KERNELS)})
+    for chain, recorded in enumerate(held):
+        words, index = chain_visits(posterior.index[chain], posterior.packed.words)
+        recorded.update(words=words, index=index)
+    return held

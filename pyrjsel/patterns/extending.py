@@ -70,12 +70,10 @@ class Extending:
         assert options is not None
         problem = PatternProblem.of(model.compression, model.y, len(model.classes), model.prior)
         have = posterior.draws.log_posterior.shape[1]
-        if ends.complete:
-            ends = ends.with_recorded(by_chain(vars(posterior.draws)), have)
         settings = posterior.settings.extended(
-            "extend",
             ends,
             have=have,
+            recorded=lambda: by_chain(vars(posterior.draws)),
             draws=draws,
             n_jobs=n_jobs,
             progress=progress,

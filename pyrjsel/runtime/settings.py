@@ -1,7 +1,7 @@
 """The parameters of a run that every sampler shares."""
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -174,10 +174,10 @@ class FitSettings:
 
     def extended(
         self,
-        owner: str,
         ends: Ends,
         *,
         have: int,
+        recorded: Callable[[], Sequence[Mapping[str, np.ndarray]]],
         draws: int,
         n_jobs: int | None,
         progress: bool | None,
@@ -189,11 +189,12 @@ class FitSettings:
 
         Parameters
         ----------
-        owner : str
         ends : Ends
             Where the run of these settings ended.
         have : int
             Draws of a chain that its results have.
+        recorded : callable
+            What the results hold of what each chain had recorded, for those of a completed run.
         draws : int
             How many more there are to be. A chain that is further already, in a run that was interrupted,
             does not go back: all get as many as it has.
@@ -212,8 +213,10 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
-        most = MOST_DRAWS - have
+        owner, most = "extend", MOST_DRAWS - have
         more = check_int(draws, "draws", owner, low=1, high=most)
+        if ends.complete:
+            ends = ends.with_recorded(recorded(), have)
         seed = int.from_bytes(ends.entropy, "little")
         settings = FitSettings.check(
             owner,

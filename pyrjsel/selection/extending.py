@@ -50,7 +50,8 @@ class Extending:
         SelectionResults
             New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
             same machine and versions). What is drawn when a run has ended, the coefficients of
-            ``"collapsed"`` and of ``"gibbs"`` where these are integrated out, is drawn anew.
+            ``"collapsed"`` and of ``"gibbs"`` where these are integrated out, is drawn anew. After an
+            interrupted run that was planned for more draws, coefficients are of as few draws as it had kept.
 
         Raises
         ------
@@ -83,14 +84,11 @@ class Extending:
         if found is None:
             raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
         ends, have = known_ends(posterior.ends), found.model.shape[1]
-        if ends.complete:
-            n_extra = _extra(model.regression, posterior.sampler, found)
-            held = [_recorded(found, chain, n_extra) for chain in range(len(found.model))]
-            ends = ends.with_recorded(held, have)
+        n_extra = _extra(model.regression, posterior.sampler, found)
         settings = results.settings.extended(
-            "extend",
             replace(ends, entropy=posterior.entropy),
             have=have,
+            recorded=lambda: [_recorded(found, chain, n_extra) for chain in range(len(found.model))],
             draws=draws,
             n_jobs=n_jobs,
             progress=progress,
