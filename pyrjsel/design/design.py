@@ -25,11 +25,11 @@ from pyrjsel.design.layout import Layout
 from pyrjsel.design.plain import (
     VERSION,
     bad,
+    called_functions,
     layout_from_dict,
     layout_to_dict,
     response_from_dict,
     response_to_dict,
-    strings,
     take,
 )
 from pyrjsel.design.predict import DesignRows, compute_extras, compute_response, compute_rows
@@ -445,20 +445,16 @@ class Design:
         ParameterError
             If a function is needed and not given.
         """
-        version = take(state, "version", int, owner)
-        if version != VERSION:
-            raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
-        names = strings(state, "functions", owner)
-        own = check_functions(functions, owner, needed=names)
-        layout = layout_from_dict(state, tuple(names), owner)
-        left = response_from_dict(take(state, "response", Mapping, owner), tuple(names), owner)
+        own = called_functions(state, functions, owner)
+        layout = layout_from_dict(state, tuple(own), owner)
+        left = response_from_dict(take(state, "response", Mapping, owner), tuple(own), owner)
         extras = take(state, "extras", Mapping, owner)
         if not all(type(key) is str and isinstance(item, (str, type(None))) for key, item in extras.items()):
             raise bad(owner, "'extras' must map names to names or None")
-        if set(_called(left, layout)) != set(names):
+        if set(_called(left, layout)) != set(own):
             raise bad(owner, "'functions' are not those that its formula calls")
         formula = take(state, "formula", str, owner)
-        return cls(formula, layout, left, {name: own[name] for name in names}, dict(extras))
+        return cls(formula, layout, left, own, dict(extras))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.to_dict(), dict(self.functions))

@@ -16,15 +16,14 @@ from pyrjsel.design.label_saved import label_design_from_plain, label_design_to_
 from pyrjsel.design.plain import (
     VERSION,
     bad,
+    called_functions,
     dicts,
     factor_from_dict,
     factor_to_dict,
-    strings,
     take,
     variable_to_dict,
     variables_from_dict,
 )
-from pyrjsel.design.safety import check_functions
 from pyrjsel.design.saved import OWNER, AbsentRows, absent, absent_rows, facts_to_plain, other_rows, places
 from pyrjsel.store import Content, Plain, digest, labels_from_plain, labels_to_plain
 
@@ -65,15 +64,11 @@ def input_design_from_plain(
     ParameterError
         If a function is needed and not given.
     """
-    version = take(state, "version", int, owner)
-    if version != VERSION:
-        raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
-    names = strings(state, "functions", owner)
-    own = check_functions(functions, owner, needed=names)
+    own = called_functions(state, functions, owner)
     labels = label_design_from_plain(take(state, "labels", Mapping, owner), functions, owner)
     variables = variables_from_dict(state, owner)
     inputs = tuple(
-        factor_from_dict(item, variables, tuple(names), owner) for item in dicts(state, "factors", owner)
+        factor_from_dict(item, variables, tuple(own), owner) for item in dicts(state, "factors", owner)
     )
     if not inputs or any(factor.levels is not None or factor.n_columns != 1 for factor in inputs):
         raise bad(owner, "its inputs are no columns of numbers")
@@ -87,7 +82,7 @@ def input_design_from_plain(
         _dtype_from_plain(take(state, "dtype", (str, Mapping, type(None)), owner), owner),
         inputs,
         variables,
-        {name: own[name] for name in names},
+        own,
     )
 
 

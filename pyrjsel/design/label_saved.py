@@ -12,15 +12,14 @@ from pyrjsel.design.levels import labelled
 from pyrjsel.design.plain import (
     VERSION,
     bad,
+    called_functions,
     dicts,
     factor_from_dict,
     factor_to_dict,
-    strings,
     take,
     variable_to_dict,
     variables_from_dict,
 )
-from pyrjsel.design.safety import check_functions
 from pyrjsel.design.saved import OWNER, AbsentRows, absent, absent_rows, facts_to_plain, other_rows, places
 from pyrjsel.store import Content, Plain, digest, labels_from_plain, labels_to_plain
 
@@ -56,20 +55,16 @@ def label_design_from_plain(
     ParameterError
         If a function is needed and not given.
     """
-    version = take(state, "version", int, owner)
-    if version != VERSION:
-        raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
-    names = strings(state, "functions", owner)
-    own = check_functions(functions, owner, needed=names)
+    own = called_functions(state, functions, owner)
     variables = variables_from_dict(state, owner)
     (left,) = dicts({"response": [take(state, "response", Mapping, owner)]}, "response", owner)
     factors = [
-        factor_from_dict(item, variables, tuple(names), owner)
+        factor_from_dict(item, variables, tuple(own), owner)
         for item in (left, *dicts(state, "factors", owner))
     ]
     if any(factor.levels is None for factor in factors):
         raise bad(owner, "a feature or the response has no levels")
-    if {name for factor in factors for name in factor.expression.functions} != set(names):
+    if {name for factor in factors for name in factor.expression.functions} != set(own):
         raise bad(owner, "'functions' are not those that its formula calls")
     first, *others = (replace(factor, expression=labelled(factor.expression)) for factor in factors)
     if len({factor.expression.label for factor in others}) < len(others):
@@ -84,7 +79,7 @@ def label_design_from_plain(
         first,
         tuple(others),
         variables,
-        {name: own[name] for name in names},
+        own,
         None if gaps is None else tuple(gaps),
     )
 

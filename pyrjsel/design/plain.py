@@ -4,7 +4,7 @@ The dict holds str, int, bool, None, lists, dicts and float64 arrays. Reading on
 every piece of code in it passes the same list as a formula that a user writes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,12 +15,32 @@ from pyrjsel.design.build import Response
 from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Kind, Level
 from pyrjsel.design.layout import Factor, Layout, Variable, width
-from pyrjsel.design.safety import Expression, read_expression, stateful_calls
+from pyrjsel.design.safety import Expression, check_functions, read_expression, stateful_calls
 from pyrjsel.design.terms import make_terms
 from pyrjsel.design.transforms import State, check_state
 
 VERSION = 1
 _KINDS = ("real", "integer", "boolean", "text")
+
+
+def called_functions(
+    state: object, functions: Mapping[str, Callable[..., object]] | None, owner: str
+) -> dict[str, Callable[..., object]]:
+    """Return those of the user's functions that a design calls, whose plain data have this version.
+
+    Raises
+    ------
+    DataError
+        If they are not those of a design, or of another version.
+    ParameterError
+        If a function is needed and not given.
+    """
+    version = take(state, "version", int, owner)
+    if version != VERSION:
+        raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
+    names = strings(state, "functions", owner)
+    own = check_functions(functions, owner, needed=names)
+    return {name: own[name] for name in names}
 
 
 def layout_to_dict(layout: Layout) -> dict[str, Any]:
