@@ -8,7 +8,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from pyrjsel.runtime import memory
+from pyrjsel.runtime import chains, memory
 
 
 def resident():
@@ -34,6 +34,26 @@ def test_what_a_thread_has_freed_is_given_back():
     memory.release()
     # 80 MB less what other threads of the process took meanwhile.
     assert before - resident() > 40e6
+
+
+@pytest.mark.parametrize(("workers", "times"), [(1, 0), (2, 1)])
+def test_runs_of_several_threads_give_back_what_they_used(monkeypatch, workers, times):
+    class Nothing:
+        total = 1
+
+        def start(self, seed, chain):
+            return self
+
+        def advance(self, n):
+            pass
+
+        def finish(self, completed):
+            return None
+
+    given = []
+    monkeypatch.setattr(chains, "release", lambda: given.append(True))
+    chains.run_chains(Nothing(), 2, np.random.default_rng(1), n_jobs=workers, progress=False)
+    assert len(given) == times
 
 
 def test_systems_without_such_pools_do_nothing(monkeypatch):
