@@ -90,7 +90,7 @@ def test_bench_workers_of_a_cluster(table):
 
             model.fit(sampler="rjmcmc", draws=100, rng=1, progress=False)  # the package is imported
             start = time.perf_counter(), processor()
-            model.fit(sampler="rjmcmc", draws=25_000, rng=1, progress=False)
+            model.fit(sampler="rjmcmc", draws=32_000, rng=1, progress=False)
             clock[workers], work[workers] = time.perf_counter() - start[0], processor() - start[1]
         note = f"{work[workers]:.3g} s of processor in all processes"
         table.add(group, f"workers: {workers}", clock[workers], "s", note=note)
