@@ -9,7 +9,7 @@ from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
 from pyrjsel.runtime import DrawnChains, FitSettings
-from pyrjsel.space import count_visits, merge_visits
+from pyrjsel.space import ByModel, count_visits, merge_visits
 
 
 def summarise(
@@ -34,7 +34,7 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
-        [("size", models.sizes()[index]), ("log_posterior", log_posterior)],
+        [("size", ByModel(models.sizes(), index)), ("log_posterior", log_posterior)],
         drawn.seconds,
     )
     return MixturePosterior(

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import fdtrc
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
-from pyrjsel.space import PackedModels
+from pyrjsel.space import ByModel, PackedModels
 
 # Fewer draws than this in a chain give no batch means worth the name.
 SHORTEST = 4
@@ -125,10 +125,12 @@ def inclusion_sums(chain: IntArray, gamma: ByteArray | PackedModels, plan: Plan)
         yield found
 
 
-def scalar_sums(chain: np.ndarray, about: float, plan: Plan, power: int = 1) -> Iterator[FloatArray]:
-    """Yield, part by part, (segments,) sums of the deviations of numbers from `about`, or of their powers."""
+def scalar_sums(
+    values: np.ndarray | ByModel, chain: int, about: float, plan: Plan, power: int = 1
+) -> Iterator[FloatArray]:
+    """Yield, part by part, (segments,) sums of the deviations of a chain from `about`, or of their powers."""
     for edges in plan.parts():
-        part = chain[edges[0] : edges[-1]] - about
+        part = values[chain, edges[0] : edges[-1]] - about
         yield np.add.reduceat(part**power if power > 1 else part, edges[:-1] - edges[0])
 
 

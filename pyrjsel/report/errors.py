@@ -11,6 +11,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value
 from pyrjsel.report._batches import (
+    CHUNK,
     SHORTEST,
     Plan,
     combine,
@@ -19,7 +20,7 @@ from pyrjsel.report._batches import (
     split_r_hat,
     visit_sums,
 )
-from pyrjsel.space import PackedModels
+from pyrjsel.space import ByModel, PackedModels
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000
@@ -233,12 +234,12 @@ def _odds(
     return odds, odds_mcse
 
 
-def scalar_stats(values: ArrayLike) -> ScalarStats:
+def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
     """Summarise the draws of one real quantity (model size, cost, log posterior).
 
     Parameters
     ----------
-    values : array_like of float, shape (chains, draws)
+    values : array_like of float or ByModel, shape (chains, draws)
         The draws.
 
     Returns
@@ -261,14 +262,14 @@ def scalar_stats(values: ArrayLike) -> ScalarStats:
     >>> round(stats.mean, 3), round(stats.sd, 3)
     (3.833, 0.718)
     """
-    x = np.asarray(values)
-    if x.ndim != 2 or x.size == 0 or x.dtype.kind not in "biuf":
+    x = values if isinstance(values, ByModel) else np.asarray(values)
+    if len(x.shape) != 2 or 0 in x.shape or x.dtype.kind not in "biuf":
         raise bad_value("values", "scalar_stats", "a non-empty (chains x draws) matrix of numbers", values)
-    draws = x.shape[1]
+    chains, draws = x.shape
     plan = Plan.of(draws)
     # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
     origin = float(x[0, 0])
-    sums = [np.concatenate(list(scalar_sums(chain, origin, plan)))[:, None] for chain in x]
+    sums = [np.concatenate(list(scalar_sums(x, c, origin, plan)))[:, None] for c in range(chains)]
     if not np.all(np.isfinite(sums)):
         raise DataError(
             "The 'values' parameter of scalar_stats must be finite. It has NaN or infinite values."
@@ -276,9 +277,10 @@ def scalar_stats(values: ArrayLike) -> ScalarStats:
     means = np.array([part.sum(axis=0) for part in sums]) / draws
     mean, mcse, disagree = combine(means, np.array([plan.batch_means(part) for part in sums]), plan)
     about = origin + float(mean[0])
-    square = sum(float(part.sum()) for chain in x for part in scalar_sums(chain, about, plan, power=2))
-    sd = float(np.sqrt(square / (x.size - 1))) if x.size > 1 else np.nan
-    moved = bool(np.any(x != x[:, :1]))
+    square = sum(float(part.sum()) for c in range(chains) for part in scalar_sums(x, c, about, plan, power=2))
+    sd = float(np.sqrt(square / (chains * draws - 1))) if chains * draws > 1 else np.nan
+    parts = (x[c, low : low + CHUNK] != x[c, 0] for c in range(chains) for low in range(0, draws, CHUNK))
+    moved = any(part.any() for part in parts)
     error = float(mcse[0]) if moved or disagree[0] else np.nan
     ess = float(_ess(np.array([sd**2]), np.array([error]))[0]) if moved else np.nan
     r_hat = _rank_r_hat(x) if moved and draws >= SHORTEST else np.nan
@@ -291,9 +293,10 @@ def _ess(variance: FloatArray, mcse: FloatArray) -> FloatArray:
     return np.divide(variance, mcse**2, out=out, where=mcse > 0)
 
 
-def _rank_r_hat(x: FloatArray) -> float:
+def _rank_r_hat(every: np.ndarray | ByModel) -> float:
     """Return the larger of the bulk and folded R-hat of (chains, draws) values, of at most RANKED of them."""
-    x = x[:, :: -(-x.size // RANKED)].astype(np.float64)
+    step = -(-every.shape[0] * every.shape[1] // RANKED)
+    x: FloatArray = every[:, ::step].astype(np.float64)
     plan = Plan.of(x.shape[1])
     folded = np.abs(x - np.median(x))
     found = []

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
+from pyrjsel.space import ByModel
 
 # Split R-hat of the model size or log posterior over all chains beyond which they have plainly not converged.
 WORST_R_HAT = 1.2
@@ -16,7 +17,7 @@ WORST_R_HAT = 1.2
 def chain_diagnostics(
     counts: Sequence[ArrayLike],
     moves: Sequence[str],
-    values: Iterable[tuple[str, np.ndarray]],
+    values: Iterable[tuple[str, np.ndarray | ByModel]],
     seconds: Sequence[float],
 ) -> pd.DataFrame:
     """Return acceptance, effective sample sizes and R-hat by chain, and over all chains in the row "all".
@@ -27,7 +28,7 @@ def chain_diagnostics(
         Proposals and acceptances of each chain.
     moves : sequence of str
         Names of the moves.
-    values : iterable of (str, ndarray (chains, draws))
+    values : iterable of (str, ndarray or ByModel, of shape (chains, draws))
         Quantities by name, at least one; gone through once, one at a time.
     seconds : sequence of float
         Of each chain.

@@ -20,6 +20,7 @@ from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import (
+    ByModel,
     ModelSpace,
     ModelTable,
     PackedModels,
@@ -371,7 +372,11 @@ def summarise(
     diagnostics = chain_diagnostics(
         [chain.counts for chain in chains],
         manner.moves,
-        ((name, getattr(found, name)) for name in ("size", "cost", "log_posterior")),
+        [
+            ("size", ByModel(models.sizes(), index)),
+            ("cost", ByModel(found.model_cost, index)),
+            ("log_posterior", found.log_posterior),
+        ],
         drawn.seconds,
     )
     notes = [

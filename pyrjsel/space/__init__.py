@@ -5,7 +5,7 @@ from pyrjsel.space.bits import pack, unpack
 from pyrjsel.space.context import PriorContext, TermLike
 from pyrjsel.space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
-from pyrjsel.space.draws import ModelDraws
+from pyrjsel.space.draws import ByModel, ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.facts import OverSpace, space_facts
 from pyrjsel.space.makers import PRIOR_MAKERS
@@ -28,6 +28,7 @@ __all__ = [
     "PRIOR_MAKERS",
     "Bernoulli",
     "BetaBinomial",
+    "ByModel",
     "CostAdjusted",
     "ModelDraws",
     "ModelPrior",

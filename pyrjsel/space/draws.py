@@ -1,11 +1,42 @@
 """Draws of models: indices into the table of those visited."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.space.packed import PackedModels
+
+
+class ByModel:
+    """Numbers of draws that their models decide, looked up where they are asked for.
+
+    A slice of it is of some chains, two indices give numbers.
+
+    Parameters
+    ----------
+    values : ndarray (m,)
+        Number of each model.
+    model : ndarray of int, shape (chains, draws)
+        Model of each draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyrjsel.space.draws import ByModel
+    >>> cost = ByModel(np.array([1.5, 4.0]), np.array([[0, 1, 1], [1, 0, 0]]))
+    >>> cost[1:].shape, cost[0, 1:].tolist()
+    ((1, 3), [4.0, 4.0])
+    """
+
+    def __init__(self, values: np.ndarray, model: np.ndarray) -> None:
+        self.values, self.model = values, model
+        self.shape, self.dtype = model.shape, values.dtype
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self.model[at]
+        return self.values[found] if isinstance(at, tuple) else ByModel(self.values, found)
 
 
 @dataclass(frozen=True, repr=False)

@@ -277,7 +277,10 @@ def merge_visits(
     [[1, 0, 0]]
     """
     table = ModelTable(n_terms)
-    index = np.stack([table.add(words).astype(np.int32)[rows[:draws]] for words, rows in chains])
+    found = [table.add(words).astype(np.int32)[rows[:draws]] for words, rows in chains]
+    index = np.empty((len(found), draws), dtype=np.int32)
+    for row in index:
+        row[:] = found.pop(0)  # which makes room
     visits = count_visits(index, len(table))
     order = np.argsort(-visits, kind="stable")
     order = order[visits[order] > 0]
