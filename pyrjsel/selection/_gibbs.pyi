@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -23,6 +24,7 @@ class Gibbs:
         slots: int = 0,
         coefficients: VarianceEvidence | None = None,
         density: DensityEvidence | None = None,
+        families: Sequence[IntArray] = (),
     ) -> None: ...
     def run(
         self,
@@ -43,3 +45,4 @@ class Gibbs:
     def state(self) -> tuple[ByteArray, float]: ...
     def counts(self) -> IntArray: ...
     def set_counts(self, counts: IntArray) -> None: ...
+    def set_families(self, count: int) -> None: ...

@@ -35,7 +35,7 @@ from pyrjsel._core.random cimport (
 from pyrjsel.selection._evidence cimport Evidence
 from pyrjsel.selection._spike cimport DensityEvidence
 from pyrjsel.selection._variance cimport VarianceEvidence, log_inverse_gamma
-from pyrjsel.selection._walk cimport SLOT, Walk, model_t
+from pyrjsel.selection._walk cimport Walk, model_t
 from pyrjsel.space._space cimport Space, model_feasible_at, model_flip, model_log_prior
 
 cdef enum:
@@ -47,7 +47,7 @@ cdef enum:
     SECOND_IN = 5
     N_SUMS = 6
 
-MOVES = ("flip", "slot")
+MOVES = ("flip", "slot", "family")
 
 
 @cython.final
@@ -81,7 +81,7 @@ cdef class Gibbs:
     cdef model_t* m
     cdef object arrays
     cdef bint drawn, classical, closed, failed
-    cdef int n_terms, n_columns, n_slots
+    cdef int n_terms, n_columns, n_slots, n_families
     cdef const int* column_term
     cdef double variance
     cdef double* b              # (D)
@@ -89,7 +89,7 @@ cdef class Gibbs:
     cdef int64_t proposed, moved
 
     def __init__(self, Evidence evidence not None, Space space not None, gamma, double variance, *,
-                 int slots=0, VarianceEvidence coefficients=None, DensityEvidence density=None):
+                 int slots=0, VarianceEvidence coefficients=None, DensityEvidence density=None, families=()):
         if not 0.0 < variance < np.inf or slots < 0:
             raise ValueError("variance must be positive and finite, slots not negative")
         if (evidence is coefficients) if density is not None else (coefficients not in (None, evidence)):
@@ -114,7 +114,7 @@ cdef class Gibbs:
         self.column_term = &owner[0]
         if self.classical:
             self.density.set(variance, self.b)
-        self.walk = Walk([evidence], space, np.atleast_2d(gamma), [1.0])
+        self.walk = Walk([evidence], space, np.atleast_2d(gamma), [1.0], families=families)
         self.m = &self.walk.replicas[0].m
 
     # ------------------------------------------------------------------ one iteration
@@ -159,6 +159,8 @@ cdef class Gibbs:
         self.sweep(rng, averages)
         for _ in range(self.n_slots):
             self.walk.slot(0, rng)
+        for _ in range(self.n_families):
+            self.walk.family(0, rng)
         self.walk.measure(0)
 
     cdef void iterate(self, bitgen_t* rng, double* averages) noexcept nogil:
@@ -314,16 +316,22 @@ cdef class Gibbs:
         return self.walk.gamma()[0], self.variance
 
     def counts(self):
-        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 2).
+        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 3).
 
-        Slots that were filled with the term that had left count as proposals alone.
+        Slots that were filled with the term that had left count as proposals alone, and so do families that
+        came out as they were.
         """
-        slots = self.walk.counts()[0][:, SLOT]
-        return np.array([[self.proposed, slots[0]], [self.moved, slots[1]]], dtype=np.int64)
+        moves = self.walk.counts()[0]
+        moves[:, 0] = self.proposed, self.moved
+        return moves
 
     def set_counts(self, const int64_t[:, ::1] counts not None):
         """Go on counting from `counts`, as `counts()` returned them."""
         self.proposed, self.moved = counts[0, 0], counts[1, 0]
-        moves = np.zeros((2, 2), dtype=np.int64)
-        moves[:, SLOT] = counts[:, 1]
-        self.walk.set_counts(moves, self.walk.counts()[1])
+        self.walk.set_counts(counts, self.walk.counts()[1])
+
+    def set_families(self, int count):
+        """Have so many families drawn in an iteration; none where there are none."""
+        if count < 0:
+            raise ValueError("the number of families must not be negative")
+        self.n_families = count if self.walk.n_families else 0

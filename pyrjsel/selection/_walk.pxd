@@ -8,7 +8,9 @@ from pyrjsel.space._space cimport Space, model_t
 cdef enum:
     FLIP = 0                    # jumps of replica 0
     SLOT = 1                    # slots that were filled, and those with another term
-    N_MOVES = 2
+    FAMILY = 2                  # redrawn families, and those that came out otherwise
+    N_MOVES = 3
+    PATTERNS = 128              # of the terms of a family
 
 cdef struct replica_t:
     model_t m
@@ -25,12 +27,16 @@ cdef class Walk:
     cdef replica_t* replicas
     cdef int* place             # place[k]: which replica has temperature k
     cdef int n_replicas, n_terms, n_free
-    cdef double slots, exchanges
+    cdef int n_families
+    cdef double slots, exchanges, families
+    cdef const int* family_start  # (n_families + 1), CSR: family -> its terms, parents before their children
+    cdef const int* family_term
     cdef int64_t[:, ::1] moves, exchanged
     cdef double* inclusion      # (J) conditional probabilities at the model of temperature one
     cdef double* exclusion      # (J)
     cdef double* scratch        # (J)
     cdef double* kept           # (J)
+    cdef double* mass           # (PATTERNS)
 
     cdef void weigh(self, int a) noexcept nogil
     cdef void look(self, int a) noexcept nogil
@@ -41,6 +47,9 @@ cdef class Walk:
     cdef void flip(self, int a, double u) noexcept nogil
     cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil
     cdef void slot(self, int a, bitgen_t* rng) noexcept nogil
+    cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil
+    cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil
+    cdef void family(self, int a, bitgen_t* rng) noexcept nogil
     cdef void spend(self, double weight, double* sums) noexcept nogil
     cdef void advance(self, int a, double time, bitgen_t* rng, double* sums) noexcept nogil
     cdef void exchange(self, int k, bitgen_t* rng) noexcept nogil

@@ -2,7 +2,7 @@
 
 The target is pi(gamma) ~ evidence x prior over models, to the powers t_0 = 1 > t_1 > ... in K replicas that
 are independent of each other under the product of these laws. The walk is a Markov process in continuous
-time with three kinds of events, in units in which each free term of a replica is proposed once on average:
+time with these kinds of events, in units in which each free term of a replica is proposed once on average:
 
 flips
     Term j of replica k is flipped at the rate min{1, (pi(flipped) / pi(now))**t_k}. The flow from one model
@@ -15,11 +15,18 @@ slots
     over all free terms outside nu for which nu + l is feasible, i among them. The flow pi(nu + i)**t / n x
     pi(nu + j)**t / sum is symmetric in i and j: both models have n free terms and share nu and the sum. Where
     nu itself breaks heredity nothing happens, which again is a matter of nu alone.
+families
+    At the rate `families` one of the families of terms (an interaction and all that heredity makes it need) is
+    chosen with equal probabilities, and which of its terms are in is drawn from the full conditional: every
+    feasible model nu + F, F a subset of the family and nu the terms beside it, has probability
+    pi(nu + F)**t / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric.
+    Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
+    fifteen units of log mass less, say, which flips do not cross.
 exchanges
     At the rate `exchanges` for each pair of neighbouring temperatures their models are exchanged with
     probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product of the two laws.
 
-The generator Q is the sum of the three, each with detailed balance for the product target: so has Q, and so
+The generator Q is the sum of these, each with detailed balance for the product target: so has Q, and so
 has exp(Q t) = sum of (Q t)**m / m! for every fixed t. A draw is the state after a fixed time, not after a
 number of events: the law of the models just after events is another one (models that are soon left count too
 much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
@@ -54,7 +61,7 @@ from pyrjsel.space._space cimport (
     model_refresh,
 )
 
-MOVES = ("flip", "slot")
+MOVES = ("flip", "slot", "family")
 
 # A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
 cdef double DEEPEST = -700.0
@@ -78,10 +85,15 @@ cdef class Walk:
         Slot moves a unit of time.
     exchanges : float
         Exchanges a unit of time that are proposed to each pair of neighbours.
+    families : sequence of int array
+        Terms that are drawn together, at most seven, parents before their children; see
+        `pyrjsel.space.families`.
+    family_rate : float
+        Families that are drawn in a unit of time; see `set_family_rate`.
     """
 
     def __init__(self, list evidences not None, Space space not None, gamma, powers, *,
-                 double slots=0.0, double exchanges=1.0):
+                 double slots=0.0, double exchanges=1.0, families=(), double family_rate=0.0):
         cdef int k, width
         cdef Evidence evidence
         self.evidences = list(evidences)
@@ -94,6 +106,11 @@ cdef class Walk:
         if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY):
             raise ValueError("rates must not be negative")
         self.slots, self.exchanges = slots, exchanges
+        self.n_families = len(families)
+        self.set_family_rate(family_rate)
+        for family in families:
+            if not 1 <= len(family) <= 7 or not space.arrays["free"][family].all():
+                raise ValueError("a family must have one to seven free terms")
         self.moves = np.zeros((2, N_MOVES), dtype=np.int64)
         self.exchanged = np.zeros((2, max(1, self.n_replicas - 1)), dtype=np.int64)
         width = max(1, self.n_terms)
@@ -103,18 +120,26 @@ cdef class Walk:
         reals = np.zeros((4 + 2 * self.n_replicas, width))
         terms = np.zeros((self.n_replicas, width), dtype=np.uint8)
         uses = np.zeros((self.n_replicas, max(1, space.c.n_items)), dtype=np.intc)
-        self.arrays = [pointers, structs, place, reals, terms, uses]
+        family_start = np.cumsum([0, *map(len, families)]).astype(np.intc)
+        family_term = np.concatenate([*families, [0]]).astype(np.intc)
+        mass = np.zeros(PATTERNS)
+        self.arrays = [pointers, structs, place, reals, terms, uses, family_start, family_term, mass]
         cdef size_t[::1] pointers_view = pointers
         cdef unsigned char[::1] structs_view = structs
         cdef int[::1] place_view = place
         cdef double[:, ::1] reals_view = reals
         cdef unsigned char[:, ::1] terms_view = terms
         cdef int[:, ::1] uses_view = uses
+        cdef int[::1] start_view = family_start
+        cdef int[::1] term_view = family_term
+        cdef double[::1] mass_view = mass
         self.evidence = <void**> &pointers_view[0]
         self.replicas = <replica_t*> &structs_view[0]
         self.place = &place_view[0]
         self.inclusion, self.exclusion = &reals_view[0, 0], &reals_view[1, 0]
         self.scratch, self.kept = &reals_view[2, 0], &reals_view[3, 0]
+        self.family_start, self.family_term = &start_view[0], &term_view[0]
+        self.mass = &mass_view[0]
         for k in range(self.n_replicas):
             evidence = self.evidences[k]
             if evidence.n_terms != self.n_terms:
@@ -265,6 +290,79 @@ cdef class Walk:
         self.moves[1, SLOT] += counted
         self.settle(a)
 
+    cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil:
+        """Have the terms of bits of `pattern` in the model, the evidence apart; the pattern before."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int i, before = 0
+        for i in range(n):
+            before |= r.m.gamma[terms[i]] << i
+            if r.m.gamma[terms[i]] != pattern >> i & 1:
+                model_flip(&self.space.c, &r.m, terms[i])
+        return before
+
+    cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil:
+        """Whether there is the model that has been laid; the evidence goes to it, as far as there is one.
+
+        `at` is the pattern that the evidence has, before and after. Terms leave before others enter: what is
+        passed are parts of one or the other, which have coefficient priors if these have.
+        """
+        cdef int i
+        for i in range(n):
+            if not model_feasible_at(&self.space.c, &self.replicas[a].m, terms[i]):
+                return False
+        for i in range(n - 1, -1, -1):
+            if at[0] >> i & 1 and not pattern >> i & 1:
+                if (<Evidence> self.evidence[a]).flip(terms[i]) != 0:
+                    return False
+                at[0] ^= 1 << i
+        for i in range(n):
+            if pattern >> i & 1 and not at[0] >> i & 1:
+                if (<Evidence> self.evidence[a]).flip(terms[i]) != 0:
+                    return False
+                at[0] ^= 1 << i
+        return True
+
+    cdef void family(self, int a, bitgen_t* rng) noexcept nogil:
+        """Draw which terms of a random family are in, given all others."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int f = <int> (random_standard_uniform(rng) * self.n_families)
+        cdef const int* terms = self.family_term + self.family_start[f]
+        cdef int n = self.family_start[f + 1] - self.family_start[f]
+        cdef int pattern, before, at, chosen, counted = a == self.place[0]
+        cdef double top = -INFINITY, total = 0.0, u
+        self.moves[0, FAMILY] += counted
+        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        before = at = chosen = self.lay(a, terms, n, 0)
+        for pattern in range(1 << n):
+            self.mass[pattern] = -INFINITY
+            self.lay(a, terms, n, pattern)
+            if self.weigh_pattern(a, terms, n, pattern, &at):
+                self.measure(a)
+                self.mass[pattern] = r.power * r.log_mass
+                top = max(top, self.mass[pattern])
+        for pattern in range(1 << n):
+            self.mass[pattern] = exp(self.mass[pattern] - top) if self.mass[pattern] > top + DEEPEST else 0.0
+            total += self.mass[pattern]
+        u = random_standard_uniform(rng) * total
+        for pattern in range(1 << n):
+            if self.mass[pattern] > 0.0:
+                chosen = pattern
+                u -= self.mass[pattern]
+                if u < 0.0:
+                    break
+        self.lay(a, terms, n, chosen)
+        if not self.weigh_pattern(a, terms, n, chosen, &at):
+            # Rounding: a model that is all but without a prior.
+            chosen = before
+            self.lay(a, terms, n, before)
+            (<Evidence> self.evidence[a]).load(r.m.gamma)
+        if chosen == before:
+            memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+            self.measure(a)
+            return
+        self.moves[1, FAMILY] += counted
+        self.settle(a)
+
     cdef void spend(self, double weight, double* sums) noexcept nogil:
         """Add the conditional probabilities of the model of temperature one, for that much time."""
         cdef int j
@@ -278,7 +376,7 @@ cdef class Walk:
         cdef replica_t* r = &self.replicas[a]
         cdef double events, wait, u
         while True:
-            events = r.total + self.slots
+            events = r.total + self.slots + self.families
             wait = random_standard_exponential(rng) / events if events > 0.0 else INFINITY
             if wait >= time:
                 self.spend(time, sums)
@@ -288,8 +386,10 @@ cdef class Walk:
             u = random_standard_uniform(rng) * events
             if u < self.slots:
                 self.slot(a, rng)
+            elif u < self.slots + self.families:
+                self.family(a, rng)
             else:
-                self.flip(a, u - self.slots)
+                self.flip(a, u - self.slots - self.families)
 
     # ------------------------------------------------------------------ all replicas
 
@@ -407,6 +507,12 @@ cdef class Walk:
             if failed:
                 raise ValueError("a model of the walk has no coefficient prior")
 
+    def set_family_rate(self, double rate):
+        """Have so many families drawn in a unit of time; none where there are none."""
+        if not 0.0 <= rate < INFINITY:
+            raise ValueError("rates must not be negative")
+        self.families = rate if self.n_families else 0.0
+
     def reload(self):
         """Derive everything from the present models: rounding goes, and the state is what `gamma` says."""
         self.set_state(self.gamma())
@@ -433,10 +539,10 @@ cdef class Walk:
         return self.arrays[3][:2, : self.n_terms].copy()
 
     def counts(self):
-        """Return counts by move (2, 2) and of exchanges by pair (2, K - 1).
+        """Return counts by move (2, 3) and of exchanges by pair (2, K - 1).
 
-        Flips are counted where they happen; slots in the first row, and in the second those that were
-        filled with another term.
+        Flips are counted where they happen; slots and families in the first row, and in the second those
+        that were filled with another term, or came out otherwise.
         """
         return np.array(self.moves), np.array(self.exchanged)[:, : self.n_replicas - 1]
 

@@ -43,7 +43,7 @@ WIDEST_START = 50
 # Slot moves a unit of time: free spaces, and those with a budget or a largest size, where at the limit
 # flips alone can only take terms out.
 SLOTS_FREE, SLOTS_BOUNDED = 1.0, 5.0
-# Sweeps and slot moves at most: a period must end.
+# Sweeps, slot moves and families at most: a period must end.
 MOST = 1e4
 # Temperatures of "auto".
 AUTO_TEMPERATURES = 1
@@ -62,6 +62,11 @@ class CollapsedOptions:
     slots : float, optional
         Slot moves a unit of time, in which a random term leaves and one drawn from its full conditional
         comes; None is 1, and 5 under a budget or a largest size.
+    families : float, optional
+        Under heredity, families drawn in a unit of time: of a random interaction and all that it needs it is
+        decided together which terms are in, since an interaction whose main effects are weak is found by no
+        other way. None is 1; in burn-in they are at least so many that the turn of each comes five times.
+        Interactions of four variables and more have no family of their own.
     temperatures : "auto", int or sequence of float
         Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
         neighbours are accepted, or the powers of the posterior themselves, from 1 downwards. Among thousands
@@ -74,6 +79,7 @@ class CollapsedOptions:
 
     sweeps: float | None = None
     slots: float | None = None
+    families: float | None = None
     temperatures: Temperatures = "auto"
     start: Any = None
 
@@ -84,6 +90,8 @@ class CollapsedOptions:
             check_real(self.sweeps, "sweeps", OWNER, low=0, high=MOST, open_low=True)
         if self.slots is not None:
             check_real(self.slots, "slots", OWNER, low=0, high=MOST)
+        if self.families is not None:
+            check_real(self.families, "families", OWNER, low=0, high=MOST)
         check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 
@@ -121,7 +129,7 @@ class WalkState:
     since : int
         Periods since.
     moves : int64 array (2, moves)
-        Flips and slots (and walks on a surrogate), proposed and accepted.
+        Flips and slots (families, walks on a surrogate), proposed and accepted.
     exchanged : int64 array (2, K - 1)
     learnt : dict of arrays
         What burn-in has adapted beside the powers, and what it does so from.
@@ -152,14 +160,25 @@ class WalkJob:
     adaptive: bool
     starts: ByteArray | None
     coefficients_every: int
+    families: Sequence[IntArray] = field(default=(), kw_only=True)
+    family_rates: tuple[float, float] = field(default=(0.0, 0.0), kw_only=True)
     total: int = field(init=False)
 
     rows: ClassVar[int] = WALK_ROWS
     integrated: ClassVar[bool] = False
-    moves: ClassVar[tuple[str, ...]] = MOVES
 
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
+
+    @property
+    def walk_moves(self) -> tuple[str, ...]:
+        """Names of the moves of the walk."""
+        return MOVES if self.family_rates[1] else MOVES[:2]
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """Names of all moves."""
+        return self.walk_moves
 
     @property
     def unit(self) -> float:
@@ -169,6 +188,20 @@ class WalkJob:
     def single(self) -> SingleModel:
         """Return what answers questions about single models; not to be shared by chains."""
         return SingleModels(self.regression)
+
+    def walk(
+        self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray, done: int
+    ) -> Walk:
+        """Return a walk at the given models, after so many periods."""
+        return Walk(
+            list(evidences),
+            space,
+            gamma,
+            powers,
+            slots=self.slots,
+            families=self.families,
+            family_rate=self.family_rates[done >= self.burn_in],
+        )
 
     def first(self, rng: np.random.Generator, chain: int) -> ByteArray:
         """Return the model that a chain starts from."""
@@ -310,7 +343,14 @@ class WalkRunner:
     def restore(self, state: WalkState) -> None:
         """Make the walk of a state at a mark."""
         self.make_walk(self.evidences(state.powers.size), Space(self.job.space), state.gamma, state.powers)
-        self.walk.set_counts(state.moves[:, :2], state.exchanged)
+        self.set_counts(state.moves, state.exchanged)
+
+    def set_counts(self, moves: IntArray, exchanged: IntArray) -> None:
+        """Have the walk go on counting."""
+        counted = np.zeros((2, len(MOVES)), dtype=np.int64)
+        some = len(self.job.walk_moves)
+        counted[:, :some] = moves[:, :some]
+        self.walk.set_counts(counted, exchanged)
 
     def evidences(self, count: int) -> Sequence[Evidence]:
         """Return evidences, each with a state of its own."""
@@ -353,6 +393,7 @@ class WalkRunner:
     def counts(self) -> tuple[IntArray, IntArray]:
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
         moves, exchanged = self.walk.counts()
+        moves = moves[:, : len(self.job.walk_moves)]
         # A flip is proposed to each free term once in a unit of time on average.
         periods = max(0, self.done - self.job.burn_in)
         moves[0, 0] = round(periods * self.job.time * float(self.job.space.free.sum()))
@@ -369,7 +410,7 @@ class WalkRunner:
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
     ) -> None:
         """Make the walk at the given models."""
-        self.walk = Walk(list(evidences), space, gamma, powers, slots=self.job.slots)
+        self.walk = self.job.walk(evidences, space, gamma, powers, self.done)
 
     def advance(self, n: int) -> None:
         """Run `n` more periods; the draws do not depend on how they are cut into blocks."""
@@ -393,6 +434,7 @@ class WalkRunner:
             self.adapt()
             if self.done == self.job.burn_in:
                 self.clear_counts()
+                self.walk.set_family_rate(self.job.family_rates[1])
         self.walk.reload()
         self.mark_state = self.at_mark()
 

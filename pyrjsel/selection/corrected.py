@@ -20,7 +20,6 @@ import numpy as np
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import (
     CORRECTED_ROWS,
     SQUARED_VISITS,
@@ -152,7 +151,11 @@ class CorrectedJob(WalkJob):
 
     rows: ClassVar[int] = CORRECTED_ROWS
     integrated: ClassVar[bool] = True
-    moves: ClassVar[tuple[str, ...]] = (*MOVES, "surrogate")
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """Names of all moves."""
+        return (*self.walk_moves, "surrogate")
 
     @property
     def unit(self) -> float:
@@ -196,13 +199,8 @@ def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.n
     at = modes[0]
     for _ in range(SEARCH_STEPS):
         surrogate = Surrogate(at, np.zeros(job.space.n_terms))
-        walk = Walk(
-            list(surrogate.evidences(job.regression, 1)),
-            surrogate.space(job.space),
-            gamma[None],
-            [1.0],
-            slots=job.slots,
-        )
+        evidences = surrogate.evidences(job.regression, 1)
+        walk = job.walk(evidences, surrogate.space(job.space), gamma[None], np.ones(1), 0)
         walk.run(rng, 1, SEARCH_TIME)
         mode = marginal.mode(walk.gamma()[0])
         if marginal.finder.status == 1:  # the rank rules differ by rounding
@@ -238,9 +236,9 @@ class CorrectedRunner(WalkRunner):
         self.reference = float(learnt["reference"])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
-        self.corrections = state.moves[:, 2].copy()
+        self.corrections = state.moves[:, -1].copy()
         self.use(self.surrogate, state.gamma, state.powers)
-        self.walk.set_counts(state.moves[:, :2], state.exchanged)
+        self.set_counts(state.moves, state.exchanged)
 
     def learnt(self) -> dict[str, np.ndarray]:
         """Return what a state has beside models, powers and counts."""

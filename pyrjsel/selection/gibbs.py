@@ -1,8 +1,9 @@
 """The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_posterior import averaged_moments
-from pyrjsel.space import ModelSpace, Space
+from pyrjsel.space import ModelSpace, Space, families, family_rates
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
 
@@ -55,6 +56,10 @@ class GibbsOptions:
     slots : int, optional
         Slot moves an iteration, in which a random term leaves and one drawn from its full conditional
         comes; None is 1, and 5 under a budget or a largest size, where sweeps move through deletions.
+    families : int, optional
+        Under heredity, families drawn in an iteration: of a random interaction and all that it needs it is
+        decided together which terms are in. None is 1; in burn-in they are at least so many that the turn of
+        each comes five times. Interactions of four variables and more have no family of their own.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models (of at most 50 free terms).
@@ -62,12 +67,15 @@ class GibbsOptions:
 
     sweep: str = "collapsed"
     slots: int | None = None
+    families: int | None = None
     start: Any = None
 
     def __post_init__(self) -> None:
         check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))
         if self.slots is not None:
             check_int(self.slots, "slots", OWNER, low=0)
+        if self.families is not None:
+            check_int(self.families, "families", OWNER, low=0)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 
     def slot_moves(self, space: ModelSpace) -> int:
@@ -114,10 +122,17 @@ class GibbsJob:
     slots: int
     starts: ByteArray | None
     coefficients_every: int
+    families: Sequence[IntArray] = ()
+    family_rates: tuple[int, int] = (0, 0)
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.total = self.burn_in + self.draws * self.thin
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """Names of the moves."""
+        return MOVES if self.family_rates[1] else MOVES[:2]
 
     @property
     def in_loop(self) -> bool:
@@ -128,7 +143,8 @@ class GibbsJob:
         """Return a compiled chain at a state."""
         space = Space(self.space)
         if not self.in_loop:
-            return Gibbs(self.regression.evidence(), space, gamma, variance, slots=self.slots)
+            evidence = self.regression.evidence()
+            return Gibbs(evidence, space, gamma, variance, slots=self.slots, families=self.families)
         full = variance_evidence(self.regression)
         density = density_evidence(self.regression) if self.classical else None
         return Gibbs(
@@ -139,6 +155,7 @@ class GibbsJob:
             slots=self.slots,
             coefficients=full,
             density=density,
+            families=self.families,
         )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "GibbsRunner":
@@ -153,7 +170,7 @@ class GibbsJob:
             gamma = dispersed_start(self.space, existence(self.regression), rng, most)
         # The error variance of the model without terms: any would do.
         variance = self.regression.total / self.regression.nu
-        counts = np.zeros((2, len(MOVES)), dtype=np.int64)
+        counts = np.zeros((2, len(self.moves)), dtype=np.int64)
         return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
@@ -168,7 +185,7 @@ class GibbsJob:
                 known.number("variance"),
                 known.pcg64("bit_generator"),
                 known.integer("done", high=self.total),
-                known.array("counts", np.int64, (2, len(MOVES))),
+                known.array("counts", np.int64, (2, len(self.moves))),
             ),
         )
         runner.collector.restore(state.part("totals"), recorded)
@@ -237,8 +254,9 @@ class GibbsRunner:
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.loop = job.loop(state.gamma, state.variance)
-        self.loop.set_counts(np.ascontiguousarray(state.counts))
         self.done = state.done
+        self.set_counts(state.counts)
+        self.loop.set_families(job.family_rates[self.done >= job.burn_in])
         self.collector = collector or GibbsCollector(job)
         regression = job.regression
         self.intercept = (
@@ -253,11 +271,22 @@ class GibbsRunner:
             self.loop.run(self.rng, burn)
             self.done += burn
             if self.done == job.burn_in:
-                self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
+                self.set_counts(np.zeros((2, 0), dtype=np.int64))
+                self.loop.set_families(job.family_rates[1])
         while self.done < stop:
             recorded = self.done - job.burn_in
             sums, end = self.collector.averages.at(recorded // job.thin)
             self._record(min(stop, job.burn_in + end * job.thin) - self.done, recorded, sums)
+
+    def set_counts(self, counts: IntArray) -> None:
+        """Have the loop go on counting."""
+        every = np.zeros((2, len(MOVES)), dtype=np.int64)
+        every[:, : counts.shape[1]] = counts
+        self.loop.set_counts(every)
+
+    def counts(self) -> IntArray:
+        """Return proposals and changes by move."""
+        return self.loop.counts()[:, : len(self.job.moves)]
 
     def _record(self, n: int, recorded: int, averages: FloatArray) -> None:
         """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
@@ -285,7 +314,7 @@ class GibbsRunner:
     def state(self) -> GibbsState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         gamma, variance = self.loop.state()
-        return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.loop.counts())
+        return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.counts())
 
     def plain_state(self) -> Plain:
         """Return the state as plain data, with sums over draws."""
@@ -298,7 +327,7 @@ class GibbsRunner:
     def finish(self, completed: bool) -> GibbsDraws:
         """Return what was recorded, with coefficients for every so manyth draw."""
         collector = self.collector
-        found = collector.finish(self.loop.counts())
+        found = collector.finish(self.counts())
         coefficients = found.coefficients
         variance: FloatArray | None = collector.variance.rows
         if not self.job.in_loop:
@@ -347,6 +376,8 @@ def gibbs_posterior(
         )
     entropy = settings.entropy()
     every = thinning(regression, settings)
+    found = families(space)
+    searching, sampling = map(ceil, family_rates(len(found), options.families, settings.burn_in))
     job = GibbsJob(
         regression,
         space,
@@ -357,13 +388,15 @@ def gibbs_posterior(
         options.slot_moves(space),
         given_start(options.start, space, existence(regression), OWNER),
         every,
+        found,
+        (searching, sampling),
     )
     drawn = settings.run(job, "gibbs", n_draws)
     return summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("gibbs", MOVES, density=kind == "unscaled", pairs=0),
+        manner=Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0),
         entropy=entropy,
         coefficients_every=every,
         estimator=estimate,

@@ -5,14 +5,14 @@ slabs; nothing is kept from one step to the next but the state. Random numbers a
 compiled loop, so that both make the same chain of the same generator.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import gammaln
 
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.space import ModelSpace
 
 
@@ -49,6 +49,10 @@ class GibbsTwin:
     variance : float
     closed : callable, optional
         Log marginal likelihood of a model where neither coefficients nor sigma^2 are drawn.
+    families : sequence of int array
+        Terms that are drawn together.
+    n_families : int
+        Families that are drawn in an iteration.
     """
 
     gram: FloatArray
@@ -68,6 +72,8 @@ class GibbsTwin:
     gamma: ByteArray
     variance: float
     closed: Callable[[ByteArray], float] | None = None
+    families: Sequence[IntArray] = ()
+    n_families: int = 0
 
     def __post_init__(self) -> None:
         self.b = np.zeros(self.cross.size)
@@ -177,6 +183,15 @@ class GibbsTwin:
         without[np.searchsorted(share, rng.random() * share[-1], side="right")] = 1
         self.gamma = without
 
+    def family(self, rng: np.random.Generator) -> None:
+        """Draw which terms of a random family are in, from their full conditional."""
+        family = self.families[int(rng.random() * len(self.families))]
+        every = np.repeat(self.gamma[None], 2**family.size, axis=0)
+        every[:, family] = np.arange(2**family.size)[:, None] >> np.arange(family.size) & 1
+        mass = np.array([self.log_mass(gamma) for gamma in every])
+        share = np.cumsum(np.exp(mass - mass.max()))
+        self.gamma = every[np.searchsorted(share, rng.random() * share[-1], side="right")]
+
     def draw(self, rng: np.random.Generator) -> None:
         """Draw the coefficients given model and sigma^2."""
         inside = np.flatnonzero(self._inside(self.gamma))
@@ -230,6 +245,8 @@ class GibbsTwin:
         inclusion = self.sweep(rng)
         for _ in range(self.slots):
             self.slot(rng)
+        for _ in range(self.n_families):
+            self.family(rng)
         if self.closed is None and not self.classical:
             if self.scaled:
                 self.draw_variance_alone(rng)

@@ -5,9 +5,11 @@ text of ``_walk.pyx`` says; ``scipy.linalg.expm`` of the generator times a lengt
 transition matrix of one draw.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
 
 
 def flips(log_mass: FloatArray, power: float = 1.0) -> FloatArray:
@@ -41,18 +43,44 @@ def slots(log_mass: FloatArray, free: BoolArray, power: float = 1.0) -> FloatArr
     return matrix
 
 
-def generator(log_mass: FloatArray, free: BoolArray, slot_rate: float, power: float = 1.0) -> FloatArray:
+def families(log_mass: FloatArray, members: Sequence[IntArray], power: float = 1.0) -> FloatArray:
+    """Return the transition matrix (m, m) of drawing one of the families `members` anew."""
+    matrix = np.zeros((log_mass.size, log_mass.size))
+    for model in np.flatnonzero(np.isfinite(log_mass)):
+        for family in members:
+            own = sum(1 << j for j in family.tolist())
+            others = [other for other in range(log_mass.size) if other & ~own == model & ~own]
+            weights = np.exp(power * (log_mass[others] - log_mass[others].max()))
+            matrix[model, others] += weights / weights.sum() / len(members)
+    return matrix
+
+
+def generator(
+    log_mass: FloatArray,
+    free: BoolArray,
+    slot_rate: float,
+    power: float = 1.0,
+    members: Sequence[IntArray] = (),
+    family_rate: float = 0.0,
+) -> FloatArray:
     """Return the generator (m, m) of one replica."""
     rates = flips(log_mass, power) + slot_rate * slots(log_mass, free, power)
+    rates += family_rate * families(log_mass, members, power)
     return rates - np.diag(rates.sum(axis=1))
 
 
 def joint_generator(
-    log_mass: FloatArray, free: BoolArray, slot_rate: float, powers: tuple[float, float], exchange_rate: float
+    log_mass: FloatArray,
+    free: BoolArray,
+    slot_rate: float,
+    powers: tuple[float, float],
+    exchange_rate: float,
+    members: Sequence[IntArray] = (),
+    family_rate: float = 0.0,
 ) -> FloatArray:
     """Return the generator (m * m, m * m) of two replicas; state ``x * m + y`` has x at the first power."""
     m = log_mass.size
-    first, second = (generator(log_mass, free, slot_rate, power) for power in powers)
+    first, second = (generator(log_mass, free, slot_rate, power, members, family_rate) for power in powers)
     joint = np.kron(first, np.eye(m)) + np.kron(np.eye(m), second)
     for x in np.flatnonzero(np.isfinite(log_mass)):
         for y in np.flatnonzero(np.isfinite(log_mass)):

@@ -20,7 +20,7 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
-from pyrjsel.space import ModelSpace, PackedModels
+from pyrjsel.space import ModelSpace, PackedModels, families, family_rates
 from pyrjsel.space.starts import given_start
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
@@ -107,6 +107,7 @@ def _shared(
 ) -> dict[str, Any]:
     """Return what the jobs of all families have in common."""
     powers, adaptive = options.powers()
+    found = families(space)
     return {
         "regression": regression,
         "space": space,
@@ -115,6 +116,8 @@ def _shared(
         "thin": settings.thin,
         "time": options.time,
         "slots": options.slot_rate(space),
+        "families": found,
+        "family_rates": family_rates(len(found), options.families, settings.burn_in * options.time),
         "powers": powers,
         "adaptive": adaptive,
         "starts": starts,

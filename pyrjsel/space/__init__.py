@@ -8,6 +8,7 @@ from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.draws import ByModel, ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.facts import OverSpace, space_facts
+from pyrjsel.space.families import families, family_rates
 from pyrjsel.space.makers import PRIOR_MAKERS
 from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
@@ -47,6 +48,8 @@ __all__ = [
     "count_models",
     "count_visits",
     "enumerate_models",
+    "families",
+    "family_rates",
     "merge_visits",
     "named_costs",
     "pack",

@@ -6,6 +6,7 @@ from pyrjsel.selection.gibbs import GibbsJob, GibbsRunner, GibbsState
 from pyrjsel.selection.priors import Normal
 from pyrjsel.selection.reference_gibbs import GibbsTwin
 from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.space import families
 
 SPIKES = {
     "scaled": SpikeSlab(0.15, 60.0, scaled=True),
@@ -14,20 +15,25 @@ SPIKES = {
 UNSCALED_NORMAL = Normal(0.8, mean=0.2, scaled=False)
 
 
-def job_of(case, *, classical=False, slots=1, draws=100, burn_in=0, thin=1, every=1, starts=None):
-    """The job of a fit."""
-    return GibbsJob(case.regression, case.space, draws, burn_in, thin, classical, slots, starts, every)
+def job_of(case, *, classical=False, slots=1, draws=100, burn_in=0, thin=1, every=1, starts=None, drawn=0):
+    """The job of a fit, with `drawn` families an iteration where there are families."""
+    found = families(case.space)
+    rates = (drawn, drawn) if found else (0, 0)
+    return GibbsJob(
+        case.regression, case.space, draws, burn_in, thin, classical, slots, starts, every, found, rates
+    )
 
 
 def runner_at(job, gamma, variance, seed):
     """A chain at a state, with a generator of its own."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    counts = np.zeros((2, 2), dtype=np.int64)
+    counts = np.zeros((2, len(job.moves)), dtype=np.int64)
     return GibbsRunner(job, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
 
 
-def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None):
+def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None, drawn=0):
     """The twin of a chain."""
+    found = families(case.space)
     regression, prior = case.regression, case.regression.prior
     return GibbsTwin(
         regression.gram,
@@ -47,4 +53,6 @@ def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None):
         np.array(gamma, dtype=np.uint8),
         variance,
         closed,
+        found,
+        drawn if found else 0,
     )

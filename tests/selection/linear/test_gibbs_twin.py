@@ -49,9 +49,9 @@ def run_both(case, classical, steps=STEPS, slots=2, seed=3):
     regression = case.regression
     closed = None if regression.prior.kind in ("spike", "unscaled spike", "unscaled") else case.twin.value
     gamma = case.space.empty_model()
-    job = gibbs_kit.job_of(case, classical=classical, slots=slots, draws=steps)
+    job = gibbs_kit.job_of(case, classical=classical, slots=slots, draws=steps, drawn=2)
     runner = gibbs_kit.runner_at(job, gamma, 1.7, seed)
-    twin = gibbs_kit.twin_of(case, gamma, 1.7, classical=classical, slots=slots, closed=closed)
+    twin = gibbs_kit.twin_of(case, gamma, 1.7, classical=classical, slots=slots, closed=closed, drawn=2)
     rng = np.random.Generator(np.random.PCG64(seed))
     want = []
     for _ in range(steps):

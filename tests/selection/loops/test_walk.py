@@ -9,7 +9,7 @@ from pyrjsel.selection import reference_walk
 from pyrjsel.selection._table_evidence import TableEvidence
 from pyrjsel.selection._walk import Walk
 from pyrjsel.selection.priors import GPrior
-from pyrjsel.space import Bernoulli, Space, TruncatedPoisson, Uniform
+from pyrjsel.space import Bernoulli, Space, TruncatedPoisson, Uniform, families
 
 LEVEL = 1e-6  # false-alarm rate of each statistical test
 NAMES = ["a", "b", "c", "a:b"]
@@ -24,13 +24,27 @@ SPACES = {
 }
 # Rates of slot moves; the last is so high that hardly anything else happens.
 SLOTS = (0.0, 1.5, 60.0)
+# Constraints with families, and the terms.
+INHERITING = {
+    "strong": ({"heredity": "strong"}, NAMES),
+    "strong, three variables": ({"heredity": "strong"}, ["a", "b", "c", "a:b", "b:c", "a:c", "a:b:c"]),
+    "weak, size": ({"heredity": "weak", "max_size": 2}, ["a", "b", "c", "a:b", "b:c"]),
+    "strong, budget": (
+        {"heredity": "strong", "costs": COSTS, "budget": 3.0, "always": ("c",)},
+        [*NAMES, "b:c"],
+    ),
+}
 
 
 class World:
     """A small space with marginal likelihoods at random."""
 
     def __init__(self, kit, which="free", names=NAMES, seed=3, spread=1.5, holes=0):
-        self.space = kit.case(names, coef_prior=GPrior("n"), **SPACES.get(which, {})).space
+        constraints = SPACES.get(which, {})
+        if which in INHERITING:
+            constraints, names = INHERITING[which]
+        self.space = kit.case(names, coef_prior=GPrior("n"), **constraints).space
+        self.families = families(self.space)
         self.n_terms = len(names)
         self.models = np.arange(2**self.n_terms)
         self.gamma = (self.models[:, None] >> np.arange(self.n_terms) & 1).astype(np.uint8)
@@ -43,11 +57,12 @@ class World:
         self.probability = mass / mass.sum()
         self.possible = np.flatnonzero(mass > 0)
 
-    def walk(self, start=None, powers=(1.0,), slots=0.0, exchanges=1.0):
+    def walk(self, start=None, powers=(1.0,), slots=0.0, exchanges=1.0, rate=0.0):
         start = self.possible[0] if start is None else start
         gamma = self.gamma[np.broadcast_to(start, len(powers))]
         tables = [TableEvidence(self.values) for _ in powers]
-        return Walk(tables, Space(self.space), gamma, powers, slots=slots, exchanges=exchanges)
+        options = {"slots": slots, "exchanges": exchanges, "families": self.families, "family_rate": rate}
+        return Walk(tables, Space(self.space), gamma, powers, **options)
 
     def number(self, gamma):
         return int(np.asarray(gamma, dtype=np.int64) @ (1 << np.arange(self.n_terms)))
@@ -91,6 +106,79 @@ def test_the_process_has_detailed_balance(kit, which, slots):
         np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-13)
         draw = mass[:, None] * expm(reference_walk.generator(world.log_mass, free, slots, power) * 0.7)
         np.testing.assert_allclose(draw, draw.T, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("which", INHERITING)
+def test_families_have_detailed_balance(kit, which):
+    world = World(kit, which)
+    for power in (1.0, 0.4):
+        mass = np.where(world.probability > 0, world.probability, 0.0) ** power
+        flow = mass[:, None] * reference_walk.families(world.log_mass, world.families, power)
+        np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-13)
+        assert np.count_nonzero(flow) > 2 * world.possible.size
+
+
+@pytest.mark.parametrize("rate", [0.6, 60.0])
+@pytest.mark.parametrize("which", INHERITING)
+def test_transitions_of_families(kit, which, rate):
+    """At the higher rate hardly anything else happens."""
+    world = World(kit, which, holes=1)
+    time = 0.7 if rate < 10 else 0.02
+    matrix = expm(
+        time * reference_walk.generator(world.log_mass, world.space.free == 1, 0.4, 1.0, world.families, rate)
+    )
+    walk = world.walk(slots=0.4, rate=rate)
+    models, log_mass, _ = run(walk, 100_000, time, n_terms=world.n_terms)
+    np.testing.assert_allclose(log_mass, world.log_mass[models], rtol=1e-13)
+    check_transitions(models[1:], models[:-1], np.where(matrix > 1e-14, matrix, 0.0))
+    proposed, moved = walk.counts()[0][:, 2]
+    # A Poisson count of this mean: six standard deviations, 2e-9.
+    assert abs(proposed - 100_000 * time * rate) < 6 * np.sqrt(100_000 * time * rate)
+    assert 0 < moved < proposed
+
+
+def test_transitions_of_two_replicas_with_families(kit):
+    world = World(kit, "strong", holes=1)
+    powers, time = (1.0, 0.4), 0.5
+    joint = reference_walk.joint_generator(
+        world.log_mass, world.space.free == 1, 0.3, powers, 0.6, world.families, 2.0
+    )
+    matrix = expm(time * joint)
+    walk = world.walk(powers=powers, slots=0.3, exchanges=0.6, rate=2.0)
+    rng = np.random.default_rng(8)
+    states = np.empty(60_000, dtype=np.int64)
+    for i in range(states.size):
+        walk.run(rng, 1, time)
+        first, second = walk.gamma()
+        states[i] = world.number(first) * world.models.size + world.number(second)
+    check_transitions(states[1:], states[:-1], np.where(matrix > 1e-14, matrix, 0.0))
+
+
+def test_families_of_a_space(kit):
+    names = ["a", "b", "c", "d", "a:b", "a:b:c", "b:c", "a:c", "a:b:c:d"]
+
+    def found(**constraints):
+        space = kit.case(names, coef_prior=GPrior("n"), **constraints).space
+        return {names[family[-1]]: [names[term] for term in family[:-1]] for family in families(space)}
+
+    strong = found(heredity="strong")
+    assert list(strong) == ["a:b", "b:c", "a:c", "a:b:c"]  # the last has 8 terms, of four variables
+    assert strong["b:c"] == ["b", "c"]
+    assert strong["a:b:c"] == ["a", "b", "c", "a:b", "b:c", "a:c"]
+    assert found(heredity="weak")["a:b:c"] == strong["a:b:c"]
+    assert found(heredity="strong", always=("a", "b"))["b:c"] == ["c"]
+    assert "a:b" not in found(heredity="strong", always=("a", "b"))  # flips do
+    assert found() == {}
+
+
+def test_a_family_that_flips_do_not_find(kit):
+    """Main effects that cost fifteen units of log mass each, and an interaction that is worth 60."""
+    world = World(kit, "strong", names=NAMES)
+    entering = np.array([-15.0, -15.0, -15.0, 90.0])
+    world.values = world.gamma @ entering
+    for rate, met in ((0.0, False), (0.5, True)):
+        models, _, _ = run(world.walk(start=0, rate=rate), 200, n_terms=4)
+        assert (world.number([1, 1, 0, 1]) in models) == met
 
 
 def test_two_replicas_have_detailed_balance(kit):
@@ -259,6 +347,9 @@ def test_what_does_not_fit_is_refused(kit):
         lambda: Walk([table], space, np.zeros((1, 3)), [1.0]),
         lambda: Walk([table], space, start, [0.5]),
         lambda: Walk([table], space, start, [1.0], slots=-1.0),
+        lambda: Walk([table], space, start, [1.0], families=[np.arange(2)], family_rate=-1.0),
+        lambda: Walk([table], space, start, [1.0], families=[np.arange(0)]),
+        lambda: Walk([table], space, start, [1.0], families=[np.zeros(8, dtype=int)]),
         lambda: Walk([table], space, np.ones((1, 4)), [1.0]),
         lambda: TableEvidence(np.zeros(3)),
         lambda: world.walk().run(np.random.default_rng(1), 1, 0.0),
