@@ -32,6 +32,7 @@ from pyrjsel.selection.rjmcmc import (
     first_state,
     make_loop,
     prepare,
+    unseen,
 )
 from pyrjsel.selection.temperatures import (
     COLD_BOUNDS,
@@ -415,6 +416,7 @@ def population_posterior(
         coefficients_every=every,
         before=settings.before,
     )
+    posterior.notes += unseen(space)
     if options.temperatures == "paper":
         posterior.notes.append(
             "Temperatures were refreshed as printed (temperatures='paper'), which biases the posterior."

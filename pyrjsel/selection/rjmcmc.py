@@ -27,7 +27,7 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import ModelSpace
+from pyrjsel.space import ModelSpace, families
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
 
@@ -267,7 +267,7 @@ def rjmcmc_posterior(
         fixed,
     )
     drawn = settings.run(job, "rjmcmc", n_draws)
-    return summarise(
+    posterior = summarise(
         drawn,
         regression=regression,
         space=space,
@@ -276,6 +276,17 @@ def rjmcmc_posterior(
         coefficients_every=every,
         before=settings.before,
     )
+    posterior.notes += unseen(space)
+    return posterior
+
+
+def unseen(space: ModelSpace) -> list[str]:
+    """Return what is to be said of interactions that jumps of one term at a time may not find."""
+    text = (
+        "Jumps move one term at a time: a strong interaction of weak main effects may stay unseen under "
+        "heredity. Compare with sampler='collapsed'."
+    )
+    return [text] if families(space) else []
 
 
 def prepare(

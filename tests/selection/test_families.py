@@ -86,3 +86,12 @@ def test_a_number_of_families_that_makes_no_sense(sampler):
     model = rj.linear("y ~ v0 * v1", frame(0), heredity="strong")
     with pytest.raises(rj.ParameterError, match="'families'"):
         model.fit(sampler=sampler, families=-1)
+
+
+@pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
+def test_samplers_without_families_say_so(sampler):
+    options = {"sampler": sampler, "draws": 20, "chains": 2, "rng": 1}
+    with_heredity = quiet(rj.linear("y ~ v0 * v1 + v2", frame(0), heredity="strong"), **options)
+    assert "one term at a time" in str(with_heredity.summary())
+    without = quiet(rj.linear("y ~ v0 * v1 + v2", frame(0)), **options)
+    assert "one term at a time" not in str(without.summary())

@@ -19,7 +19,7 @@ from pyrjsel.selection.collapsed import CollapsedOptions, WalkJob
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.mixtures import HyperG, ZellnerSiow
 from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Space
+from pyrjsel.space import Space, families
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, N = (1, 2, 1, 1), ["a", "b", "c", "a:c"], 15
@@ -87,7 +87,7 @@ def faults(linear_kit, prior, space):
         regression = GaussianRegression.build(x, y, list(SIZES), prior, sigma_prior=SIGMA)
         job = WalkJob(
             regression, case.space, PERIODS, 0, 1, options.time, options.slot_rate(case.space), np.ones(1),
-            False, gamma, PERIODS,
+            False, gamma, PERIODS, families=families(case.space), family_rates=(1.0, 1.0),
         )  # fmt: skip
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(PERIODS)

@@ -67,7 +67,7 @@ def test_both_simulators_agree(linear_kit, prior):
     for i in range(STEPS):
         y = x @ b + np.sqrt(variance) * rng.standard_normal(len(x))
         regression = GaussianRegression.build(raw, y, list(SIZES), coef_prior, sigma_prior=sigma)
-        job = gibbs_kit.job_of(Problem(regression, case.space), classical=classical, draws=1)
+        job = gibbs_kit.job_of(Problem(regression, case.space), classical=classical, draws=1, drawn=1)
         runner = gibbs_kit.runner_at(job, gamma, variance, int(rng.integers(2**60)))
         runner.advance(1)
         found = runner.finish(True)
