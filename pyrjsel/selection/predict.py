@@ -198,7 +198,7 @@ class Prediction:
         out = np.full(len(self.index), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):
             out[part] = means.mean(axis=1)
-        return pd.Series(out, index=self.index, name=self.name)
+        return pd.Series(out, index=self.index.copy(), name=self.name)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return predictions with intervals.
@@ -232,4 +232,4 @@ class Prediction:
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
                 out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
             out[part, 4:] = self.family.interval(means, alpha, self.variance)
-        return pd.DataFrame(out, index=self.index, columns=columns)
+        return pd.DataFrame(out, index=self.index.copy(), columns=columns)

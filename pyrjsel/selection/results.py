@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, inclusion_table, model_table
+from pyrjsel.report import Report, coefficient_table, inclusion_table, kept_table, model_table
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -110,7 +110,8 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
 
     # ------------------------------------------------------------------ tables
 
-    @cached_property
+    @property
+    @kept_table
     def inclusion(self) -> pd.DataFrame:
         """Inclusion by term.
 
@@ -142,7 +143,8 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         table.loc[posterior.stuck, "bayes_factor"] = np.nan
         return table
 
-    @cached_property
+    @property
+    @kept_table
     def models(self) -> pd.DataFrame:
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
@@ -179,7 +181,8 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         rows = min(TABLE_ROWS, self.posterior.odds.size)
         return float(min(self.posterior.probability[:rows].sum(), 1.0))
 
-    @cached_property
+    @property
+    @kept_table
     def coefficients(self) -> pd.DataFrame:
         """Model-averaged coefficients by column of the design, on the scale of the linear predictor.
 
@@ -207,12 +210,12 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
     @property
     def params(self) -> pd.Series:
         """Model-averaged posterior means, by column of the design."""
-        return pd.Series(self.posterior.moments.mean, index=self._column_names, name="mean")
+        return pd.Series(self.posterior.moments.mean.copy(), index=self._column_names, name="mean")
 
     @property
     def bse(self) -> pd.Series:
         """Model-averaged posterior standard deviations, by column of the design."""
-        return pd.Series(self.posterior.moments.sd, index=self._column_names, name="sd")
+        return pd.Series(self.posterior.moments.sd.copy(), index=self._column_names, name="sd")
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return equal-tailed posterior intervals of the model-averaged coefficients.
@@ -236,7 +239,8 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
         return pd.DataFrame(ends.T, index=self._column_names)
 
-    @cached_property
+    @property
+    @kept_table
     def sigma(self) -> pd.DataFrame:
         """Posterior of the error standard deviation and variance of a linear model, averaged over models.
 
@@ -261,7 +265,7 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
         integrated by importance sampling, seconds.
         """
-        return self.posterior.diagnostics
+        return self.posterior.diagnostics.copy()
 
     @property
     def draws(self) -> Draws:
