@@ -51,7 +51,7 @@ class KernelPrediction:
         for part, mean, _ in self._blocks():
             out[part] = mean @ self.posterior.weight
         out = self.scaling.y_mean + self.scaling.y_sd * out
-        return pd.Series(out, index=self.index, name=self.name)
+        return pd.Series(out, index=self.index.copy(), name=self.name)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return predictions with intervals.
@@ -86,4 +86,4 @@ class KernelPrediction:
                 out[part, 4 + column] = mixture_quantile(mean, np.sqrt(sd**2 + sigma2), p, weight)
         out *= self.scaling.y_sd
         out[:, [0, 2, 3, 4, 5]] += self.scaling.y_mean
-        return pd.DataFrame(out, index=self.index, columns=COLUMNS)
+        return pd.DataFrame(out, index=self.index.copy(), columns=COLUMNS)

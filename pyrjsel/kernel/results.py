@@ -215,7 +215,7 @@ class KernelResults(Looks, Saving):
                 "mean_kernels": state.mean_k,
                 "log_evidence": state.log_evidence_path - units,
             },
-            index=self.run.index,
+            index=self.run.index.copy(),
         )
 
     @property
@@ -226,7 +226,7 @@ class KernelResults(Looks, Saving):
         After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
         ``ess``, ``r_hat``.
         """
-        return self.run.diagnostics()
+        return self.run.diagnostics().copy()
 
     def summary(self, top: int = 10) -> Report:
         """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.

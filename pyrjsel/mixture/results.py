@@ -25,6 +25,7 @@ from pyrjsel.report import (
     Report,
     calibration_table,
     inclusion_table,
+    kept_table,
     log_chosen,
     model_table,
     score_table,
@@ -123,9 +124,10 @@ class MixtureResults(Looks, Extending, Saving):
             raise NotAvailableError(
                 "One number of kernels was fitted: components=[2, 3, 5] compares several."
             )
-        return self._comparison
+        return self._comparison.copy()
 
-    @cached_property
+    @property
+    @kept_table
     def inclusion(self) -> pd.DataFrame:
         """Inclusion by input.
 
@@ -149,7 +151,8 @@ class MixtureResults(Looks, Extending, Saving):
         table.loc[stats.stuck & free, "bayes_factor"] = np.nan
         return table
 
-    @cached_property
+    @property
+    @kept_table
     def models(self) -> pd.DataFrame:
         """The best subsets by rank, at most 1,000.
 
@@ -183,7 +186,7 @@ class MixtureResults(Looks, Extending, Saving):
         Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
         the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds.
         """
-        return self.posterior.diagnostics
+        return self.posterior.diagnostics.copy()
 
     @cached_property
     def draws(self) -> SubsetDraws:
@@ -239,7 +242,7 @@ class MixtureResults(Looks, Extending, Saving):
         """
         z, index = self._rows(new, "predict")
         return pd.DataFrame(
-            class_probabilities(self.posterior, z), index=index, columns=pd.Index(self.model.classes)
+            class_probabilities(self.posterior, z), index=index.copy(), columns=pd.Index(self.model.classes)
         )
 
     def classify(self, new: Any = None) -> pd.Series:
@@ -302,7 +305,7 @@ class MixtureResults(Looks, Extending, Saving):
         scaling = model.scaling.restrict(places)
         density = class_densities(self.posterior, scaling.units(X), places)
         unit = np.exp(-np.where(np.isnan(X), 0.0, np.log(scaling.spread)).sum(axis=1))
-        return pd.DataFrame(density * unit[:, None], index=index, columns=pd.Index(model.classes))
+        return pd.DataFrame(density * unit[:, None], index=index.copy(), columns=pd.Index(model.classes))
 
     def _places(self, inputs: Sequence[str] | str, owner: str) -> list[int]:
         """Return the positions of inputs that some kept draw has selected together."""

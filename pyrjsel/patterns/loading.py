@@ -57,6 +57,7 @@ class AbsentGroups(Absent):
     n_cases: int
     compressed: bool
     counts: FloatArray
+    saved: pd.DataFrame
 
     @property
     def n_groups(self) -> int:
@@ -67,6 +68,10 @@ class AbsentGroups(Absent):
     def n_patterns(self) -> int:
         """Number of patterns that some case expresses."""
         return int(self.counts.sum())
+
+    def table(self, features: AbsentFeatures) -> pd.DataFrame:
+        """Return the groups as a data frame."""
+        return self.saved
 
 
 def read_results(content: Content, schema: int, given: Given) -> PatternResults:
@@ -129,8 +134,7 @@ def _without_rows(
         raise content.wrong("counts", "numbers of patterns")
     model.design, model.data = design, rows
     model.features = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
-    model.compression = AbsentGroups(kind, order, rows.n, compress, counts)
-    model.groups = pd.DataFrame(
+    groups = pd.DataFrame(
         {
             "pattern": content.sequence("pattern", length=size),
             "orders": content.sequence("orders", length=size),
@@ -138,6 +142,7 @@ def _without_rows(
             "cases": content.array("cases", np.int64, (size,)),
         }
     )
+    model.compression = AbsentGroups(kind, order, rows.n, compress, counts, groups)
 
 
 def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:

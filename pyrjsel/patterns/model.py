@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
+from pyrjsel.report import kept_table
 from pyrjsel.runtime import FitSettings
 from pyrjsel.store import Plain, plain
 
@@ -312,7 +312,8 @@ class PatternLogit:
         """Number of patterns that some case expresses."""
         return self.compression.n_patterns
 
-    @cached_property
+    @property
+    @kept_table
     def groups(self) -> pd.DataFrame:
         """The groups, the one of all cases first.
 

@@ -24,7 +24,7 @@ from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
 from pyrjsel.patterns.saving import Saving
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, log_chosen, score_table, to_arviz
+from pyrjsel.report import Report, kept_table, log_chosen, score_table, to_arviz
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.model import PatternLogit
@@ -124,9 +124,10 @@ class PatternResults(Looks, Extending, Saving):
     @property
     def diagnostics(self) -> pd.DataFrame:
         """How the sampler did: mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
-        return self.posterior.diagnostics
+        return self.posterior.diagnostics.copy()
 
-    @cached_property
+    @property
+    @kept_table
     def sigma(self) -> pd.DataFrame:
         """Scales by order.
 
@@ -153,7 +154,8 @@ class PatternResults(Looks, Extending, Saving):
         )
         return table.rename_axis("order")
 
-    @cached_property
+    @property
+    @kept_table
     def compression(self) -> pd.DataFrame:
         """Groups and patterns by the largest order that is allowed, up to that of the model.
 
@@ -168,7 +170,8 @@ class PatternResults(Looks, Extending, Saving):
             {"groups": groups, "patterns": as_whole(patterns), "ratio": groups / patterns}
         ).rename_axis("order")
 
-    @cached_property
+    @property
+    @kept_table
     def coefficients(self) -> pd.DataFrame:
         """Sums of the coefficients of each group, by group and class.
 
@@ -276,7 +279,7 @@ class PatternResults(Looks, Extending, Saving):
             self._stream(b"predict"),
             draws,
         )
-        return pd.DataFrame(probability, index=index, columns=pd.Index(model.classes))
+        return pd.DataFrame(probability, index=index.copy(), columns=pd.Index(model.classes))
 
     def classify(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.Series:
         """Return the most probable class of each row.

@@ -14,6 +14,7 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
+from pyrjsel.report.kept import kept_table
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
@@ -51,6 +52,7 @@ __all__ = [
     "inclusion_bayes_factor",
     "inclusion_table",
     "indicator_stats",
+    "kept_table",
     "log_chosen",
     "model_stats",
     "model_table",

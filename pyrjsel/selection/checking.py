@@ -60,7 +60,7 @@ def simulated_responses(
     rows = np.flatnonzero(prediction.complete & (weights > 0))
     for part, _, response in prediction.simulate(rows, weights[rows], draws, rng):
         out[rows, part] = response
-    return pd.DataFrame(out, index=prediction.index, columns=pd.RangeIndex(draws, name="draw"))
+    return pd.DataFrame(out, index=prediction.index.copy(), columns=pd.RangeIndex(draws, name="draw"))
 
 
 def chosen_statistics(given: Any, known: Mapping[str, Statistic], owner: str) -> dict[str, Statistic]:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 # What answers questions about single models.
 SingleModel = MarginalLikelihood | SingleModels
 
-# Coefficient vectors that predictions and intervals are made of.
+# Coefficient vectors that predictions and intervals are made of, unless others are asked for.
 PREDICTION_DRAWS = 4000
+# What predicts: all models, or one.
+WHICH = ("bma", "hpm", "mpm")
 # Offset and weights of rows that have none.
 ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers that a block of rows times draws may take.
@@ -36,17 +38,18 @@ BLOCK = 4_000_000
 
 
 def averaged_draws(
-    posterior: Posterior, single: SingleModel, rng: np.random.Generator
+    posterior: Posterior, single: SingleModel, size: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return draws from the model-averaged posterior, in units of the design's columns.
+    """Return `size` draws from the model-averaged posterior, in units of the design's columns.
 
-    Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one.
+    Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one. Those
+    that a sampler kept are thinned to fewer than twice `size`, and may be fewer.
     """
     if posterior.draws is not None:
         vectors, variance = posterior.draws.vectors, posterior.draws.variance
-        step = max(1, vectors.shape[0] // PREDICTION_DRAWS)
+        step = max(1, vectors.shape[0] // size)
         return vectors[::step].toarray(), None if variance is None else variance.reshape(-1)[::step]
-    models, counts = np.unique(resample(posterior.probability, PREDICTION_DRAWS, rng), return_counts=True)
+    models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
     parts = [
         single.sample_with_variance(posterior.packed[model], int(count), rng)
         for model, count in zip(models, counts, strict=True)
@@ -54,6 +57,11 @@ def averaged_draws(
     variances = [variance for _, variance in parts if variance is not None]
     coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
     return coefficients, np.concatenate(variances) if variances else None
+
+
+def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatArray:
+    """Return expectations (rows,) of a linear model whose coefficients have posterior means (D + 1,)."""
+    return np.asarray(x @ means[1:] + (means[0] + offset))
 
 
 def rows_of_fit(model: Selection, owner: str) -> DesignData:
@@ -131,6 +139,9 @@ class Prediction:
         Name of the response.
     variance : ndarray (m,) or None
         Draws of the error variance that go with the coefficients, in families that have one.
+    means : ndarray (D + 1,) or None
+        Posterior means of the coefficients, of linear models: they give the mean of the expected response
+        without draws.
     """
 
     x: FloatArray
@@ -140,6 +151,7 @@ class Prediction:
     family: Family
     name: str
     variance: FloatArray | None = None
+    means: FloatArray | None = None
 
     @property
     def complete(self) -> np.ndarray:
@@ -195,10 +207,13 @@ class Prediction:
 
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
-        out = np.full(len(self.index), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self.complete)):
-            out[part] = means.mean(axis=1)
-        return pd.Series(out, index=self.index, name=self.name)
+        if self.means is not None:
+            out = linear_mean(self.x, self.offset, self.means)
+        else:
+            out = np.full(len(self.index), np.nan)
+            for part, means in self._blocks(np.flatnonzero(self.complete)):
+                out[part] = means.mean(axis=1)
+        return pd.Series(out, index=self.index.copy(), name=self.name)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return predictions with intervals.
@@ -215,7 +230,8 @@ class Prediction:
             response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
             equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
             response (a number, 0 or 1, or a count) of weight one under its posterior predictive
-            distribution. Rows with missing inputs are NaN.
+            distribution. Rows with missing inputs are NaN. All are of draws, but for `mean` of a linear
+            model.
 
         Raises
         ------
@@ -232,4 +248,6 @@ class Prediction:
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
                 out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
             out[part, 4:] = self.family.interval(means, alpha, self.variance)
-        return pd.DataFrame(out, index=self.index, columns=columns)
+        if self.means is not None:
+            out[:, 0] = linear_mean(self.x, self.offset, self.means)
+        return pd.DataFrame(out, index=self.index.copy(), columns=columns)

@@ -49,9 +49,6 @@ class CrossValidation:
     Attributes
     ----------
     model : Selection
-    log_density, predicted : DataFrame
-    fold : Series
-        Serves as ``folds=`` for another model of the same rows, which is compared row by row then.
 
     Examples
     --------
@@ -72,15 +69,33 @@ class CrossValidation:
         weights: FloatArray,
     ) -> None:
         self.model = model
-        self.log_density, self.predicted, self.fold = log_density, predicted, fold
+        self._log_density, self._predicted, self._fold = log_density, predicted, fold
         self._y, self._weights = y, weights
+
+    @property
+    def log_density(self) -> pd.DataFrame:
+        """Log posterior predictive density of each row under the fit without its fold, by predictor."""
+        return self._log_density.copy()
+
+    @property
+    def predicted(self) -> pd.DataFrame:
+        """Expected response of each row under the fit without its fold, by predictor."""
+        return self._predicted.copy()
+
+    @property
+    def fold(self) -> pd.Series:
+        """The fold of each row.
+
+        Serves as ``folds=`` for another model of the same rows, which is compared row by row then.
+        """
+        return self._fold.copy()
 
     @property
     def _family(self) -> Family:
         return self.model.regression.family
 
     def _error(self, which: str, rows: Any) -> float:
-        mean = self.predicted[which].to_numpy()
+        mean = self._predicted[which].to_numpy()
         return self._family.error(self._y[rows], mean[rows], self._weights[rows])
 
     @property
@@ -93,12 +108,12 @@ class CrossValidation:
         probabilities of single outcomes) or ``rmse``.
         """
         rows = []
-        for which in self.log_density.columns:
-            total, error = _sum(self.log_density[which].to_numpy())
-            n = len(self.fold)
+        for which in self._log_density.columns:
+            total, error = _sum(self._log_density[which].to_numpy())
+            n = len(self._fold)
             rows.append((total, error, total / n, error / n, self._error(which, slice(None))))
         columns = ["elpd", "elpd_se", "per_row", "per_row_se", self._family.error_name]
-        return pd.DataFrame(rows, index=self.log_density.columns, columns=columns)
+        return pd.DataFrame(rows, index=self._log_density.columns.copy(), columns=columns)
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -107,8 +122,8 @@ class CrossValidation:
         By ``first`` and ``second``: ``elpd_diff`` (positive if the first predicts better) and its
         standard error ``se``.
         """
-        pairs = list(combinations(self.log_density.columns, 2))
-        rows = [_sum((self.log_density[one] - self.log_density[two]).to_numpy()) for one, two in pairs]
+        pairs = list(combinations(self._log_density.columns, 2))
+        rows = [_sum((self._log_density[one] - self._log_density[two]).to_numpy()) for one, two in pairs]
         index = pd.MultiIndex.from_tuples(pairs, names=["first", "second"])
         return pd.DataFrame(rows, index=index, columns=["elpd_diff", "se"], dtype=float)
 
@@ -116,11 +131,11 @@ class CrossValidation:
     def folds(self) -> pd.DataFrame:
         """Scores by fold and predictor: ``rows``, ``elpd``, ``per_row`` and ``brier`` or ``rmse``."""
         rows, keys = [], []
-        codes, labels = pd.factorize(self.fold, sort=True)
+        codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):
             inside = np.flatnonzero(codes == code)
-            for which in self.log_density.columns:
-                total = float(self.log_density[which].to_numpy()[inside].sum())
+            for which in self._log_density.columns:
+                total = float(self._log_density[which].to_numpy()[inside].sum())
                 rows.append((inside.size, total, total / inside.size, self._error(which, inside)))
                 keys.append((label, which))
         index = pd.MultiIndex.from_tuples(keys, names=["fold", "which"])
@@ -137,8 +152,8 @@ class CrossValidation:
         """
         info = [
             ("Response", self.model.design.response),
-            ("Rows", f"{len(self.fold):,}"),
-            ("Folds", str(self.fold.nunique())),
+            ("Rows", f"{len(self._fold):,}"),
+            ("Folds", str(self._fold.nunique())),
         ]
         differences = self.differences
         differences.index = pd.Index([f"{one} - {two}" for one, two in differences.index])
@@ -153,7 +168,7 @@ class CrossValidation:
     def __repr__(self) -> str:
         elpd = self.scores["elpd"]
         return (
-            f"<CrossValidation: {self.fold.nunique()} folds, {len(self.fold)} rows, best {elpd.idxmax()} "
+            f"<CrossValidation: {self._fold.nunique()} folds, {len(self._fold)} rows, best {elpd.idxmax()} "
             f"with elpd {elpd.max():.2f}>"
         )
 

@@ -223,6 +223,16 @@ MEMBERS = {
 }
 
 
+def test_draws_that_were_not_saved_need_rows(tmp_path):
+    path = tmp_path / "a.rjs"
+    fits.make("logit enumerated")[1].save(path)
+    new = fits.births().head()
+    assert len(rj.load(path).get_prediction(new, draws=4000).coefficients) == 4000
+    with pytest.raises(rj.NotAvailableError, match="needs the rows of the fit"):
+        rj.load(path).predict(new, draws=5000)
+    assert rj.load(path, fits.births()).predict(new, draws=5000).notna().all()
+
+
 @pytest.mark.parametrize(
     ("name", "member"),
     [

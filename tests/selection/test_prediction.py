@@ -173,6 +173,37 @@ def test_blocks_of_rows_make_no_difference(enumerated, births, monkeypatch):
     pd.testing.assert_frame_equal(enumerated.get_prediction(births).summary_frame(), whole, rtol=1e-12)
 
 
+def test_number_of_draws(enumerated, walked, births):
+    usual = enumerated.get_prediction(births)
+    assert len(usual.coefficients) == 4000
+    pd.testing.assert_series_equal(enumerated.predict(births, draws=4000), usual.mean())
+    for which in ("bma", "hpm"):
+        found = enumerated.get_prediction(births, which, draws=50)
+        assert len(found.coefficients) == 50
+        pd.testing.assert_series_equal(enumerated.predict(births, which, draws=50), found.mean())
+        # Errors of 50 draws are those of 4,000 times nine: at least a fifth of a standard error somewhere.
+        gap = (found.mean() - enumerated.predict(births, which)).abs()
+        assert (gap / usual.summary_frame()["mean_se"]).max() > 0.2 / np.sqrt(50)
+    # The chains have kept 5,000.
+    assert [len(walked.get_prediction(births, draws=draws).coefficients) for draws in (300, 2000, 9000)] == [
+        313,
+        2500,
+        5000,
+    ]
+
+
+def test_error_of_predictions(births):
+    """What the docstring says: about mean_se / sqrt(draws), or less, between fits that differ by their seed.
+
+    Sixteen fits know a standard deviation to 18 %, and the mean over all rows, which go together, no better.
+    """
+    fits = [rj.logit(FORMULA, births).fit(rng=seed, progress=False) for seed in range(16)]
+    sd = fits[0].get_prediction().summary_frame()["mean_se"]
+    for draws in (250, 4000):
+        errors = np.std([fit.predict(draws=draws) for fit in fits], axis=0, ddof=1)
+        assert 0.2 < (errors / sd).mean() * np.sqrt(draws) < 1.5
+
+
 # --- the rows ---------------------------------------------------------------------------------------
 
 

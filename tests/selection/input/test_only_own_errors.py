@@ -107,6 +107,7 @@ RESULT_PLACES = {
     "conf_int": lambda r, value: r.conf_int(value),
     "predict": lambda r, value: r.predict(value),
     "predict which": lambda r, value: r.predict(FRAME, value),
+    "predict draws": lambda r, value: r.predict(FRAME, draws=value),
     "predict offset": lambda r, value: r.predict(FRAME, offset=value),
     "summary_frame": lambda r, value: r.get_prediction(FRAME).summary_frame(value),
     "posterior_predictive": lambda r, value: r.posterior_predictive(value, draws=3),
