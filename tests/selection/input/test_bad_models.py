@@ -129,6 +129,16 @@ MODEL_CASES = {
         rj.DataError,
         "rescale x",
     ),
+    "response that cannot be squared": (
+        lambda: rj.linear("w ~ x", changed(w=1e160 * FRAME["w"])),
+        rj.DataError,
+        "rescale w",
+    ),
+    "response whose squares vanish": (
+        lambda: rj.linear("w ~ x", changed(w=1e-160 * FRAME["w"])),
+        rj.DataError,
+        "rescale w",
+    ),
     "column whose squares vanish": (
         lambda: build(data=changed(x=1e-200 * FRAME["x"])),
         rj.DataError,
