@@ -416,7 +416,8 @@ class MixtureClassifier(OverSpace):
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, or chains disagree.
+            If the run was interrupted, if chains disagree, or if they are worth fewer than 100 independent
+            draws.
 
         Examples
         --------
