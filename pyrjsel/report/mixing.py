@@ -86,7 +86,9 @@ def selection_notes(terms: IndicatorStats, names: Sequence[str], diagnostics: pd
     r_hat = pd.Series({name: row[f"r_hat_{column}"] for name, column in quantities.items()})
     ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
     of_terms = pd.Series(terms.ess, index=[f"the inclusion of {name}" for name in names])
-    return disagreement(terms, names) + poor_mixing(r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"]))
+    return disagreement(terms, names) + poor_mixing(
+        r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
+    )
 
 
 def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:

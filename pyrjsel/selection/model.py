@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, listed, unknown_name
+from pyrjsel._validate import bad_value, counted, listed, unknown_name
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
@@ -316,7 +316,7 @@ class Selection(Studies, OverSpace):
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
-        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.term_names)} terms>"
+        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
 
     def fit(
         self,

@@ -67,10 +67,16 @@ def test_a_spline_that_spans_the_intercept(frame, maker, term):
 
 
 def test_a_spline_beside_its_own_variable(frame):
-    """It spans the variable: no model holds both, but either may be in."""
-    _, message = dependent_model("y ~ z + x + bs(x, df=4)", frame)
+    """It spans the variable: no model holds both, but either may be in, and the summary lists no others."""
+    model, message = dependent_model("y ~ z + x + bs(x, df=4)", frame)
     assert "in 2 of 3 terms: x, bs(x, df=4)." in message
     assert "No model can hold" not in message
+    results = fit(model, sampler="enumerate")
+    assert results.nobs == model.nobs == N
+    assert len(results.models) == 8
+    text = str(results.summary())
+    assert "Models: the best 6 of 8 enumerated" in text
+    assert "inf" not in text
 
 
 @pytest.mark.parametrize(
