@@ -173,10 +173,29 @@ def read_rows(path: Path) -> pd.DataFrame:
     try:
         if path.suffix == ".parquet":
             return pd.read_parquet(path)
-        return pd.read_csv(path, sep="\t" if path.name.endswith(TABS) else ",")
+        found = pd.read_csv(path, sep="\t" if path.name.endswith(TABS) else ",")
+    except pd.errors.ParserError as error:
+        raise rj.DataError(
+            f"The file {str(path)!r} cannot be read: {str(error).strip()}.{_semicolons(path)}"
+        ) from error
     # A missing engine for Parquet is an ImportError; what is wrong with a file mostly a ValueError.
     except (OSError, ImportError, ValueError, EOFError, zlib.error) as error:
         raise rj.DataError(f"The file {str(path)!r} cannot be read: {error}") from error
+    if found.shape[1] == 1 and ";" in str(found.columns[0]):
+        raise rj.DataError(f"The file {str(path)!r} cannot be read: it has one column.{_semicolons(path)}")
+    unnamed = [str(name) for name in found.columns if str(name).startswith("Unnamed: ")]
+    if unnamed:
+        raise rj.DataError(
+            f"The file {str(path)!r} must have a name for each column. Got {', '.join(map(repr, unnamed))}, "
+            "such as an index that was written along: leave it out, or give it a name."
+        )
+    return found
+
+
+def _semicolons(path: Path) -> str:
+    """Return the likely reason why a text file is no table, or nothing."""
+    with_semicolons = pd.read_csv(path, sep=";", nrows=0).shape[1] > 1
+    return " Its first line has semicolons: values must be separated by commas." if with_semicolons else ""
 
 
 def read_costs(path: Path) -> pd.Series:

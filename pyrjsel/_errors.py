@@ -46,7 +46,7 @@ class PyrjselWarning(UserWarning):
 
 
 class ConvergenceWarning(PyrjselWarning):
-    """Chains disagree, a sampler was interrupted, or a mode was not reached."""
+    """Chains disagree or are worth too few draws, a sampler was interrupted, or a mode was not reached."""
 
 
 class SeparationWarning(PyrjselWarning):

@@ -83,15 +83,31 @@ def check_choice(value: object, name: str, owner: str, choices: Iterable[object]
 
 def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:
     """Return the error for a `name` that is not among the `known` ones, with a guess at what was meant."""
+    return UnknownNameError(f"{owner} got {what} {show(name)}, which is not known.{_guess(name, known)}")
+
+
+def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNameError:
+    """Return the error for data without the column `name`, with a guess at what it is called there."""
+    text = f"{owner} needs the column {show(name)}, which the data do not have."
+    return UnknownNameError(f"{text}{_guess(name, known)}")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things with their noun: "1 term", "3 terms"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _guess(name: object, known: Iterable[object]) -> str:
     names = [str(item) for item in known]
-    close = get_close_matches(str(name), names, n=1)
+    factors = sorted(str(name).split(":"))
+    # An interaction is the same with its factors in another order.
+    close = [each for each in names if sorted(each.split(":")) == factors]
+    close = close or get_close_matches(str(name), names, n=1)
     if close:
-        hint = f" Did you mean {close[0]!r}?"
-    elif len(names) <= 12:
-        hint = f" Known: {', '.join(names) or 'none'}."
-    else:
-        hint = f" Known: {', '.join(names[:12])}, ... ({len(names)} in all)."
-    return UnknownNameError(f"{owner} got {what} {show(name)}, which is not known.{hint}")
+        return f" Did you mean {close[0]!r}?"
+    if len(names) <= 12:
+        return f" Known: {', '.join(names) or 'none'}."
+    return f" Known: {', '.join(names[:12])}, ... ({len(names)} in all)."
 
 
 def check_rng(rng: RNGLike | SeedLike | None, owner: str) -> np.random.Generator:

@@ -218,6 +218,9 @@ def test_parquet(folder, capsys, monkeypatch):
 def bad_files(folder):
     (folder / "empty.csv").write_text("")
     (folder / "ragged.csv").write_text("low,age\n1,2\n1,2,3\n")
+    (folder / "semicolons.csv").write_text("low;age\n1;2\n0;3\n")
+    (folder / "decimals.csv").write_text("low;age\n1;2,5\n0;3,5,1\n")
+    (folder / "index.csv").write_text(",low,age\n0,1,2\n1,0,3\n")
     (folder / "binary.csv").write_bytes(b"\xff\xfe\x00\x01\x80" * 50)
     (folder / "broken.csv.gz").write_bytes(b"\x1f\x8b\x08\x00" + zlib.compress(b"low,age\n" * 99)[:20])
     (folder / "broken.parquet").write_bytes(b"PAR1 this is no file of that kind")
@@ -234,6 +237,9 @@ def bad_files(folder):
         (["low ~ age", "."], r"file '\.' cannot be read"),
         (["low ~ age", "empty.csv"], "file 'empty.csv' cannot be read"),
         (["low ~ age", "ragged.csv"], "file 'ragged.csv' cannot be read"),
+        (["low ~ age", "semicolons.csv"], "'semicolons.csv' cannot be read.*has semicolons.*by commas"),
+        (["low ~ age", "decimals.csv"], "'decimals.csv' cannot be read.*has semicolons.*by commas"),
+        (["low ~ .", "index.csv"], "'index.csv' must have a name for each column.*'Unnamed: 0'"),
         (["low ~ age", "binary.csv"], "file 'binary.csv' cannot be read"),
         (["low ~ age", "broken.csv.gz"], "file 'broken.csv.gz' cannot be read"),
         (["low ~ age", "broken.parquet"], "file 'broken.parquet' cannot be read"),

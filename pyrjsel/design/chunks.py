@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_list_like
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._validate import bad_value
@@ -112,6 +113,12 @@ class FrameChunks(_InTurn):
                 "data", self.owner, "a function that returns an iterable of DataFrames", self._data
             )
         for number, chunk in enumerate(chunks, 1):
+            if isinstance(chunk, Mapping) and chunk and not any(map(is_list_like, chunk.values())):
+                raise DataError(
+                    f"The 'data' of {self.owner} must be a DataFrame, a mapping of columns, or chunks of "
+                    f"them. Item {number} is a row, a mapping of single values: of a list of rows "
+                    "pandas.DataFrame(data) makes a table."
+                )
             yield as_frame(chunk, f"{self.owner}, chunk {number},")
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:

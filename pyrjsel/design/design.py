@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import unknown_name
+from pyrjsel._validate import counted, unknown_name
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import build_arrays, new_table
 from pyrjsel.design.build import (
@@ -110,7 +110,8 @@ class Design:
 
     def __repr__(self) -> str:
         formula = self.formula or "from arrays"
-        return f"<Design {formula!r}: {len(self.terms)} terms, {len(self.column_names)} columns>"
+        columns = counted(len(self.column_names), "column")
+        return f"<Design {formula!r}: {counted(len(self.terms), 'term')}, {columns}>"
 
     @classmethod
     def from_formula(
@@ -392,7 +393,7 @@ class Design:
         >>> frame = pd.DataFrame({"y": [1.0, 2.0, 4.0], "race": ["a", "b", "a"], "age": [30, 40, 50]})
         >>> design, _ = Design.from_formula("y ~ .", frame)
         >>> design.restrict(["age"])
-        <Design 'y ~ age': 1 terms, 1 columns>
+        <Design 'y ~ age': 1 term, 1 column>
         """
         names = [term.name for term in self.terms]
         for name in keep:

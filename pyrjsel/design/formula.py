@@ -91,6 +91,8 @@ def parse(text: str, owner: str) -> Node:
     ) as error:
         # The second line of patsy's message repeats the formula.
         reason = str(error).split("\n")[0] or "bad syntax"
+        if "`" in text:
+            reason = 'it has backticks; a name with spaces or signs is written Q("a b")'
         raise FormulaError(f"The formula {show(text)} of {owner} cannot be read: {reason}.") from error
 
 

@@ -15,7 +15,7 @@ from pandas.api import types
 
 from pyrjsel._errors import DataError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import show, unknown_name
+from pyrjsel._validate import missing_column, show
 from pyrjsel.design.safety import MAX_INTEGER
 from pyrjsel.design.tables import as_pandas
 
@@ -123,7 +123,7 @@ class Table:
         """Return a column, or raise an error that names it and what needs it."""
         if name not in self._columns:
             if name not in self._positions:
-                error = unknown_name(name, "the column", self._owner, self.names)
+                error = missing_column(name, self._owner, self.names)
                 if needed_by not in (None, name):
                     raise UnknownNameError(f"{error} The term {needed_by!r} needs it.")
                 raise error

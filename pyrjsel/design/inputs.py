@@ -9,7 +9,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_choice
+from pyrjsel._validate import bad_value, check_choice, counted
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import check_finite, check_shadowing, make_variables, no_rows, report_missing
@@ -144,7 +144,7 @@ class InputDesign:
         return make_terms(members, [1] * len(members), self.names, [one.expression for one in self.inputs])
 
     def __repr__(self) -> str:
-        return f"<InputDesign {self.formula or 'from arrays'!r}: {len(self.inputs)} inputs>"
+        return f"<InputDesign {self.formula or 'from arrays'!r}: {counted(len(self.inputs), 'input')}>"
 
     @classmethod
     def from_formula(

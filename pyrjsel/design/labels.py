@@ -9,7 +9,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import bad_value, check_choice
+from pyrjsel._validate import bad_value, check_choice, counted
 from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import Complete, check_finite, check_shadowing, make_variables, needed_columns
 from pyrjsel.design.calls import parse_call
@@ -128,7 +128,7 @@ class LabelDesign:
         )
 
     def __repr__(self) -> str:
-        return f"<LabelDesign {self.formula or 'from arrays'!r}: {len(self.factors)} features>"
+        return f"<LabelDesign {self.formula or 'from arrays'!r}: {counted(len(self.factors), 'feature')}>"
 
     @classmethod
     def from_formula(

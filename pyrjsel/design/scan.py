@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError, UnknownNameError
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._validate import bad_value, missing_column, unknown_name
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.build import Complete, check_finite, check_shadowing, complete_rows, needed_columns
 from pyrjsel.design.categories import Categories, Contrast, check_asked, listed_levels
@@ -84,7 +84,7 @@ class Plan:
         check_shadowing(functions, needed, owner)
         for name, term in needed.items():
             if name not in chunks.names:
-                error = unknown_name(name, "the column", owner, chunks.names)
+                error = missing_column(name, owner, chunks.names)
                 raise error if term == name else UnknownNameError(f"{error} The term {term!r} needs it.")
         columns = {}
         for key, value in extras.items():

@@ -221,5 +221,6 @@ def _check_bounds(state: Mapping[str, object], args: Sequence[object], named: Ma
     if outside:
         raise DataError(
             f"A B-spline bs() has {outside} value(s) outside its boundary knots "
-            f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use cr()."
+            f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use "
+            "cr() with constraints='center'."
         )

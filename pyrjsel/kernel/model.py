@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng
+from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng, counted
 from pyrjsel.design import Design, DesignData, TableLike
 from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
 from pyrjsel.kernel.options import ChainOptions, choose
@@ -446,6 +446,6 @@ class KernelRegression:
         kernel = self.kernels[0].name
         widths = ", ".join(f"{width:g}" for width in self.widths)
         return (
-            f"<{type(self).__name__} {formula}: {self.nobs} rows, {self.data.X.shape[1]} inputs, {kernel} "
-            f"kernel of width {widths}>"
+            f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(self.data.X.shape[1], 'input')}, "
+            f"{kernel} kernel of width {widths}>"
         )

@@ -39,7 +39,7 @@ def describe(results: MixtureResults) -> tuple[list[tuple[str, str]], list[str]]
         ("Proposal", model.proposal),
         ("Chains x draws", f"{chains} x {draws:,}"),
         ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-        ("Expected size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
+        ("Posterior size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
         ("Seconds of work", f"{sum(posterior.seconds):.1f}"),
     ]
     return info, _notes(results)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
-from pyrjsel._validate import check_choice, unknown_name
+from pyrjsel._validate import check_choice, counted, unknown_name
 from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
@@ -416,7 +416,8 @@ class MixtureClassifier(OverSpace):
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, or chains disagree.
+            If the run was interrupted, if chains disagree, or if they are worth fewer than 100 independent
+            draws.
 
         Examples
         --------
@@ -482,5 +483,5 @@ class MixtureClassifier(OverSpace):
         several = " or ".join(str(count) for count in self.components)
         return (
             f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.classes)} classes, "
-            f"{len(self.term_names)} inputs, {several} kernels>"
+            f"{counted(len(self.term_names), 'input')}, {several} kernels>"
         )

@@ -161,6 +161,11 @@ class MixtureResults(Looks, Extending, Saving):
         """
         return self._model_rows(self.posterior.model_stats.odds.size)
 
+    @property
+    def nobs(self) -> int:
+        """Number of rows used, those without a label included."""
+        return self.model.nobs
+
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space, stats = self.posterior, self.model.space, self.posterior.model_stats
         gamma = posterior.packed[:rows]

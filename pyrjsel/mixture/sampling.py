@@ -444,7 +444,8 @@ def run(
     -----
     ConvergenceWarning
         If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the number of
-        inputs or of the log posterior over all chains exceeds 1.2.
+        inputs or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of
+        them or of an inclusion probability that moved is below 100.
     """
     every = thinning(problem, settings)
     starts = given_start(options.start, problem.space, _any_subset, OWNER)

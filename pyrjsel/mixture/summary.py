@@ -7,7 +7,7 @@ import numpy as np
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
+from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.space import ByModel, count_visits, merge_visits
 
@@ -56,5 +56,5 @@ def summarise(
         settings=settings.finished(),
         options=options,
         ends=drawn.ends,
-        notes=[*drawn.notes, *disagreement(inclusion, problem.space.names), *poor_mixing(diagnostics)],
+        notes=drawn.notes + selection_notes(inclusion, problem.space.names, diagnostics),
     )

@@ -227,6 +227,11 @@ class PatternResults(Looks, Extending, Saving):
 
     # ------------------------------------------------------------------ predictions
 
+    @property
+    def nobs(self) -> int:
+        """Number of cases."""
+        return self.model.nobs
+
     def _encode(self, new: Any, unseen: str, owner: str) -> tuple[CodeArray, pd.Index]:
         """Return codes of new cases, or of those of the fit, and the labels of their rows."""
         check_choice(unseen, "unseen", owner, ("raise", "prior"))

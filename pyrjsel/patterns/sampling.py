@@ -1,7 +1,7 @@
 """Sampling of pattern models: options, state, chains. The loop itself is in ``_slice.pyx``."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,20 +15,16 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
+from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.runtime import Ends, FitSettings
 from pyrjsel.store import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
-# Interweaving forgets its start within some hundred iterations.
+# Interweaving forgets its start within some hundred iterations. Default runs have 190 effective draws and
+# more of each scale, but for Gaussian coefficients of three and more classes.
 DRAWS, THIN = 250, 10
 BURN_IN = {"slice": 1500, "interweaving": 500}
-# Split R-hat of a log scale or of the log posterior over all chains beyond which they have not converged.
-WORST_R_HAT = 1.2
-# Effective draws of a log scale or of the log posterior below which its figures are not to be trusted: 100
-# leave the ends of a 95 % interval uncertain by a quarter of the posterior deviation. Default runs have 190
-# and more, but for Gaussian coefficients of three and more classes.
-LEAST_ESS = 100
 
 # What a chain records.
 SERIES = ("s", "log_sigma", "log_posterior")
@@ -353,7 +349,7 @@ def run(
     )
     notes = outcome.notes
     diagnostics = diagnose(draws)
-    notes.extend(_poor_mixing(diagnostics))
+    notes.extend(poor_mixing(diagnostics["r_hat"], diagnostics["ess"], draws.log_posterior.size))
     for text in notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return PatternPosterior(
@@ -371,24 +367,3 @@ def diagnose(draws: PatternDraws) -> pd.DataFrame:
         {column: [getattr(each, column) for each in stats] for column in columns},
         index=pd.Index([*names, "log_posterior"], name="quantity"),
     )
-
-
-def _poor_mixing(diagnostics: pd.DataFrame) -> Sequence[str]:
-    """Return a text on the quantities whose R-hat is too large, or else on those with few effective draws."""
-    r_hat = diagnostics["r_hat"].sort_values(ascending=False)
-    bad = r_hat[r_hat > WORST_R_HAT]
-    if len(bad):
-        which = f"{bad.iloc[0]:.2f} for {bad.index[0]}"
-        more = (
-            f" and above {WORST_R_HAT} for {len(bad) - 1} more" if len(bad) > 1 else f", above {WORST_R_HAT}"
-        )
-        return [f"R-hat over all chains is {which}{more}: they have not converged; run longer."]
-    ess = diagnostics["ess"].sort_values()
-    few = ess[ess < LEAST_ESS]
-    if few.empty:
-        return []
-    which = f"{few.iloc[0]:.0f} effective draws of {few.index[0]}"
-    more = (
-        f" and fewer than {LEAST_ESS} of {len(few) - 1} more" if len(few) > 1 else f", fewer than {LEAST_ESS}"
-    )
-    return [f"The run has {which}{more}: their figures are not to be trusted; run longer."]

@@ -9,6 +9,8 @@ import pandas as pd
 from pyrjsel._validate import check_choice
 
 NOTHING = "–"
+# Effective sample sizes from here on, as averages of walks can have, are shown in powers of ten.
+LONG_COUNT = 1e7
 # A probability is never shown with more decimals than this.
 MOST = 4
 
@@ -88,10 +90,15 @@ def significant(value: float, digits: int) -> str:
 
 
 def count(value: float, error: float = 0.0) -> str:
-    """Return an effective sample size or another count as a whole number."""
+    """Return a count as a whole number."""
     if math.isnan(value):
         return NOTHING
     return "inf" if math.isinf(value) else f"{value:.0f}"
+
+
+def effective(value: float, error: float = 0.0) -> str:
+    """Return an effective sample size: a whole number, or two digits of one that is too long to read."""
+    return f"{value:.1e}" if LONG_COUNT <= value < math.inf else count(value)
 
 
 def fixed(places: int) -> Callable[[float, float], str]:
@@ -125,6 +132,7 @@ KINDS: dict[str, Callable[[float, float], str]] = {
     "ratio": ratio,
     "two_digits": two_digits,
     "count": count,
+    "effective": effective,
     "fixed2": fixed(2),
     "fixed3": fixed(3),
     "general": general,
@@ -136,7 +144,7 @@ COLUMNS: dict[str, tuple[str, str | None]] = {
     "prior": ("prior", None),
     "posterior": ("probability", "mcse"),
     "mcse": ("mcse", None),
-    "ess": ("count", None),
+    "ess": ("effective", None),
     "r_hat": ("fixed3", None),
     "bayes_factor": ("ratio", None),
     "cost": ("general", None),

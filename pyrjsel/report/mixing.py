@@ -10,8 +10,11 @@ from pyrjsel._validate import listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
 from pyrjsel.space import ByModel
 
-# Split R-hat of the model size or log posterior over all chains beyond which they have plainly not converged.
+# Split R-hat over all chains beyond which they have plainly not converged.
 WORST_R_HAT = 1.2
+# Effective draws of a quantity below which its figures are not to be trusted: 100 leave a probability of one
+# half uncertain by 0.05, and the ends of a 95 % interval by a quarter of the posterior deviation.
+LEAST_ESS = 100
 
 
 def chain_diagnostics(
@@ -66,6 +69,28 @@ def chain_diagnostics(
     return frame
 
 
+def selection_notes(terms: IndicatorStats, names: Sequence[str], diagnostics: pd.DataFrame) -> list[str]:
+    """Return texts on the chains of a model with terms that come and go, if they are not good enough.
+
+    Parameters
+    ----------
+    terms : IndicatorStats
+        Inclusion of the terms; those that are stuck have no effective sample size and are left out.
+    names : sequence of str
+        Of the terms.
+    diagnostics : DataFrame
+        As of :func:`chain_diagnostics`, with size and log posterior among the quantities.
+    """
+    row = diagnostics.loc["all"]
+    quantities = {"the model size": "size", "the log posterior": "log_posterior"}
+    r_hat = pd.Series({name: row[f"r_hat_{column}"] for name, column in quantities.items()})
+    ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
+    of_terms = pd.Series(terms.ess, index=[f"the inclusion of {name}" for name in names])
+    return disagreement(terms, names) + poor_mixing(
+        r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
+    )
+
+
 def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
     """Return a text on the inclusion probabilities on which the chains disagree, if there are any."""
     bad = np.flatnonzero(terms.disagree).tolist()
@@ -79,12 +104,33 @@ def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
     return [text]
 
 
-def poor_mixing(diagnostics: pd.DataFrame) -> list[str]:
-    """Return a text on the R-hat of size and log posterior over all chains, if one is too large."""
-    quantities = {"the model size": "r_hat_size", "the log posterior": "r_hat_log_posterior"}
-    found = {name: float(diagnostics[column]["all"]) for name, column in quantities.items()}
-    bad = [f"{value:.2f} for {name}" for name, value in found.items() if value > WORST_R_HAT]
-    if not bad:
-        return []
-    where = " and ".join(bad)
-    return [f"R-hat over all chains is {where}, above {WORST_R_HAT}: they have not converged; run longer."]
+def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int) -> list[str]:
+    """Return a text on quantities whose R-hat is too large, or else on those with few effective draws.
+
+    Parameters
+    ----------
+    r_hat, ess : Series of float
+        Of quantities by name, over all chains; NaN where unknown, as of what never moved.
+    draws : int
+        Of all chains.
+    """
+    bad = r_hat[r_hat > WORST_R_HAT].sort_values(ascending=False)
+    if len(bad):
+        more = (
+            f" and above {WORST_R_HAT} for {len(bad) - 1} more" if len(bad) > 1 else f", above {WORST_R_HAT}"
+        )
+        which = f"{bad.iloc[0]:.2f} for {bad.index[0]}{more}"
+        return [f"R-hat over all chains is {which}: they have not converged; run longer."]
+    few = ess[ess < LEAST_ESS].sort_values()
+    if len(few):
+        more = (
+            f" and fewer than {LEAST_ESS} of {len(few) - 1} more"
+            if len(few) > 1
+            else f", fewer than {LEAST_ESS}"
+        )
+        which = f"{np.floor(few.iloc[0]):.0f} effective draws of {few.index[0]}{more}"
+        return [f"The run has {which}: their figures are not to be trusted; run longer."]
+    if draws < LEAST_ESS:
+        which = f"{draws} draws, fewer than {LEAST_ESS}"
+        return [f"The run has {which}: its figures are not to be trusted; run longer."]
+    return []

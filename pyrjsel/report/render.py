@@ -95,7 +95,7 @@ class Report(Summary):
         Labels and values: what was fitted, how, and to what.
     tables : sequence of (str, DataFrame) or (str, DataFrame, mapping)
         Caption, table, and optionally the kind of number of some columns, by column:
-        "probability", "prior", "mcse", "ratio", "two_digits", "count", "fixed2", "fixed3",
+        "probability", "prior", "mcse", "ratio", "two_digits", "count", "effective", "fixed2", "fixed3",
         "general" or "coefficient". Columns of the package's own tables need none.
     notes : sequence of str
         Printed below the tables, numbered from 1.

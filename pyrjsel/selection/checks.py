@@ -1,10 +1,10 @@
 """What data can do to a model: linear dependence and separation, found and named."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, eigvalsh
 from scipy.optimize import linprog
 
 from pyrjsel._errors import DataError, FormulaError
@@ -13,6 +13,7 @@ from pyrjsel._validate import listed
 from pyrjsel.design import Design
 from pyrjsel.report import repr_short
 from pyrjsel.selection._laplace import ModeFinder
+from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.summed import SummedRows, same_sums
 from pyrjsel.space import ModelSpace
@@ -25,6 +26,8 @@ SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
 # Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
 ROUNDING = 1e-9
+# Exact dependence leaves eigenvalues of a few times the rounding error of the largest.
+DEPENDENT = 1e-10
 
 
 def check_right_side(design: Design, owner: str) -> None:
@@ -45,7 +48,8 @@ def check_right_side(design: Design, owner: str) -> None:
 def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, FloatArray], owner: str) -> None:
     """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared.
 
-    `largest` (D,) are the largest absolute values of the columns; of `extras` the extremes will do.
+    `largest` (D + 1,) are the largest absolute values of the columns and of the response; of `extras` the
+    extremes will do.
     """
     if INTERCEPT in design.column_names:
         raise DataError(
@@ -53,7 +57,8 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
             "always included. Leave it out, or give it another name."
         )
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
-    names = [name for name, bad in zip(design.column_names, odd, strict=True) if bad]
+    every = (*design.column_names, design.response)
+    names = [name for name, bad in zip(every, odd, strict=True) if bad]
     names += [key for key, values in extras.items() if np.max(np.abs(values)) > LARGEST]
     if names:
         raise DataError(
@@ -127,16 +132,26 @@ def _close(one: FloatArray, other: FloatArray) -> bool:
 def dependent_terms(regression: Regression) -> list[int]:
     """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
-    columns = regression.columns[1:]
-    if not columns.shape[0]:
+    if not regression.mean.size:
         return []
-    gram = (columns * weights) @ columns.T / weights.sum()
+    gram = regression.gram_of(np.arange(regression.mean.size)) / weights.sum()
     values, vectors = eigh(gram)
-    # Exact dependence leaves eigenvalues of a few times the rounding error of the largest.
-    null = vectors[:, values <= 1e-10 * max(1.0, values[-1])]
+    null = vectors[:, values <= DEPENDENT * max(1.0, values[-1])]
     loading = np.max(np.abs(null), axis=1, initial=0.0)
     column_terms = np.repeat(np.arange(regression.n_terms), np.diff(regression.term_start))
     return sorted(set(column_terms[loading > 1e-6].tolist()))
+
+
+def dependent_alone(regression: Regression | GaussianRegression, terms: Iterable[int]) -> list[int]:
+    """Return those of `terms` whose own columns, two and more, are dependent, intercept included."""
+    found = []
+    for term in terms:
+        columns = np.arange(*regression.term_start[term : term + 2]) - 1
+        if columns.size > 1:
+            values = eigvalsh(regression.gram_of(columns))
+            if values[0] <= DEPENDENT * values[-1]:
+                found.append(term)
+    return found
 
 
 def separated(regression: Regression, gamma: ByteArray) -> list[int]:

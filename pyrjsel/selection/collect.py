@@ -12,7 +12,7 @@ from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.report.mixing import chain_diagnostics, disagreement, poor_mixing
+from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
 from pyrjsel.selection.draws import Draws
@@ -340,9 +340,10 @@ def summarise(
     -----
     ConvergenceWarning
         If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
-        or of the log posterior over all chains exceeds 1.2; if a chain accepted less than 1 % of its
-        coefficient updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the
-        notes of the posterior.
+        or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of them or of
+        an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its coefficient
+        updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the notes of
+        the posterior.
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
@@ -381,8 +382,7 @@ def summarise(
     )
     notes = [
         *drawn.notes,
-        *disagreement(terms, space.names),
-        *poor_mixing(diagnostics),
+        *selection_notes(terms, space.names, diagnostics),
         *_stuck_chains(chains, manner),
     ]
     for text in notes:

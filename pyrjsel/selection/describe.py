@@ -38,7 +38,7 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         mean, _, low, high = results.sigma.loc["sigma"]
         info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
     info += [
-        ("Expected size", f"{posterior.inclusion.sum():.2f} terms"),
+        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms"),
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
     ]
     return info, _notes(results)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, listed, unknown_name
+from pyrjsel._validate import bad_value, counted, listed, unknown_name
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.runtime import FitSettings
@@ -20,6 +20,7 @@ from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
+    dependent_alone,
     dependent_terms,
 )
 from pyrjsel.selection.choices import Choices
@@ -33,7 +34,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.studies import Studies
-from pyrjsel.selection.summed import SummedRows
+from pyrjsel.selection.summed import SummedRows, largest_values
 from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, count_dfs, named_costs
 
 # A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
@@ -197,16 +198,22 @@ class Selection(Studies, OverSpace):
         self._check_rows()
         self._constrain(choices, self._n_observations())
         self.regression = self._make_regression()
-        self.dependent = tuple(self.space.names[j] for j in self._dependent_terms())
+        dependent = self._dependent_terms()
+        self.dependent = tuple(self.space.names[j] for j in dependent)
         if self.dependent and self.needs_independence:
-            warnings.warn(
+            text = (
                 "Columns are linearly dependent, on one another or on the intercept, in "
                 f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
                 "hold all terms of a dependence have no g-prior and get posterior probability 0; a Normal "
-                "prior keeps them.",
-                RankWarning,
-                stacklevel=stacklevel,
+                "prior keeps them."
             )
+            alone = [self.space.names[j] for j in dependent_alone(self.regression, dependent)]
+            if alone:
+                text += (
+                    f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
+                    "by cr(), cc() and te() need constraints='center', and bs() no include_intercept."
+                )
+            warnings.warn(text, RankWarning, stacklevel=stacklevel)
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set priors and the space of models, for the n of priors."""
@@ -246,7 +253,8 @@ class Selection(Studies, OverSpace):
     def _check_rows(self) -> None:
         """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
         data = self.data
-        check_columns(self.design, np.max(np.abs(data.X), axis=0, initial=0.0), data.extras, self._owner)
+        assert isinstance(data, DesignData)  # linear models see to rows that were summed over
+        check_columns(self.design, largest_values(data), data.extras, self._owner)
         self._family.check(data.y, data.extras.get("weights"), self.design.response)
 
     def _response_facts(self) -> list[tuple[str, str]]:
@@ -308,7 +316,7 @@ class Selection(Studies, OverSpace):
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
-        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.term_names)} terms>"
+        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
 
     def fit(
         self,
@@ -403,8 +411,9 @@ class Selection(Studies, OverSpace):
         Warns
         -----
         ConvergenceWarning
-            If chains disagree, have not converged or are stuck, or if the run was interrupted; if
-            marginal likelihoods of models that matter, or coefficients, are averages of too few draws.
+            If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
+            draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
+            coefficients, are averages of too few draws.
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is

@@ -148,6 +148,11 @@ class Regression(TermColumns):
         most = 1 + int(sizes[:max_size].sum())
         return min(most, self.y.size) if self.prior.rank_tol > 0 else most
 
+    def gram_of(self, columns: np.ndarray) -> FloatArray:
+        """Return X'WX of some columns, (d, d), counted without the intercept."""
+        x = self.columns[columns + 1]
+        return (x if self.weights is None else x * self.weights) @ x.T
+
     def loglik(self, b: FloatArray) -> float:
         """Return the log-likelihood at internal coefficients `b` (D + 1,)."""
         return self.family.log_likelihood(self.y, self.offset + b @ self.columns, self.weights)

@@ -151,6 +151,11 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
 
+    @property
+    def nobs(self) -> int:
+        """Number of rows used."""
+        return self.model.nobs
+
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
@@ -409,7 +414,8 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
             If `top` is not an int of at least 1.
         """
         top = check_int(top, "top", "summary", low=1)
-        rows = self._model_rows(min(top, self.posterior.odds.size))
+        possible = np.flatnonzero(self.posterior.probability).size  # of posterior 0 none is shown
+        rows = self._model_rows(min(top, possible, self.posterior.odds.size))
         info, notes = describe(self)
         return Report(self.model.title, info, tables(self, rows), notes)
 

@@ -15,6 +15,11 @@ from pyrjsel.selection.sums import SufficientStatistics
 _ROWS = {"X": "columns", "y": "responses", "extras": "weights", "index": "labels", "positions": "positions"}
 
 
+def largest_values(data: DesignData) -> FloatArray:
+    """Return the largest absolute values of the columns and of the response, which comes last, (D + 1,)."""
+    return np.append(np.max(np.abs(data.X), axis=0, initial=0.0), np.max(np.abs(data.y), initial=0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class ChunkSums:
     """Sums and extremes over the rows of a chunk.
@@ -25,8 +30,8 @@ class ChunkSums:
         Of the columns and the response less the offset.
     response : SufficientStatistics
         Of the response alone.
-    largest : ndarray (D,)
-        Largest absolute values of the columns.
+    largest : ndarray (D + 1,)
+        Largest absolute values of the columns and of the response, which comes last.
     extras : dict of str to ndarray (2,)
         Smallest and largest weight, offset and the like.
     """
@@ -41,12 +46,12 @@ class ChunkSums:
         """Return the sums over the rows of `data`."""
         weights, offset = data.extras.get("weights"), data.extras.get("offset")
         target = data.y if offset is None else data.y - offset
-        # Columns too large to be squared are refused by name once all rows have been read.
+        # Values too large to be squared are refused by name once all rows have been read.
         with np.errstate(over="ignore", invalid="ignore"):
             return cls(
                 SufficientStatistics.of(data.X, target, weights),
                 SufficientStatistics.of(np.empty((data.n, 0)), data.y, weights),
-                np.max(np.abs(data.X), axis=0, initial=0.0),
+                largest_values(data),
                 {key: np.array([values.min(), values.max()]) for key, values in data.extras.items()},
             )
 
@@ -96,7 +101,8 @@ class SummedRows:
 
     def restrict(self, inside: BoolArray) -> "SummedRows":
         """Return the same rows with some of the columns, `inside` (D,)."""
-        statistics = self.sums.statistics.restrict(np.append(inside, True))
+        inside = np.append(inside, True)
+        statistics = self.sums.statistics.restrict(inside)
         return replace(
             self, sums=replace(self.sums, statistics=statistics, largest=self.sums.largest[inside])
         )

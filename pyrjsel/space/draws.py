@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import counted
 from pyrjsel.space.packed import PackedModels
 
 
@@ -93,4 +94,5 @@ class ModelDraws:
 
     def __repr__(self) -> str:
         chains, draws = self.model.shape
-        return f"<Draws: {chains} chains x {draws} draws, {len(self.packed)} models visited>"
+        models = counted(len(self.packed), "model")
+        return f"<Draws: {counted(chains, 'chain')} x {counted(draws, 'draw')}, {models} visited>"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, IntArray, WordArray
+from pyrjsel._validate import counted
 from pyrjsel.space.bits import pack, unpack
 
 # Entries that are unpacked together.
@@ -72,4 +73,4 @@ class PackedModels:
         return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
 
     def __repr__(self) -> str:
-        return f"<PackedModels: {len(self)} models of {self.n_terms} terms>"
+        return f"<PackedModels: {counted(len(self), 'model')} of {counted(self.n_terms, 'term')}>"

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, IntArray, WordArray
-from pyrjsel._validate import check_int
+from pyrjsel._validate import check_int, counted
 from pyrjsel.space._space import index_rows
 from pyrjsel.space.bits import n_words, unpack
 from pyrjsel.space.packed import PackedModels
@@ -52,7 +52,7 @@ class ModelTable:
         return self._n
 
     def __repr__(self) -> str:
-        return f"<ModelTable: {self._n} models of {self.n_terms} terms>"
+        return f"<ModelTable: {counted(self._n, 'model')} of {counted(self.n_terms, 'term')}>"
 
     def _block(self, packed: ArrayLike, method: str) -> WordArray:
         given = np.asarray(packed)

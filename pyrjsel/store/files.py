@@ -86,6 +86,11 @@ def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, target)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # In the name of the path that was given; OSError makes the subclass that belongs to the number.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
     finally:
         aside.unlink(missing_ok=True)
     sync_folder(target.parent)

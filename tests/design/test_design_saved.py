@@ -204,4 +204,4 @@ def test_designs_are_frozen():
         design.formula = "y ~ z"
     with pytest.raises(AttributeError):
         design.terms[0].name = "z"
-    assert repr(design) == "<Design 'y ~ x': 1 terms, 1 columns>"
+    assert repr(design) == "<Design 'y ~ x': 1 term, 1 column>"

@@ -99,7 +99,8 @@ def test_jobs_and_states_can_be_sent():
 
 
 def test_shapes_and_diagnostics():
-    found = run(toy_problem(), draws=500, burn_in=200, temperatures=3)
+    with pytest.warns(rj.ConvergenceWarning, match="effective draws"):
+        found = run(toy_problem(), draws=500, burn_in=200, temperatures=3)
     m = len(found.models)
     assert found.index.shape == found.log_posterior.shape == (2, 500)
     assert found.mean.shape == found.variance.shape == (2, 500, 2, 4)
@@ -115,7 +116,13 @@ def test_shapes_and_diagnostics():
         "draws", "seconds",
     ]  # fmt: skip
     assert found.diagnostics["acceptance_add"].between(0.001, 0.9).all()
-    assert found.notes == []
+    (note,) = found.notes
+    few = f"The run has {int(found.inclusion.ess[1])} effective draws of the inclusion of x1, fewer than 100"
+    assert note.startswith(few)
+
+
+def test_enough_effective_draws_are_silent():
+    assert run(toy_problem(), draws=4000, burn_in=200, temperatures=3).notes == []
 
 
 def test_kernels_are_thinned_to_a_bound(monkeypatch):
@@ -132,9 +139,11 @@ def test_starts():
         job = kit.job_of(problem, burn_in=burn_in, temperatures=3)
         state = job.start(np.random.SeedSequence(1), 0).state()
         assert all(problem.space.feasible(replica.gamma) for replica in state.replicas)
-    found = run(problem, draws=1, burn_in=0, moves=0, start=["x3", "x1"])
+    with pytest.warns(rj.ConvergenceWarning, match="^The run has 2 draws, fewer than 100: its figures"):
+        found = run(problem, draws=1, burn_in=0, moves=0, start=["x3", "x1"])
     np.testing.assert_array_equal(found.models, [[0, 1, 0, 1]])
-    found = run(problem, draws=1, burn_in=0, moves=0, start="empty")
+    with pytest.warns(rj.ConvergenceWarning, match="^The run has 2 draws"):
+        found = run(problem, draws=1, burn_in=0, moves=0, start="empty")
     np.testing.assert_array_equal(found.models, [[0, 1, 0, 0]])
     with pytest.raises(rj.ParameterError, match="feasible"):
         run(problem, start=["x1", "x2", "x3"])

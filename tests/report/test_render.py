@@ -41,6 +41,14 @@ def test_probabilities_follow_their_error(value, error, expected):
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [(262481609.3, "2.6e+08"), (9999999.0, "9999999"), (96.4, "96"), (np.inf, "inf"), (np.nan, "–")],
+)
+def test_effective_sizes_are_whole_numbers_that_can_be_read(value, expected):
+    assert _formats.effective(value) == expected
+
+
+@pytest.mark.parametrize(
     ("value", "error", "expected"),
     [
         (1.0, 0.0, "1.00"),

@@ -36,10 +36,11 @@ def chain(proposed, accepted):
     return ChainDraws(nothing.astype(np.uint64), nothing, nothing, nothing, nothing, counts)
 
 
-def table(size, log_posterior):
-    return pd.DataFrame(
-        {"r_hat_size": [9.0, size], "r_hat_log_posterior": [9.0, log_posterior]}, index=[0, "all"]
-    )
+NAMES = ["the model size", "the log posterior", "the inclusion of x"]
+
+
+def texts_of(r_hat=(1.0, 1.0), ess=(500.0, 500.0, 500.0), draws=1000):
+    return poor_mixing(pd.Series(r_hat, NAMES[:2]), pd.Series(ess, NAMES), draws)
 
 
 def test_a_healthy_run_is_silent(model):
@@ -54,17 +55,58 @@ def test_a_healthy_run_is_silent(model):
         ((1.2001, 1.0), "1.20 for the model size"),
         ((1.0, 3.456), "3.46 for the log posterior"),
         ((np.nan, 1.5), "1.50 for the log posterior"),
-        ((1.3, 1.25), "1.30 for the model size and 1.25 for the log posterior"),
+        ((1.25, 1.3), "1.30 for the log posterior and above 1.2 for 1 more"),
     ],
 )
 def test_large_r_hat(r_hats, where):
-    (text,) = poor_mixing(table(*r_hats))
-    assert text == f"R-hat over all chains is {where}, above 1.2: they have not converged; run longer."
+    (text,) = texts_of(r_hats, ess=(3.0, 3.0, 3.0))  # of which nothing is said then
+    start, end = f"R-hat over all chains is {where}", ": they have not converged; run longer."
+    assert text in (f"{start}{end}", f"{start}, above 1.2{end}")
+    assert ("more" in where) == (", above" not in text)
 
 
 @pytest.mark.parametrize("r_hats", [(1.2, 1.0), (np.nan, np.nan), (1.0, 1.19)])
 def test_small_r_hat(r_hats):
-    assert poor_mixing(table(*r_hats)) == []
+    assert texts_of(r_hats) == []
+
+
+@pytest.mark.parametrize(
+    ("ess", "draws", "what"),
+    [
+        ((99.9, 500.0, np.nan), 1000, "99 effective draws of the model size, fewer than 100: their"),
+        ((np.nan, 500.0, 7.2), 1000, "7 effective draws of the inclusion of x, fewer than 100: their"),
+        (
+            (50.0, 20.0, 30.0),
+            1000,
+            "20 effective draws of the log posterior and fewer than 100 of 2 more: their",
+        ),
+        ((np.nan, np.nan, np.nan), 2, "2 draws, fewer than 100: its"),
+        ((500.0, np.inf, np.nan), 99, "99 draws, fewer than 100: its"),
+    ],
+)
+def test_few_effective_draws(ess, draws, what):
+    assert texts_of(ess=ess, draws=draws) == [
+        f"The run has {what} figures are not to be trusted; run longer."
+    ]
+
+
+@pytest.mark.parametrize("ess", [(100.0, 100.0, 100.0), (np.nan, np.nan, np.nan)])
+def test_enough_effective_draws(ess):
+    """What never moved has no effective sample size, which is no fault of the run."""
+    assert texts_of(ess=ess, draws=100) == []
+
+
+@pytest.mark.parametrize("draws", [2, 20])
+def test_a_handful_of_draws_is_no_posterior(draws):
+    """Of so few, inclusion probabilities are 0 or 1 and everything may have stood still."""
+    model = rj.linear("y ~ x1 + x2 + x3 + x4", rj.datasets.hald().data)
+    for sampler in ("rjmcmc", "collapsed", "gibbs"):
+        with pytest.warns(rj.ConvergenceWarning, match="figures are not to be trusted|R-hat"):
+            model.fit(sampler=sampler, draws=draws, chains=1, rng=1, progress=False)
+
+
+def test_enumeration_has_no_draws_to_be_few(model):
+    assert model.fit(sampler="enumerate", rng=1, progress=False).posterior.notes == []
 
 
 def test_r_hat_of_a_run_that_is_too_short(model):

@@ -384,7 +384,7 @@ BAD = {
     "missing column": (
         lambda r: r.posterior_predictive(pd.DataFrame({"age": [3]})),
         rj.UnknownNameError,
-        "posterior_predictive got the column 'lwt'",
+        "posterior_predictive needs the column 'lwt'",
     ),
     "offset without rows": (
         lambda r: r.posterior_predictive(offset=np.zeros(189)),

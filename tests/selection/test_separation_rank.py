@@ -45,6 +45,40 @@ def probabilities(results):
 # --- linear dependence ------------------------------------------------------------------------------
 
 
+SPLINES = [
+    "cr(x, df=4)",
+    "cc(x, df=4)",
+    "te(cr(x, df=3), cr(z, df=3))",
+    "bs(x, df=5, include_intercept=True)",
+]
+
+
+@pytest.mark.parametrize("maker", [rj.logit, rj.linear])
+@pytest.mark.parametrize("term", SPLINES)
+def test_a_spline_that_spans_the_intercept(frame, maker, term):
+    """The warning says which term is in no model, and what helps; that does help."""
+    with pytest.warns(rj.RankWarning, match=r"No model can hold .*constraints='center'") as caught:
+        maker(f"y ~ {term}", frame)
+    assert f"No model can hold {term}, whose columns" in str(caught[0].message)
+    better = term.replace(", include_intercept=True", "")
+    if better == term:
+        better = f"{term[:-1]}, constraints='center')"
+    assert maker(f"y ~ {better}", frame).dependent == ()
+
+
+def test_a_spline_beside_its_own_variable(frame):
+    """It spans the variable: no model holds both, but either may be in, and the summary lists no others."""
+    model, message = dependent_model("y ~ z + x + bs(x, df=4)", frame)
+    assert "in 2 of 3 terms: x, bs(x, df=4)." in message
+    assert "No model can hold" not in message
+    results = fit(model, sampler="enumerate")
+    assert results.nobs == model.nobs == N
+    assert len(results.models) == 8
+    text = str(results.summary())
+    assert "Models: the best 6 of 8 enumerated" in text
+    assert "inf" not in text
+
+
 @pytest.mark.parametrize(
     ("formula", "named", "deficient"),
     [

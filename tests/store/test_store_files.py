@@ -106,6 +106,14 @@ def test_digests_tell_data_apart():
 # ---------------------------------------------------------------------- writing
 
 
+def test_a_folder_that_is_not_there_is_named_as_it_was_given(tmp_path):
+    path = tmp_path / "nowhere" / "x.rjs"
+    with pytest.raises(FileNotFoundError) as caught:
+        write(path, Document("kind", 1, {}))
+    assert caught.value.filename == str(path)
+    assert str(caught.value).endswith(f"'{path}'")
+
+
 def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
     write(path, Document("test", 1, 1))
 

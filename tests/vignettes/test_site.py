@@ -103,6 +103,15 @@ def test_every_public_name_is_in_the_reference(module):
     assert sorted(set(names_of(module)) - explained - others) == []
 
 
+def test_members_that_the_reference_names_are_called_as_they_are():
+    """A method with parentheses, an attribute without."""
+    owners = {"model": pyrjsel.LogitSelection, "results": pyrjsel.SelectionResults}
+    page = (FOLDER / "reference" / "selection.md").read_text()
+    named = re.findall(r"`(model|results)\.(\w+)(\(\))?`", page)
+    assert len(named) == 3
+    assert [name for owner, name, call in named if callable(getattr(owners[owner], name)) != bool(call)] == []
+
+
 @pytest.mark.parametrize("page", OWN, ids=lambda page: page.relative_to(FOLDER).as_posix())
 def test_links_between_pages_lead_to_files(page):
     targets = re.findall(r"\]\(([^)\s#]+\.(?:md|png))(?:#[\w-]+)?\)", page.read_text())

@@ -125,7 +125,7 @@ def test_few_effective_draws_are_told():
         found = run(problem, draws=30, burn_in=200, thin=20)
     few = found.diagnostics["ess"][found.diagnostics["ess"] < 100]
     (note,) = found.notes
-    assert note.startswith(f"The run has {few.min():.0f} effective draws of {few.idxmin()} and ")
+    assert note.startswith(f"The run has {int(few.min())} effective draws of {few.idxmin()} and ")
     assert f"fewer than 100 of {len(few) - 1} more: " in note
     enough = run(problem, draws=400, burn_in=200, thin=20)
     assert enough.notes == []

@@ -73,7 +73,7 @@ RESULT_CASES = {
     "missing column": (
         lambda r: r.predict(FRAME[["x", "z"]]),
         rj.UnknownNameError,
-        "predict got the column 'g'.*Known: x, z",
+        "predict needs the column 'g', which the data do not have.*Known: x, z",
     ),
     "unseen level": (
         lambda r: r.predict(changed(g=["a", "b", "q"] * (N // 3))),

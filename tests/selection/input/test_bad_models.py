@@ -22,6 +22,12 @@ MODEL_CASES = {
     "unbalanced": (lambda: build("y ~ (x + z"), rj.FormulaError, "cannot be read"),
     "no intercept, -1": (lambda: build("y ~ x - 1"), rj.FormulaError, "'y ~ x - 1'.*intercept.*every model"),
     "no intercept, 0": (lambda: build("y ~ 0 + x"), rj.FormulaError, "intercept"),
+    "backticks": (lambda: build("y ~ `a b`"), rj.FormulaError, r'backticks.*written Q\("a b"\)'),
+    "rows as mappings": (
+        lambda: rj.linear("y ~ x", [{"y": 1.0, "x": 2.0}, {"y": 2.0, "x": 1.0}]),
+        rj.DataError,
+        r"'data'.*Item 1 is a row.*pandas\.DataFrame\(data\)",
+    ),
     "unknown column": (lambda: build("y ~ age"), rj.UnknownNameError, "'age'.*Known: x, z, g, w, o, y"),
     "misspelt column": (
         lambda: build("y ~ wight", changed(weight=1.0)),
@@ -128,6 +134,16 @@ MODEL_CASES = {
         lambda: build(data=changed(x=1e200 * FRAME["x"])),
         rj.DataError,
         "rescale x",
+    ),
+    "response that cannot be squared": (
+        lambda: rj.linear("w ~ x", changed(w=1e160 * FRAME["w"])),
+        rj.DataError,
+        "rescale w",
+    ),
+    "response whose squares vanish": (
+        lambda: rj.linear("w ~ x", changed(w=1e-160 * FRAME["w"])),
+        rj.DataError,
+        "rescale w",
     ),
     "column whose squares vanish": (
         lambda: build(data=changed(x=1e-200 * FRAME["x"])),
@@ -302,6 +318,11 @@ MODEL_CASES = {
         lambda: build(always=["x", "zz"]),
         rj.UnknownNameError,
         "'always' the term 'zz'.*Did you mean 'z'",
+    ),
+    "interaction the other way round in always": (
+        lambda: build("y ~ x * z", always="z:x"),
+        rj.UnknownNameError,
+        "'always' the term 'z:x'.*Did you mean 'x:z'",
     ),
     "number in always": (lambda: build(always=[1]), rj.ParameterError, "'always'.*names of terms"),
     "always the intercept": (lambda: build(always="Intercept"), rj.UnknownNameError, "'Intercept'"),

@@ -229,6 +229,8 @@ def test_data_that_cannot_be_used(table):
         (table.assign(w=0.0), "'weights' must be positive somewhere"),
         (table.assign(y=2.0), "response of LinearSelection is constant"),
         (table.assign(x2=table["x2"] * 1e200), "rescale x2"),
+        (table.assign(y=table["y"] * 1e200), "rescale y"),
+        (table.assign(y=table["y"] * 1e-160), "rescale y"),
         (table.iloc[[0]].assign(w=1.0), "at least 2 rows"),
     ]
     for data, pattern in cases:
