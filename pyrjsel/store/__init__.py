@@ -31,7 +31,7 @@ from pyrjsel.store.described import (
     plain,
 )
 from pyrjsel.store.digest import digest
-from pyrjsel.store.files import Document, append, is_left_over, read, read_all, replace, write
+from pyrjsel.store.files import Document, append, create, is_left_over, read, read_all, replace, write
 from pyrjsel.store.kinds import Given, load, register
 from pyrjsel.store.plain import Plain
 
@@ -42,6 +42,7 @@ __all__ = [
     "Makers",
     "Plain",
     "append",
+    "create",
     "described",
     "digest",
     "frame_from_plain",

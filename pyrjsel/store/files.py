@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -76,19 +77,55 @@ def write(path: str | os.PathLike[str], document: Document) -> None:
     replace(path, to_bytes(document))
 
 
+def create(path: str | os.PathLike[str], document: Document) -> bool:
+    """Write a document to a file unless there is one; of several that try only one does.
+
+    Returns
+    -------
+    bool
+        Whether it was written.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    target = Path(path)
+    with _aside(target, to_bytes(document)) as aside:
+        try:
+            os.link(aside, target)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links: whoever makes the empty file replaces it
+            try:
+                open(target, "xb").close()
+            except FileExistsError:
+                return False
+            os.replace(aside, target)
+    sync_folder(target.parent)
+    return True
+
+
 def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Have `data` under a path and on the disk; a crash leaves what was there or all of this."""
     target = Path(path)
+    with _aside(target, data) as aside:
+        os.replace(aside, target)
+    sync_folder(target.parent)
+
+
+@contextmanager
+def _aside(target: Path, data: bytes | memoryview) -> Iterator[Path]:
+    """Write `data` to a file of another name beside `target`, which is gone in the end."""
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(aside, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, target)
+        yield aside
     finally:
         aside.unlink(missing_ok=True)
-    sync_folder(target.parent)
 
 
 def is_left_over(name: str, target: str) -> bool:
