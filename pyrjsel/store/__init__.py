@@ -14,6 +14,9 @@ int beyond 2**53, ``{"bytes": "..."}`` bytes in hexadecimal, and ``{"object": [[
 that could be mistaken for one of these. So ``numpy.load`` opens a file, and any program that reads zip
 archives.
 
+Labels of rows and tables are ``range`` (start, stop, step), ``numbers`` (an array), ``text`` and ``ends`` (an
+array of UTF-8 bytes, and one of where in it each label ends), or ``labels``, a list; and their ``name``.
+
 Files are written aside, flushed to the disk and renamed: what stands under a path is always whole. Reading
 one runs nothing from it and takes memory in proportion to its size: no member is compressed, sizes are
 compared with that of the file before anything is allocated, and whatever does not fit is a

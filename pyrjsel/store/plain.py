@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._errors import StoreError
+from pyrjsel._validate import show
 
 # None, bool, int, float, str, bytes, lists and tuples of plain data, mappings from str to it, and arrays.
 Plain = Any
@@ -30,8 +31,13 @@ def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
     ------
     TypeError
         If something is not plain data.
+    StoreError
+        If a text cannot be written.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        to_utf8(value)
         return value
     if isinstance(value, np.ndarray):
         return {"array": _kept(value, arrays)}
@@ -50,6 +56,20 @@ def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
     raise TypeError(f"{type(value).__name__} is not plain data")
 
 
+def to_utf8(text: str) -> bytes:
+    """Return text as bytes.
+
+    Raises
+    ------
+    StoreError
+        If it has half of a surrogate pair, which no encoding has.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(f"The text {show(text)} cannot be written to a file: it is no Unicode.") from error
+
+
 def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
     array = np.asarray(value, order="C")
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -62,7 +82,7 @@ def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
 def _object(value: Mapping[Any, Any], arrays: list[np.ndarray]) -> Any:
     if not all(isinstance(key, str) for key in value):
         raise TypeError("keys of plain data are str")
-    items = {key: encode(item, arrays) for key, item in value.items()}
+    items = {encode(key, arrays): encode(item, arrays) for key, item in value.items()}
     if len(items) == 1 and next(iter(items)) in _TAGS:
         return {"object": [[key, item] for key, item in items.items()]}
     return items
