@@ -1,6 +1,7 @@
 """Files: an archive with a header and arrays, written whole or not at all; see ``__init__.py``."""
 
 import errno
+import gc
 import io
 import math
 import os
@@ -20,7 +21,7 @@ from numpy.lib import format as npy
 
 from pyrjsel._errors import StoreError
 from pyrjsel._version import __version__
-from pyrjsel.store.plain import DTYPES, Plain, decode, dump, encode, parse
+from pyrjsel.store.plain import DTYPES, MOST_PARTS, Plain, count_parts, decode, dump, encode, parse
 
 FORMAT = "pyrjsel"
 HEADER = "header.json"
@@ -166,8 +167,10 @@ def to_bytes(document: Document) -> memoryview:
             "content": content,
         }
     )
-    if len(header) > LARGEST_HEADER:
-        raise StoreError(f"A {document.kind} file cannot be written: its header would be over 16 MB.")
+    if len(header) > LARGEST_HEADER or count_parts(header) > MOST_PARTS:
+        raise StoreError(
+            f"A {document.kind} file cannot be written: its header would be over 16 MB, or of too many parts."
+        )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), header)
@@ -221,15 +224,28 @@ def _read(file: BinaryIO, name: str) -> Document:
         _check_table(file, size)
         with zipfile.ZipFile(file) as archive:
             members = _members(archive, size)
-            header = parse(archive.read(members[0]))
+            header = archive.read(members[0])
             arrays = [_array(archive.read(member)) for member in members[1:]]
-        return _document(header, arrays)
+        with _without_collector():
+            return _document(parse(header), arrays)
     except StoreError as error:
         raise unreadable(name, error) from error
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise unreadable(name, f"it is damaged, or not a file of this package ({error})") from error
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Do without the collector of garbage: it would look at a million new objects again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _check_table(file: BinaryIO, size: int) -> None:

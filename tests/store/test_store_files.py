@@ -1,11 +1,13 @@
 """Files: plain data come back as they were, to the bit; writing is atomic; other files are refused."""
 
+import gc
 import io
 import json
 import os
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 
 import numpy as np
@@ -353,6 +355,8 @@ FILES = {
     "schema 0": archive_of(header_of(schema=0)),
     "schema true": archive_of(header_of(schema=True)),
     **{f"array: {name}": archive_of(header_of(), ("0.npy", data)) for name, data in ARRAYS.items()},
+    "an array twice": archive_of(header_of([{"array": 0}, {"array": 0}]), ("0.npy", plain_array())),
+    "many parts": archive_of(header_of([[]] * 2**20)),
     **{f"content: {name}": archive_of(header_of(content)) for name, content in CONTENTS.items()},
 }
 
@@ -380,6 +384,23 @@ def test_every_truncation_and_every_flipped_bit_is_seen_or_harmless(path):
                 assert same(content, found.content)
     # All truncations, and two thirds of the flips.
     assert refused > 1.6 * len(whole)
+
+
+@pytest.mark.parametrize("content", [[[]] * (2**20 - 2), [{"": 0}] * (2**20 - 2), [0] * 5_000_000])
+def test_the_largest_headers_are_read_in_time(path, content):
+    """In processor time: a second, and as much again for slow machines. They took ten."""
+    path.write_bytes(archive_of(header_of(content)))
+    before, begin = gc.isenabled(), time.process_time()
+    assert len(read(path).content) == len(content)
+    assert time.process_time() - begin < 2.0
+    assert gc.isenabled() is before
+
+
+def test_what_could_not_be_read_is_not_written(path, monkeypatch):
+    monkeypatch.setattr("pyrjsel.store.files.MOST_PARTS", 10)
+    for content in ([[]] * 10, "x" * 2**24):
+        with pytest.raises(StoreError, match="its header would be over 16 MB, or of too many parts"):
+            write(path, Document("test", 1, content))
 
 
 def test_a_huge_table_of_contents_is_refused_before_it_is_read(path, monkeypatch):
