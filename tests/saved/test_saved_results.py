@@ -288,6 +288,21 @@ def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
         np.testing.assert_array_equal(found[plot], picture, err_msg=plot)
 
 
+@pytest.mark.parametrize("name", fits.DRAWN)
+def test_draws_go_to_arviz_with_and_without_rows(tmp_path, name):
+    pytest.importorskip("arviz")
+    data, results = fits.make(name)
+    results.save(tmp_path / "a.rjs")
+    expected = results.to_arviz()
+    bare, full = load(tmp_path / "a.rjs", name).to_arviz(), load(tmp_path / "a.rjs", name, data).to_arviz()
+    for found in (bare, full):
+        for group in ("posterior", "sample_stats"):
+            if hasattr(expected, group):
+                assert getattr(found, group).equals(getattr(expected, group))
+    assert not hasattr(bare, "observed_data")
+    assert full.observed_data.equals(expected.observed_data)
+
+
 def test_more_rows_are_taken_from_where_the_filter_was(tmp_path):
     new = fits.waves().iloc[10:16]
     _, results = fits.make("kernel smc")
