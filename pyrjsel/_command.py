@@ -1,9 +1,13 @@
 """The command line's selection: a formula and a file go in, a summary, tables, plots and a page come out."""
 
 import argparse
+import lzma
 import shlex
 import sys
+import tarfile
+import tempfile
 import warnings
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +17,19 @@ from typing import Any
 import pandas as pd
 
 import pyrjsel as rj
+from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 
 MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 MODEL_PRIORS = {"beta-binomial": rj.BetaBinomial(1, 1), "uniform": rj.Uniform()}
 # What a file may be called that separates columns by tabs, and not by commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
+# What files raise that are not what their names say: mostly a ValueError, an ImportError where the engine for
+# Parquet is missing, and what each kind of compression has of its own.
+UNREADABLE = (
+    OSError, ImportError, ValueError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+    tarfile.TarError,
+)  # fmt: skip
 # Terms and models that the plots show: more would not be read.
 MOST_TERMS, MOST_MODELS = 40, 20
 CAPTIONS = {
@@ -114,6 +125,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     PyrjselError
         If a file, a column or an option cannot be used.
     """
+    top = check_int(chosen.top, "top", "summary", low=1)
     with _folder(chosen.out) as plt, _told() as said:
         data = read_rows(chosen.data)
         make = MODELS[chosen.model or _kind(chosen.formula, data)]
@@ -139,7 +151,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             n_jobs=chosen.jobs,
             progress=False if chosen.quiet else None,
         )
-        summary = results.summary(chosen.top)
+        summary = results.summary(top)
         try:
             if chosen.out is not None:
                 write(results, summary, chosen, words, plt, said)
@@ -178,8 +190,7 @@ def read_rows(path: Path) -> pd.DataFrame:
         raise rj.DataError(
             f"The file {str(path)!r} cannot be read: {str(error).strip()}.{_semicolons(path)}"
         ) from error
-    # A missing engine for Parquet is an ImportError; what is wrong with a file mostly a ValueError.
-    except (OSError, ImportError, ValueError, EOFError, zlib.error) as error:
+    except UNREADABLE as error:
         raise rj.DataError(f"The file {str(path)!r} cannot be read: {error}") from error
     if found.shape[1] == 1 and ";" in str(found.columns[0]):
         raise rj.DataError(f"The file {str(path)!r} cannot be read: it has one column.{_semicolons(path)}")
@@ -230,6 +241,8 @@ def read_costs(path: Path) -> pd.Series:
                 f"'variable' and one that begins with 'cost'. Got {', '.join(columns)} instead."
             )
         names, prices = known[0], priced[0]
+    if frame[names].isna().any():
+        raise rj.DataError(f"The column {names!r} of the file {str(path)!r} must have a name in every row.")
     found = pd.Series(frame[prices].to_numpy(), index=frame[names].astype(str), name="cost")
     if not pd.api.types.is_numeric_dtype(found) or found.isna().any():
         raise rj.DataError(
@@ -317,7 +330,7 @@ def _kind(formula: str, data: pd.DataFrame) -> str:
 
 @contextmanager
 def _folder(path: Path | None) -> Iterator[Any]:
-    """Make the folder and yield pyplot, before any work is done; nothing where no files are asked for."""
+    """Make the folder, try it, and yield pyplot, before any work is done; without a folder do nothing."""
     if path is None:
         yield None
         return
@@ -325,6 +338,10 @@ def _folder(path: Path | None) -> Iterator[Any]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise rj.DataError(f"The folder {str(path)!r} cannot be made: {error}") from error
+    try:
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError as error:
+        raise rj.DataError(f"The folder {str(path)!r} cannot be written to: {error}") from error
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

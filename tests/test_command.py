@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, and what it refuses."""
 
 import base64
+import bz2
 import os
 import re
 import subprocess
@@ -223,6 +224,11 @@ def bad_files(folder):
     (folder / "index.csv").write_text(",low,age\n0,1,2\n1,0,3\n")
     (folder / "binary.csv").write_bytes(b"\xff\xfe\x00\x01\x80" * 50)
     (folder / "broken.csv.gz").write_bytes(b"\x1f\x8b\x08\x00" + zlib.compress(b"low,age\n" * 99)[:20])
+    (folder / "broken.csv.bz2").write_bytes(bz2.compress(b"low,age\n" * 99)[:30])
+    (folder / "broken.csv.xz").write_bytes(b"no such archive")
+    (folder / "broken.csv.zip").write_bytes(b"no such archive")
+    (folder / "broken.csv.tar").write_bytes(b"no such archive" * 99)
+    (folder / "blank.csv").write_text("name,cost\nage,1\n,2\n")
     (folder / "broken.parquet").write_bytes(b"PAR1 this is no file of that kind")
     (folder / "three.csv").write_text("a,b,c\nage,1,2\n")
     (folder / "words.csv").write_text("name,cost\nage,cheap\n")
@@ -242,6 +248,10 @@ def bad_files(folder):
         (["low ~ .", "index.csv"], "'index.csv' must have a name for each column.*'Unnamed: 0'"),
         (["low ~ age", "binary.csv"], "file 'binary.csv' cannot be read"),
         (["low ~ age", "broken.csv.gz"], "file 'broken.csv.gz' cannot be read"),
+        (["low ~ age", "broken.csv.bz2"], "file 'broken.csv.bz2' cannot be read"),
+        (["low ~ age", "broken.csv.xz"], "file 'broken.csv.xz' cannot be read"),
+        (["low ~ age", "broken.csv.zip"], "file 'broken.csv.zip' cannot be read"),
+        (["low ~ age", "broken.csv.tar"], "file 'broken.csv.tar' cannot be read"),
         (["low ~ age", "broken.parquet"], "file 'broken.parquet' cannot be read"),
         (["low ~ aeg", "births.csv"], "'aeg'.*Did you mean 'age'"),
         (["low ~ age +", "births.csv"], "formula"),
@@ -255,6 +265,7 @@ def bad_files(folder):
         (["low ~ age", "births.csv", "--budget", "3"], "needs 'costs'"),
         (["low ~ age", "births.csv", "--costs", "three.csv"], "must have two columns.*Got a, b, c"),
         (["low ~ age", "births.csv", "--costs", "words.csv"], "column 'cost'.*a number in every row"),
+        (["low ~ age", "births.csv", "--costs", "blank.csv"], "column 'name'.*a name in every row"),
         (["low ~ age", "births.csv", "--costs", "other.csv"], "'income'"),
         (["low ~ age", "births.csv", "--costs", "costs.csv", "--budget", "-1"], "'budget' parameter"),
         (["low ~ age", "births.csv", "--out", "file"], "folder 'file' cannot be made"),
@@ -290,6 +301,21 @@ def test_a_folder_that_cannot_be_written_to(folder, capsys, monkeypatch):
     (folder / "taken" / "report.html").mkdir(parents=True)
     assert main(["low ~ age", "births.csv", "--out", "taken"]) == 2
     assert "folder 'taken' cannot be written to" in capsys.readouterr().err
+
+
+def test_what_comes_after_the_fit_is_tried_before(folder, capsys, monkeypatch):
+    """A file that cannot be made in the folder, and a number of models that no summary has."""
+
+    def full(**_):
+        raise PermissionError("not yours")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(rj.LogitSelection, "fit", None)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert main(["low ~ age", "births.csv", "--out", "closed"]) == 2
+    assert "folder 'closed' cannot be written to: not yours" in capsys.readouterr().err
+    assert main(["low ~ age", "births.csv", "--top", "0"]) == 2
+    assert "'top' parameter of summary must be an int in [1, inf). Got 0" in capsys.readouterr().err
 
 
 def test_matplotlib_is_asked_for_before_the_fit(folder, capsys, monkeypatch):

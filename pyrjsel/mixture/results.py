@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_int, unknown_name
+from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.describe import describe, tables
 from pyrjsel.mixture.draws import MixturePosterior
@@ -462,8 +463,9 @@ class MixtureResults(Looks, Extending, Saving):
         InferenceData or DataTree
             ``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (kernels with rows) and
             ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
-            ``observed_data`` with the positions of the labels among the classes, -1 where missing. Of long
-            runs these are the draws whose class probabilities are kept, one of ``posterior.every``.
+            ``observed_data`` with the positions of the labels among the classes, -1 where missing, if the
+            rows are there. Of long runs these are the draws whose class probabilities are kept, one of
+            ``posterior.every``.
 
         Raises
         ------
@@ -473,22 +475,23 @@ class MixtureResults(Looks, Extending, Saving):
         model, posterior, draws = self.model, self.posterior, self.draws
         of = slice(None, None, posterior.every)
         index = draws.model[:, of]
-        return to_arviz(
-            {
-                "posterior": {
-                    "included": (["term"], posterior.models.astype(np.int8)[index]),
-                    "size": ([], draws.size[:, of]),
-                    "occupied": ([], draws.occupied[:, of]),
-                    "class_probability": (["class"], posterior.prior[:, : index.shape[1]]),
-                },
-                "sample_stats": {
-                    "lp": ([], draws.log_posterior[:, of]),
-                    "log_lik": ([], draws.log_likelihood[:, of]),
-                },
-                "observed_data": {model.design.response: (["row"], np.asarray(model.y))},
+        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
+            "posterior": {
+                "included": (["term"], posterior.models.astype(np.int8)[index]),
+                "size": ([], draws.size[:, of]),
+                "occupied": ([], draws.occupied[:, of]),
+                "class_probability": (["class"], posterior.prior[:, : index.shape[1]]),
             },
-            {"term": model.term_names, "class": model.classes, "row": range(model.nobs)},
-        )
+            "sample_stats": {
+                "lp": ([], draws.log_posterior[:, of]),
+                "log_lik": ([], draws.log_likelihood[:, of]),
+            },
+        }
+        coords: dict[str, Sequence[Any]] = {"term": model.term_names, "class": model.classes}
+        if not isinstance(model.data, AbsentRows):
+            groups["observed_data"] = {model.design.response: (["row"], np.asarray(model.y))}
+            coords["row"] = range(model.nobs)
+        return to_arviz(groups, coords)
 
     def __repr__(self) -> str:
         chains, draws = self.posterior.index.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
+from pyrjsel.design import AbsentRows
 from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.extending import Extending
@@ -448,7 +449,7 @@ class PatternResults(Looks, Extending, Saving):
         -------
         InferenceData or DataTree
             ``posterior`` with ``sigma`` (by order) and ``s`` (by class and group), ``sample_stats`` with
-            ``lp``, ``observed_data`` with the response.
+            ``lp``, ``observed_data`` with the response, if the rows are there.
 
         Raises
         ------
@@ -456,22 +457,22 @@ class PatternResults(Looks, Extending, Saving):
             If ArviZ is not installed.
         """
         draws, model = self.draws, self.model
-        return to_arviz(
-            {
-                "posterior": {
-                    "sigma": (["order"], np.exp(draws.log_sigma)),
-                    "s": (["class", "group"], draws.s),
-                },
-                "sample_stats": {"lp": ([], draws.log_posterior)},
-                "observed_data": {model.design.response: (["case"], np.asarray(model.y))},
+        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
+            "posterior": {
+                "sigma": (["order"], np.exp(draws.log_sigma)),
+                "s": (["class", "group"], draws.s),
             },
-            {
-                "order": range(1, model.order + 1),
-                "class": self._free,
-                "group": range(model.n_groups),
-                "case": range(model.nobs),
-            },
-        )
+            "sample_stats": {"lp": ([], draws.log_posterior)},
+        }
+        coords: dict[str, Sequence[Any]] = {
+            "order": range(1, model.order + 1),
+            "class": self._free,
+            "group": range(model.n_groups),
+        }
+        if not isinstance(model.data, AbsentRows):
+            groups["observed_data"] = {model.design.response: (["case"], np.asarray(model.y))}
+            coords["case"] = range(model.nobs)
+        return to_arviz(groups, coords)
 
     def __repr__(self) -> str:
         chains, draws = self.draws.log_posterior.shape

@@ -4,7 +4,8 @@ A checkpoint is a folder of files in the format of :mod:`pyrjsel.store`. ``check
 it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as a
 whole, and a file of draws, to which new ones are appended, each part with its length (uint64, little-endian)
 before it; the state says how many bytes of draws belong to it, and what a crash has left beyond them is cut
-off. Chains write their own files, wherever they run.
+off. Chains write their own files, wherever they run, and their states have a digest of the run: of two that
+begin at once in a new folder one makes ``checkpoint.rjs``, and the other is refused unless it is the same.
 """
 
 import os
@@ -23,10 +24,22 @@ from pyrjsel._validate import bad_value, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.ends import ChainEnd
 from pyrjsel.runtime.lock import lock
-from pyrjsel.store import Content, Document, Plain, append, digest, is_left_over, plain, read, read_all, write
+from pyrjsel.store import (
+    Content,
+    Document,
+    Plain,
+    append,
+    create,
+    digest,
+    is_left_over,
+    plain,
+    read,
+    read_all,
+    write,
+)
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
-SCHEMA = 1
+SCHEMA = 2
 # Seconds between two writes of a chain, which take some hundredths of one.
 INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.
@@ -44,11 +57,14 @@ class Checkpoint:
         What the run is: values that are short as they are, digests of others.
     generator : plain data
         State of the random numbers at its beginning.
+    owner : str
+        Who is asking, for messages.
     """
 
     folder: Path
     about: Mapping[str, str]
     generator: Plain
+    owner: str
 
     @classmethod
     def open(
@@ -81,27 +97,21 @@ class Checkpoint:
         if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
             raise bad_value("checkpoint", owner, "None or the path of a folder", path)
         folder, words = Path(path), {name: _worded(value) for name, value in about.items()}
-        if not (folder / f"{RUN}.rjs").exists():
-            if folder.exists() and not _is_new(folder):
-                raise StoreError(
-                    f"The 'checkpoint' parameter of {owner} must be a new folder or one with a checkpoint. "
-                    f"{os.fspath(path)!r} holds something else."
-                )
+        if not folder.exists() or _is_new(folder):
             generator = check_rng(rng, owner)
-            return cls(folder, words, _generator_state(generator, owner)), generator
-        there = cls._there(folder)
-        there._compare(words, owner)
-        if rng is None:
-            return there, _generator(there.generator, folder)
-        generator = check_rng(rng, owner)
-        if digest(_generator_state(generator, owner)) != digest(there.generator):
-            raise there._other(
-                "its random numbers began elsewhere. Give the same 'rng' again, or None", owner
+            return cls(folder, words, _generator_state(generator, owner), owner), generator
+        if not (folder / f"{RUN}.rjs").exists():
+            raise StoreError(
+                f"The 'checkpoint' parameter of {owner} must be a new folder or one with a checkpoint. "
+                f"{os.fspath(folder)!r} holds something else."
             )
+        there = cls._there(folder, owner)
+        generator = _generator(there.generator, folder) if rng is None else check_rng(rng, owner)
+        there._compare(cls(folder, words, _generator_state(generator, owner), owner))
         return there, generator
 
     @classmethod
-    def _there(cls, folder: Path) -> "Checkpoint":
+    def _there(cls, folder: Path, owner: str) -> "Checkpoint":
         document = read(folder / f"{RUN}.rjs")
         if document.kind != RUN:
             raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file and no checkpoint.")
@@ -113,35 +123,42 @@ class Checkpoint:
             )
         content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
         about = {key: str(value) for key, value in content.part("about").items()}
-        return cls(folder, about, content.plain("generator"))
+        return cls(folder, about, content.plain("generator"), owner)
 
-    def _other(self, reason: str, owner: str) -> StoreError:
-        return StoreError(
-            f"The 'checkpoint' of {owner}, {os.fspath(self.folder)!r}, is that of another run: {reason}. "
-            "Give another folder, or remove this one."
-        )
-
-    def _compare(self, words: Mapping[str, str], owner: str) -> None:
-        """Raise where a run is not the one that is there."""
+    def _compare(self, run: "Checkpoint") -> None:
+        """Raise where `run` is not the one of this checkpoint."""
         different = []
-        for name in dict.fromkeys([*words, *self.about]):
-            now, then = words.get(name, "not given"), self.about.get(name, "not given")
+        for name in dict.fromkeys([*run.about, *self.about]):
+            now, then = run.about.get(name, "not given"), self.about.get(name, "not given")
             if now != then:
                 known = not any(value.startswith("digest ") for value in (now, then))
                 different.append(f"{name} was {then} and is {now}" if known else f"{name} differs")
+        if not different and digest(run.generator) != digest(self.generator):
+            different = ["its random numbers began elsewhere. Give the same 'rng' again, or None"]
         if different:
-            raise self._other(listed(different), owner)
+            raise StoreError(
+                f"The 'checkpoint' of {self.owner}, {os.fspath(self.folder)!r}, is that of another run: "
+                f"{listed(different)}. Give another folder, or remove this one."
+            )
 
     def begin(self) -> None:
-        """Have the folder, and in it what the run is."""
-        if not (self.folder / f"{RUN}.rjs").exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
-            write(self.folder / f"{RUN}.rjs", Document(RUN, SCHEMA, content))
+        """Have the folder, and in it what the run is.
+
+        Raises
+        ------
+        StoreError
+            If another run has begun there meanwhile.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
+        file = self.folder / f"{RUN}.rjs"
+        if file.exists() or not create(file, Document(RUN, SCHEMA, content)):
+            self._there(self.folder, self.owner)._compare(self)
 
     def chain(self, label: str, chain: int) -> "ChainFile":
         """Return the files of one chain of a job."""
-        return ChainFile(self.folder, f"{label}-{chain}")
+        run = digest({"about": dict(self.about), "generator": self.generator})
+        return ChainFile(self.folder, f"{label}-{chain}", run)
 
 
 class Recording(Protocol):
@@ -161,9 +178,12 @@ class ChainFile:
     ----------
     folder : Path
     name : str
+    run : str
+        Digest of the run.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, run: str) -> None:
+        self._run = run
         self._state, self._draws = folder / f"{name}.rjs", folder / f"{name}.draws"
         self._written: float
         self._file: BinaryIO
@@ -202,12 +222,14 @@ class ChainFile:
         Raises
         ------
         StoreError
-            If a file is damaged.
+            If a file is damaged, or that of another run.
         """
         if not self._state.exists():
             self._file.truncate(0)
             return earlier
         content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
+        if content.text("run") != self._run:
+            raise StoreError(f"The state {os.fspath(self._state)!r} is that of another run.")
         size = content.integer("size")
         parts = {} if earlier is None else {name: [array] for name, array in earlier.recorded.items()}
         for document in read_all(self._draws, size):
@@ -235,7 +257,13 @@ class ChainFile:
         state, recorded = runner.plain_state(), runner.news()
         if recorded:
             append(self._file, Document(DRAWS, SCHEMA, dict(recorded)))
-        content = {"done": done, "seconds": seconds, "size": self._file.seek(0, os.SEEK_END), "state": state}
+        content = {
+            "run": self._run,
+            "done": done,
+            "seconds": seconds,
+            "size": self._file.seek(0, os.SEEK_END),
+            "state": state,
+        }
         write(self._state, Document(CHAIN, SCHEMA, content))
         self._written = time.perf_counter()
 

@@ -9,10 +9,13 @@ A file is a zip archive of members that are stored as they are, without compress
     Arrays in numpy's format 1.0: booleans, integers and floats, little-endian, in C order.
 
 `content` is plain data: what JSON has, and what stands in objects of one key. ``{"array": k}`` is the array
-in ``k.npy``, ``{"float": "nan" | "inf" | "-inf"}`` a float that JSON does not have, ``{"int": "0x..."}`` an
-int beyond 2**53, ``{"bytes": "..."}`` bytes in hexadecimal, and ``{"object": [[key, value], ...]}`` an object
-that could be mistaken for one of these. So ``numpy.load`` opens a file, and any program that reads zip
-archives.
+in ``k.npy``, each in one place, ``{"float": "nan" | "inf" | "-inf"}`` a float that JSON does not have,
+``{"int": "0x..."}`` an int beyond 2**53, ``{"bytes": "..."}`` bytes in hexadecimal, and ``{"object": [[key,
+value], ...]}`` an object that could be mistaken for one of these. So ``numpy.load`` opens a file, and any
+program that reads zip archives.
+
+Labels of rows and tables are ``range`` (start, stop, step), ``numbers`` (an array), ``text`` and ``ends`` (an
+array of UTF-8 bytes, and one of where in it each label ends), or ``labels``, a list; and their ``name``.
 
 Files are written aside, flushed to the disk and renamed: what stands under a path is always whole. Reading
 one runs nothing from it and takes memory in proportion to its size: no member is compressed, sizes are
@@ -31,7 +34,7 @@ from pyrjsel.store.described import (
     plain,
 )
 from pyrjsel.store.digest import digest
-from pyrjsel.store.files import Document, append, is_left_over, read, read_all, replace, write
+from pyrjsel.store.files import Document, append, create, is_left_over, read, read_all, replace, write
 from pyrjsel.store.kinds import Given, load, register
 from pyrjsel.store.plain import Plain
 
@@ -42,6 +45,7 @@ __all__ = [
     "Makers",
     "Plain",
     "append",
+    "create",
     "described",
     "digest",
     "frame_from_plain",

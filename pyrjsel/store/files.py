@@ -1,6 +1,7 @@
 """Files: an archive with a header and arrays, written whole or not at all; see ``__init__.py``."""
 
 import errno
+import gc
 import io
 import math
 import os
@@ -10,6 +11,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -19,7 +21,7 @@ from numpy.lib import format as npy
 
 from pyrjsel._errors import StoreError
 from pyrjsel._version import __version__
-from pyrjsel.store.plain import DTYPES, Plain, decode, dump, encode, parse
+from pyrjsel.store.plain import DTYPES, MOST_PARTS, Plain, count_parts, decode, dump, encode, parse
 
 FORMAT = "pyrjsel"
 HEADER = "header.json"
@@ -76,24 +78,60 @@ def write(path: str | os.PathLike[str], document: Document) -> None:
     replace(path, to_bytes(document))
 
 
+def create(path: str | os.PathLike[str], document: Document) -> bool:
+    """Write a document to a file unless there is one; of several that try only one does.
+
+    Returns
+    -------
+    bool
+        Whether it was written.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    target = Path(path)
+    with _aside(target, to_bytes(document)) as aside:
+        try:
+            os.link(aside, target)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links: whoever makes the empty file replaces it
+            try:
+                open(target, "xb").close()
+            except FileExistsError:
+                return False
+            os.replace(aside, target)
+    sync_folder(target.parent)
+    return True
+
+
 def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Have `data` under a path and on the disk; a crash leaves what was there or all of this."""
     target = Path(path)
+    with _aside(target, data) as aside:
+        os.replace(aside, target)
+    sync_folder(target.parent)
+
+
+@contextmanager
+def _aside(target: Path, data: bytes | memoryview) -> Iterator[Path]:
+    """Write `data` to a file of another name beside `target`, which is gone in the end."""
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(aside, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, target)
+        yield aside
     except OSError as error:
         if error.filename is None:
             raise
         # In the name of the path that was given; OSError makes the subclass that belongs to the number.
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     finally:
         aside.unlink(missing_ok=True)
-    sync_folder(target.parent)
 
 
 def is_left_over(name: str, target: str) -> bool:
@@ -134,8 +172,10 @@ def to_bytes(document: Document) -> memoryview:
             "content": content,
         }
     )
-    if len(header) > LARGEST_HEADER:
-        raise StoreError(f"A {document.kind} file cannot be written: its header would be over 16 MB.")
+    if len(header) > LARGEST_HEADER or count_parts(header) > MOST_PARTS:
+        raise StoreError(
+            f"A {document.kind} file cannot be written: its header would be over 16 MB, or of too many parts."
+        )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(HEADER, EPOCH), header)
@@ -189,15 +229,28 @@ def _read(file: BinaryIO, name: str) -> Document:
         _check_table(file, size)
         with zipfile.ZipFile(file) as archive:
             members = _members(archive, size)
-            header = parse(archive.read(members[0]))
+            header = archive.read(members[0])
             arrays = [_array(archive.read(member)) for member in members[1:]]
-        return _document(header, arrays)
+        with _without_collector():
+            return _document(parse(header), arrays)
     except StoreError as error:
         raise unreadable(name, error) from error
     except BROKEN as error:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise unreadable(name, f"it is damaged, or not a file of this package ({error})") from error
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Do without the collector of garbage: it would look at a million new objects again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _check_table(file: BinaryIO, size: int) -> None:

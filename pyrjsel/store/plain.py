@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._errors import StoreError
+from pyrjsel._validate import show
 
 # None, bool, int, float, str, bytes, lists and tuples of plain data, mappings from str to it, and arrays.
 Plain = Any
@@ -21,6 +22,8 @@ EXACT = 2**53
 DEEPEST = 64
 # Hexadecimal digits of an int: states of bit generators have 32.
 LONGEST_INT = 4096
+# Lists and objects of a header, or brackets in its text: each takes some 100 bytes, and time.
+MOST_PARTS = 2**20
 
 
 def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
@@ -30,8 +33,13 @@ def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
     ------
     TypeError
         If something is not plain data.
+    StoreError
+        If a text cannot be written.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        to_utf8(value)
         return value
     if isinstance(value, np.ndarray):
         return {"array": _kept(value, arrays)}
@@ -50,6 +58,20 @@ def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
     raise TypeError(f"{type(value).__name__} is not plain data")
 
 
+def to_utf8(text: str) -> bytes:
+    """Return text as bytes.
+
+    Raises
+    ------
+    StoreError
+        If it has half of a surrogate pair, which no encoding has.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(f"The text {show(text)} cannot be written to a file: it is no Unicode.") from error
+
+
 def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
     array = np.asarray(value, order="C")
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -62,40 +84,50 @@ def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
 def _object(value: Mapping[Any, Any], arrays: list[np.ndarray]) -> Any:
     if not all(isinstance(key, str) for key in value):
         raise TypeError("keys of plain data are str")
-    items = {key: encode(item, arrays) for key, item in value.items()}
+    items = {encode(key, arrays): encode(item, arrays) for key, item in value.items()}
     if len(items) == 1 and next(iter(items)) in _TAGS:
         return {"object": [[key, item] for key, item in items.items()]}
     return items
 
 
-def decode(value: Any, arrays: Sequence[np.ndarray], depth: int = 0) -> Plain:
-    """Return what was encoded; arrays are those of `arrays`, not copied.
+def decode(value: Any, arrays: Sequence[np.ndarray]) -> Plain:
+    """Return what was encoded, in place of `value`; arrays are those of `arrays`, not copied.
 
     Raises
     ------
     StoreError
         If it cannot be that.
     """
+    return _decoded(value, list(arrays), 0)
+
+
+def _decoded(value: Any, arrays: list[np.ndarray | None], depth: int) -> Plain:
     if depth > DEEPEST:
         raise StoreError("its header is nested too deeply")
-    if isinstance(value, list):
-        return [decode(item, arrays, depth + 1) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1:
-        tag, inner = next(iter(value.items()))
-        if tag in _TAGS:
-            return _tagged(tag, inner, arrays, depth)
-    return {key: decode(item, arrays, depth + 1) for key, item in value.items()}
+    if isinstance(value, dict):
+        if len(value) == 1:
+            tag, inner = next(iter(value.items()))
+            if tag in _TAGS:
+                return _tagged(tag, inner, arrays, depth)
+        for key, item in value.items():
+            if isinstance(item, (dict, list)):
+                value[key] = _decoded(item, arrays, depth + 1)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            if isinstance(item, (dict, list)):
+                value[place] = _decoded(item, arrays, depth + 1)
+    return value
 
 
-def _tagged(tag: str, inner: Any, arrays: Sequence[np.ndarray], depth: int) -> Plain:
+def _tagged(tag: str, inner: Any, arrays: list[np.ndarray | None], depth: int) -> Plain:
     if tag == "array" and type(inner) is int and 0 <= inner < len(arrays):
-        return arrays[inner]
+        found, arrays[inner] = arrays[inner], None
+        if found is not None:
+            return found
     if tag == "float" and inner in ("nan", "inf", "-inf"):
         return float(inner)
     if tag == "object" and isinstance(inner, list) and all(_is_item(item) for item in inner):
-        return {key: decode(item, arrays, depth + 1) for key, item in inner}
+        return {key: _decoded(item, arrays, depth + 1) for key, item in inner}
     try:
         if tag == "int" and isinstance(inner, str) and len(inner) <= LONGEST_INT:
             return int(inner, 16)
@@ -107,7 +139,7 @@ def _tagged(tag: str, inner: Any, arrays: Sequence[np.ndarray], depth: int) -> P
 
 
 _TAGS = {
-    "array": "the number of an array",
+    "array": "the number of an array that stands nowhere else",
     "float": "a float",
     "int": "an int",
     "bytes": "bytes",
@@ -117,6 +149,11 @@ _TAGS = {
 
 def _is_item(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+
+
+def count_parts(data: bytes) -> int:
+    """Return a bound of how many lists and objects JSON has."""
+    return data.count(b"[") + data.count(b"{")
 
 
 def dump(value: Any) -> bytes:
@@ -130,8 +167,10 @@ def parse(data: bytes) -> Any:
     Raises
     ------
     StoreError
-        If it is no JSON, or nested too deeply for the parser.
+        If it is no JSON, nested too deeply for the parser, or of too many parts.
     """
+    if count_parts(data) > MOST_PARTS:
+        raise StoreError("its header has too many parts")
     try:
         return json.loads(data.decode(), parse_constant=_no_constant)
     except RecursionError as error:

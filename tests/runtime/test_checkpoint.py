@@ -11,7 +11,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from pyrjsel._errors import NotAvailableError, ParameterError, StoreError
 from pyrjsel.runtime import Checkpoint, FitSettings, checkpoint, run_chains
-from pyrjsel.store import Document, read, write
+from pyrjsel.store import Document, create, read, write
 
 
 class Walk:
@@ -203,6 +203,61 @@ def test_states_that_do_not_fit_are_refused(folder):
             run(folder)
 
 
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("other", [{"about": {"what": "a hike"}}, {"rng": 2}, {}])
+def test_runs_that_begin_at_once_do_not_mix(monkeypatch, folder, links, other):
+    """The second one has seen an empty folder before the first one runs to its end."""
+
+    def unlinked(*_):
+        raise PermissionError("no links")
+
+    if not links:
+        monkeypatch.setattr("os.link", unlinked)
+    begin, first = Checkpoint.begin, []
+
+    def overtaken(self):
+        monkeypatch.setattr(Checkpoint, "begin", begin)
+        first.append(run(folder))
+        begin(self)
+
+    monkeypatch.setattr(Checkpoint, "begin", overtaken)
+    if not other:
+        assert run(folder).results == first[0].results
+        return
+    with pytest.raises(StoreError, match=r"is that of another run: (what was|its random numbers)"):
+        run(folder, **other)
+    assert run(folder).results == first[0].results
+
+
+def test_of_several_only_one_makes_a_file(monkeypatch, tmp_path):
+    """What appears in the last moment is left as it is, with links and without."""
+    path, link = tmp_path / "checkpoint.rjs", os.link
+
+    def late(*names, **how):
+        path.write_bytes(b"of another")
+        link(*names, **how)
+
+    def without(*names, **how):
+        path.write_bytes(b"of another")
+        raise OSError("no links")
+
+    for made in (late, without):
+        monkeypatch.setattr("os.link", made)
+        assert not create(path, Document("test", 1, None))
+        assert path.read_bytes() == b"of another"
+        assert list(tmp_path.iterdir()) == [path]
+        path.unlink()
+
+
+def test_states_of_another_run_are_refused(folder):
+    """Whoever has put them there."""
+    run(folder)
+    run(folder.with_name("other"), rng=2)
+    (folder.with_name("other") / "walk-1.rjs").replace(folder / "walk-1.rjs")
+    with pytest.raises(StoreError, match=r"walk-1\.rjs' is that of another run"):
+        run(folder)
+
+
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "data.csv").write_text("y,x")
     with pytest.raises(StoreError, match="must be a new folder or one with a checkpoint"):
@@ -221,7 +276,7 @@ def test_a_crash_before_the_first_file_is_whole(monkeypatch, folder):
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr("os.replace", die)
+        patch.setattr("os.link", die)
         patch.setattr(Path, "unlink", lambda *_, **__: None)
         with pytest.raises(SystemExit):
             run(folder)
@@ -233,8 +288,9 @@ def test_other_versions_are_refused(folder):
     run(folder)
     document = read(folder / "checkpoint.rjs")
     for changed in (
-        Document("checkpoint", 2, document.content),
-        Document("checkpoint", 1, document.content, "99.0"),
+        Document("checkpoint", 1, document.content),
+        Document("checkpoint", 3, document.content),
+        Document("checkpoint", 2, document.content, "99.0"),
     ):
         write(folder / "checkpoint.rjs", changed)
         with pytest.raises(StoreError, match=r"was written by version .*, in layout .*This is version"):

@@ -298,6 +298,21 @@ def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
         np.testing.assert_array_equal(found[plot], picture, err_msg=plot)
 
 
+@pytest.mark.parametrize("name", fits.DRAWN)
+def test_draws_go_to_arviz_with_and_without_rows(tmp_path, name):
+    pytest.importorskip("arviz")
+    data, results = fits.make(name)
+    results.save(tmp_path / "a.rjs")
+    expected = results.to_arviz()
+    bare, full = load(tmp_path / "a.rjs", name).to_arviz(), load(tmp_path / "a.rjs", name, data).to_arviz()
+    for found in (bare, full):
+        for group in ("posterior", "sample_stats"):
+            if hasattr(expected, group):
+                assert getattr(found, group).equals(getattr(expected, group))
+    assert not hasattr(bare, "observed_data")
+    assert full.observed_data.equals(expected.observed_data)
+
+
 def test_more_rows_are_taken_from_where_the_filter_was(tmp_path):
     new = fits.waves().iloc[10:16]
     _, results = fits.make("kernel smc")
@@ -334,6 +349,32 @@ def test_rows_that_came_in_chunks(tmp_path):
         rj.load(tmp_path / "a.rjs", data=[frame.iloc[:90], frame.iloc[100:]])
     with pytest.raises(rj.NotAvailableError, match="in chunks"):
         results.save(tmp_path / "c.rjs", data=True)
+
+
+def test_rows_keep_any_labels(tmp_path):
+    """Hashes, other large ints and labels of several types are what they were."""
+    frame = fits.births()
+    n = len(frame)
+    for labels in (
+        pd.util.hash_array(np.arange(n)),
+        pd.Index([2**70 + k for k in range(n)]),
+        pd.Index([None, "a", *range(2, n)], dtype=object),
+    ):
+        frame.index = labels
+        results = rj.linear("lwt ~ age + smoke", frame).fit(rng=1)
+        results.save(tmp_path / "a.rjs", data=True)
+        found = rj.load(tmp_path / "a.rjs").predict()
+        pd.testing.assert_series_equal(found, results.predict(), check_exact=True)
+
+
+def test_labels_that_no_file_can_hold_are_named(tmp_path):
+    frame = fits.births()
+    frame.index = pd.Index([f"\ud800{k}" for k in range(len(frame))], dtype=object)
+    results = rj.linear("lwt ~ age", frame).fit(rng=1)
+    with pytest.raises(rj.StoreError, match=r"The text '\\ud8000' cannot be written to a file"):
+        results.save(tmp_path / "a.rjs", data=True)
+    assert list(tmp_path.iterdir()) == []
+    results.save(tmp_path / "a.rjs")
 
 
 # ---------------------------------------------------------------------- other rows, other functions
