@@ -129,9 +129,10 @@ class MixtureResults(Looks, Extending, Saving):
     def inclusion(self) -> pd.DataFrame:
         """Inclusion by input.
 
-        Columns ``prior`` (under the constraints), ``posterior`` (share of the draws), ``mcse``, ``ess``,
-        ``r_hat``, ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. The last four
-        but `cost` are NaN for an input that never moved in any chain.
+        Columns ``prior`` (under the constraints), ``prior_mcse`` (0 where it is exact), ``posterior``
+        (share of the draws), ``mcse``, ``ess``, ``r_hat``, ``bayes_factor`` (posterior over prior odds of
+        inclusion; NaN where the relative error of the latter is above 30 %), ``bayes_factor_mcse`` and
+        ``cost``. Those from `mcse` on but `cost` are NaN for an input that never moved in any chain.
         """
         model, posterior, stats = self.model, self.posterior, self.posterior.inclusion
         free = model.space.free.astype(bool)
@@ -144,9 +145,10 @@ class MixtureResults(Looks, Extending, Saving):
             stats.r_hat,
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
             posterior.probability @ (1.0 - posterior.models),
+            model.prior_inclusion.mcse,
         )
         # Draws that all agree bound a Bayes factor, and do not say what it is.
-        table.loc[stats.stuck & free, "bayes_factor"] = np.nan
+        table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
         return table
 
     @cached_property

@@ -14,7 +14,17 @@ import pyrjsel as rj
 FORMULA = "low ~ age + lwt + race + smoke"
 COLUMNS = ["Intercept", "race[T.black]", "race[T.other]", "age", "lwt", "smoke"]
 COSTS = {"age": 1.0, "lwt": 2.0, "race": 0.5, "smoke": 0.5}
-INCLUSION = ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+INCLUSION = [
+    "prior",
+    "prior_mcse",
+    "posterior",
+    "mcse",
+    "ess",
+    "r_hat",
+    "bayes_factor",
+    "bayes_factor_mcse",
+    "cost",
+]
 MODELS = ["terms", "size", "cost", "posterior", "mcse", "odds", "odds_mcse", "log_marginal", "deviance"]
 COEFFICIENTS = ["mean", "sd", "ci_lower", "ci_upper", "prob_positive", "mean_included", "sd_included"]
 

@@ -14,9 +14,11 @@ from pyrjsel.space import (
     TruncatedPoisson,
     Uniform,
     count_models,
+    enumerate_models,
     prior_inclusion,
+    prior_inclusion_of,
 )
-from pyrjsel.space.counting import _enumerated, _exact, _sampled
+from pyrjsel.space.counting import _exact, _sampled
 from pyrjsel.space.tables import NotCountable
 
 
@@ -38,7 +40,7 @@ def test_exact_on_small_spaces(kit, prior_kind, constraint):
         np.testing.assert_allclose(found.probability, expected, rtol=1e-12, atol=1e-14)
         assert found.expected_size == pytest.approx(expected.sum(), rel=1e-12)
         assert np.all(found.mcse == 0)
-        by_enumeration = _enumerated(case.space)
+        by_enumeration = prior_inclusion_of(case.space, enumerate_models(case.space))
         assert by_enumeration.n_models == n_models
         np.testing.assert_allclose(by_enumeration.probability, expected, rtol=1e-12, atol=1e-14)
 
@@ -155,7 +157,7 @@ def test_units_of_cost_are_found(kit, prices, budget):
     space = ModelSpace.build(
         kit.plain(len(prices)), prior=BetaBinomial(), costs=costs, budget=budget, n_observations=9
     )
-    exact, plain = _exact(space), _enumerated(space)
+    exact, plain = _exact(space), prior_inclusion_of(space, enumerate_models(space))
     assert exact.n_models == plain.n_models == count_models(space)
     # Sums over up to 10^5 models.
     np.testing.assert_allclose(exact.probability, plain.probability, rtol=1e-11)
