@@ -9,7 +9,7 @@ import pandas as pd
 
 from pyrjsel._validate import listed
 from pyrjsel.report import covered_caption, repr_short, shown_inclusion
-from pyrjsel.space import space_facts
+from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
@@ -31,7 +31,7 @@ def describe(results: MixtureResults) -> tuple[list[tuple[str, str]], list[str]]
     chains, draws = posterior.index.shape
     info = [
         *_data_facts(model),
-        *space_facts(model.space, "Inputs"),
+        *space_facts(model.space, count_models(model.space), "Inputs"),
         ("Kernels", f"{results.components} (with rows: {posterior.occupied.mean():.2f} on average)"),
         ("Background", BACKGROUND_WORDS[model.background]),
         ("Prior", repr(model.prior)),
@@ -49,7 +49,7 @@ def tables(results: MixtureResults, rows: pd.DataFrame) -> list[tuple[Any, ...]]
     """Return the tables of a summary, with `rows` of the table of models, under their captions."""
     whole = pd.DataFrame({"posterior": results.posterior.probability})
     found: list[tuple[Any, ...]] = [
-        shown_inclusion(results.inclusion),
+        shown_inclusion(results._inclusion),
         (covered_caption(whole, len(rows)), rows),
     ]
     if len(results.model.components) > 1:

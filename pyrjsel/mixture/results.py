@@ -31,6 +31,7 @@ from pyrjsel.report import (
     model_table,
     score_table,
     to_arviz,
+    without_errors,
 )
 from pyrjsel.space import ModelDraws
 
@@ -128,14 +129,20 @@ class MixtureResults(Looks, Extending, Saving):
         return self._comparison.copy()
 
     @property
-    @kept_table
     def inclusion(self) -> pd.DataFrame:
         """Inclusion by input.
 
         Columns ``prior`` (under the constraints), ``posterior`` (share of the draws), ``mcse``, ``ess``,
-        ``r_hat``, ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. The last four
-        but `cost` are NaN for an input that never moved in any chain.
+        ``r_hat``, ``bayes_factor`` (posterior over prior odds of inclusion; NaN where the relative error of
+        the latter is above 30 %) and ``cost``. Those from `mcse` on but `cost` are NaN for an input that never
+        moved in any chain.
         """
+        return without_errors(self._inclusion)
+
+    @property
+    @kept_table
+    def _inclusion(self) -> pd.DataFrame:
+        """The same with the errors of prior inclusion probabilities and Bayes factors."""
         model, posterior, stats = self.model, self.posterior, self.posterior.inclusion
         free = model.space.free.astype(bool)
         table = inclusion_table(
@@ -147,9 +154,10 @@ class MixtureResults(Looks, Extending, Saving):
             stats.r_hat,
             model.space.term_costs() if model.priced else np.full(free.size, np.nan),
             posterior.probability @ (1.0 - posterior.models),
+            model.prior_inclusion.mcse,
         )
         # Draws that all agree bound a Bayes factor, and do not say what it is.
-        table.loc[stats.stuck & free, "bayes_factor"] = np.nan
+        table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
         return table
 
     @property

@@ -31,6 +31,7 @@ from pyrjsel.report.tables import (
     inclusion_table,
     model_table,
     shown_inclusion,
+    without_errors,
 )
 from pyrjsel.report.traces import plot_trace
 
@@ -74,4 +75,5 @@ __all__ = [
     "score_table",
     "shown_inclusion",
     "to_arviz",
+    "without_errors",
 ]

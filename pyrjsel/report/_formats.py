@@ -38,8 +38,8 @@ def probability(value: float, error: float = 0.0) -> str:
 
 
 def prior(value: float, error: float = 0.0) -> str:
-    """Return a prior probability with three decimals."""
-    return probability(value, 1e-3)
+    """Return a prior probability with three decimals, fewer where `error` is large."""
+    return probability(value, max(1e-3, error))
 
 
 def error_of_probability(value: float, error: float = 0.0) -> str:
@@ -66,6 +66,14 @@ def ratio(value: float, error: float = 0.0) -> str:
     if error > 0 and value > 0:
         digits = min(max(1 + math.floor(math.log10(value / error)), 2), 4)
     return significant(value, digits)
+
+
+def bayes_factor(value: float, error: float = 0.0) -> str:
+    """Return a Bayes factor with three significant digits, down to one where `error` is large."""
+    if error > 0 and 0.0005 <= value < math.inf:
+        digits = 1 if math.isinf(error) else 1 + math.floor(math.log10(value / error))
+        return significant(value, min(max(digits, 1), 3))
+    return ratio(value)
 
 
 def two_digits(value: float, error: float = 0.0) -> str:
@@ -130,6 +138,7 @@ KINDS: dict[str, Callable[[float, float], str]] = {
     "prior": prior,
     "mcse": error_of_probability,
     "ratio": ratio,
+    "bayes_factor": bayes_factor,
     "two_digits": two_digits,
     "count": count,
     "effective": effective,
@@ -141,12 +150,12 @@ KINDS: dict[str, Callable[[float, float], str]] = {
 
 # Column -> (kind, column with its error). Others: floats and ints "general", the rest as str.
 COLUMNS: dict[str, tuple[str, str | None]] = {
-    "prior": ("prior", None),
+    "prior": ("prior", "prior_mcse"),
     "posterior": ("probability", "mcse"),
     "mcse": ("mcse", None),
     "ess": ("effective", None),
     "r_hat": ("fixed3", None),
-    "bayes_factor": ("ratio", None),
+    "bayes_factor": ("bayes_factor", "bayes_factor_mcse"),
     "cost": ("general", None),
     "size": ("count", None),
     "odds": ("ratio", "odds_mcse"),
@@ -161,6 +170,10 @@ COLUMNS: dict[str, tuple[str, str | None]] = {
     "mean_included": ("coefficient", "sd_included"),
     "sd_included": ("coefficient", "sd_included"),
 }
+
+
+# Columns that a report shows as the digits of others alone.
+HIDDEN = ("prior_mcse", "bayes_factor_mcse")
 
 
 def format_column(frame: pd.DataFrame, name: str, formats: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from pyrjsel._validate import bad_value, listed
-from pyrjsel.report._formats import NOTHING, format_column, prior
+from pyrjsel.report._formats import HIDDEN, NOTHING, format_column, prior
 
 # Characters of a line of text.
 WIDTH = 100
@@ -95,7 +95,8 @@ class Report(Summary):
         Labels and values: what was fitted, how, and to what.
     tables : sequence of (str, DataFrame) or (str, DataFrame, mapping)
         Caption, table, and optionally the kind of number of some columns, by column:
-        "probability", "prior", "mcse", "ratio", "two_digits", "count", "effective", "fixed2", "fixed3",
+        "probability", "prior", "mcse", "ratio", "bayes_factor", "two_digits", "count", "effective", "fixed2",
+        "fixed3",
         "general" or "coefficient". Columns of the package's own tables need none.
     notes : sequence of str
         Printed below the tables, numbered from 1.
@@ -287,7 +288,7 @@ def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None =
     if not isinstance(frame, pd.DataFrame):
         raise bad_value("tables", "Report", "pairs of a caption and a DataFrame", frame)
     flowing = [name for name in frame.columns if any(isinstance(cell, tuple) for cell in frame[name])]
-    names = [name for name in frame.columns if name not in flowing] + flowing[:1]
+    names = [name for name in frame.columns if name not in flowing and name not in HIDDEN] + flowing[:1]
     cells = {name: format_column(frame, name, formats or {}) for name in names}
     names = [name for name in names if any(cell != NOTHING for cell in cells[name]) or not len(frame)]
     header = [str(frame.index.name) if frame.index.name == "rank" else ""]

@@ -15,8 +15,20 @@ from pyrjsel._validate import bad_value
 LONG_TABLE = 20
 # Terms of such a list at most; the table of inclusion has them all.
 MOST_TERMS = 100
+# Prior odds with a larger relative error than this make no Bayes factor.
+MOST_PRIOR_ERROR = 0.3
 
-INCLUSION_COLUMNS = ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+INCLUSION_COLUMNS = [
+    "prior",
+    "prior_mcse",
+    "posterior",
+    "mcse",
+    "ess",
+    "r_hat",
+    "bayes_factor",
+    "bayes_factor_mcse",
+    "cost",
+]
 MODEL_COLUMNS = [
     "terms",
     "size",
@@ -83,6 +95,11 @@ def inclusion_bayes_factor(
     return out
 
 
+def without_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of inclusion without the columns that reports show as the digits of others alone."""
+    return table.drop(columns=["prior_mcse", "bayes_factor_mcse"])
+
+
 def inclusion_table(
     names: Sequence[str],
     prior: ArrayLike,
@@ -92,6 +109,7 @@ def inclusion_table(
     r_hat: ArrayLike,
     cost: ArrayLike,
     excluded: ArrayLike | None = None,
+    prior_mcse: ArrayLike = 0.0,
 ) -> pd.DataFrame:
     """Return the table of inclusion by term.
 
@@ -107,12 +125,15 @@ def inclusion_table(
         Cost of each term.
     excluded : array_like of shape (J,), optional
         Posterior probabilities of exclusion; see :func:`inclusion_bayes_factor`.
+    prior_mcse : array_like of shape (J,) or scalar, default 0
+        Monte Carlo error of `prior`, where it was estimated.
 
     Returns
     -------
     DataFrame
-        Indexed by ``term``, with columns ``prior``, ``posterior``, ``mcse``, ``ess``, ``r_hat``,
-        ``bayes_factor`` (of inclusion) and ``cost``.
+        Indexed by ``term``, with columns ``prior``, ``prior_mcse``, ``posterior``, ``mcse``, ``ess``,
+        ``r_hat``, ``bayes_factor`` (of inclusion; NaN where prior odds have a relative error above 30 %),
+        ``bayes_factor_mcse`` (delta method, from the errors of both) and ``cost``.
 
     Raises
     ------
@@ -127,6 +148,7 @@ def inclusion_table(
     owner = "inclusion_table"
     given = {
         "prior": _probabilities(prior, "prior", owner),
+        "prior_mcse": prior_mcse,
         "posterior": _probabilities(posterior, "posterior", owner),
         "mcse": mcse,
         "ess": ess,
@@ -134,7 +156,15 @@ def inclusion_table(
         "cost": cost,
     }
     columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
-    columns["bayes_factor"] = inclusion_bayes_factor(columns["prior"], columns["posterior"], excluded)
+    factor = inclusion_bayes_factor(columns["prior"], columns["posterior"], excluded)
+    before = _odds_error(columns["prior"], 1 - columns["prior"], columns["prior_mcse"])
+    after = _odds_error(
+        columns["posterior"], 1 - columns["posterior"] if excluded is None else excluded, columns["mcse"]
+    )
+    factor[before > MOST_PRIOR_ERROR] = np.nan
+    columns["bayes_factor"] = factor
+    with np.errstate(invalid="ignore"):  # the error of infinite odds is unknown
+        columns["bayes_factor_mcse"] = np.where(np.isinf(factor), np.nan, factor * np.hypot(before, after))
     index = pd.Index(list(names), name="term", dtype=object)
     return pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
 
@@ -324,6 +354,12 @@ def _column(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray
             f"Got shape {array.shape} instead."
         )
     return array
+
+
+def _odds_error(inside: FloatArray, outside: ArrayLike, error: FloatArray) -> FloatArray:
+    """Return the relative errors of odds of probabilities `inside` and `outside`; 0 where these are exact."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(error == 0, 0.0, error / inside / np.asarray(outside, dtype=np.float64))
 
 
 def _probabilities(values: ArrayLike, name: str, owner: str) -> FloatArray:

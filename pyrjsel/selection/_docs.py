@@ -41,8 +41,8 @@ UnknownNameError
 
 RANK_WARNING = """\
 RankWarning
-    If columns are linearly dependent: models that hold all of them have no g-prior and get
-    posterior probability 0. Prior inclusion probabilities do not allow for that."""
+    If columns are linearly dependent: models that hold all of them have no g-prior, and prior and
+    posterior probability 0. Prior inclusion probabilities are those over the other models."""
 
 FORMULA = """\
 formula : str

@@ -11,7 +11,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
-from pyrjsel.space import space_facts
+from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -24,7 +24,8 @@ SEPARATED_NOTES = 3
 def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
-    info = [*_data_facts(model), *space_facts(model.space)]
+    count = results.prior_inclusion.n_models if model.lacks_models else count_models(model.space)
+    info = [*_data_facts(model), *space_facts(model.space, count)]
     info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
     info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
@@ -49,7 +50,7 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     posterior = results.posterior
     how = "enumerated" if posterior.draws is None else "visited"
     whole = pd.DataFrame({"posterior": posterior.probability})
-    return [shown_inclusion(results.inclusion), (covered_caption(whole, len(rows), how), rows)]
+    return [shown_inclusion(results._inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
 def sigma_table(variance: FloatArray) -> pd.DataFrame:
@@ -77,7 +78,7 @@ def _data_facts(model: Selection) -> list[tuple[str, str]]:
 
 def _notes(results: SelectionResults) -> list[str]:
     model, posterior = results.model, results.posterior
-    data, prior = model.data, model.prior_inclusion
+    data, prior = model.data, results.prior_inclusion
     notes = [f"Posterior probabilities are {posterior.estimator}."]
     if posterior.draws is None and np.any(posterior.mcse > 0):
         notes.append("MCSE is the error of the importance-sampling integrals.")
@@ -88,10 +89,12 @@ def _notes(results: SelectionResults) -> list[str]:
         )
     if data.n_dropped:
         notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
-    if prior.method != "exact":
+    if prior.method == "sampled":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
+    if prior.method == "unknown":
+        notes.append("Prior inclusion probabilities, and Bayes factors with them, are not known.")
     if model.dependent:
-        kind = "get posterior probability 0" if model.needs_independence else "rest on the prior"
+        kind = "get prior and posterior probability 0" if model.lacks_models else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)

@@ -25,6 +25,7 @@ from pyrjsel.selection.listing import (
     odds_of,
     probability_error,
     run_parts,
+    with_dependence,
 )
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
@@ -166,7 +167,7 @@ def enumerate_posterior(
     deficient = int(np.sum(status == 1))
     failed = int(np.sum(status == 2))
     if deficient:
-        notes.append(f"{deficient:,} models with linearly dependent columns have posterior 0.")
+        notes.append(with_dependence(deficient, count))
     if failed:
         raise DataError(
             f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
@@ -212,7 +213,9 @@ def enumerate_posterior(
     moments = _average(regression, integrals, probability[places], gamma, probability)
     n_terms = space.n_terms
     unknown = np.full(n_terms, np.nan)
-    which = f"all {count:,} feasible models" if count > 1 else "the one feasible model"
+    which = (
+        f"all {count - deficient:,} feasible models" if count - deficient > 1 else "the one feasible model"
+    )
     words = (
         f"marginal likelihoods of {which} by importance sampling at each mode"
         if exact

@@ -23,6 +23,7 @@ from pyrjsel.selection.listing import (
     normalise,
     odds_of,
     run_parts,
+    with_dependence,
 )
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.spike_models import SpikeModels, single_models
@@ -270,11 +271,11 @@ def exact_posterior(
     values = np.concatenate(found)
     check_values(values, regression)
     deficient = int(np.sum(np.isinf(values)))
-    notes = []
-    if deficient == values.size:
+    notes, count = [], values.size
+    if deficient == count:
         raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
     if deficient:
-        notes.append(f"{deficient:,} models with linearly dependent columns have posterior 0.")
+        notes.append(with_dependence(deficient, count))
     probability = normalise(values + log_prior)
     sums, more = run_parts(Averages(tree, gamma, probability), settings, "coefficients")
     moments = averaged(regression, np.sum(sums, axis=0))
@@ -283,8 +284,10 @@ def exact_posterior(
     log_mass = values + log_prior
     order = np.argsort(-log_mass, kind="stable")
     nothing = np.zeros(values.size)
-    n_terms, count = space.n_terms, values.size
-    which = f"all {count:,} feasible models" if count > 1 else "the one feasible model"
+    n_terms = space.n_terms
+    which = (
+        f"all {count - deficient:,} feasible models" if count - deficient > 1 else "the one feasible model"
+    )
     odds = odds_of(log_mass[order])
     return Posterior(
         sampler="enumerate",

@@ -27,6 +27,7 @@ from pyrjsel.selection.model import Sampler, Selection
 from pyrjsel.selection.population import PopulationOptions, population_posterior
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.rank import IndependentColumns
 from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.spike_models import single_models
@@ -296,6 +297,12 @@ class LinearSelection(Selection):
 
     def _dependent_terms(self) -> list[int]:
         return self.regression.dependent()
+
+    def _independent_columns(self) -> IndependentColumns:
+        regression = self.regression
+        return IndependentColumns(
+            regression, regression.gram_of, regression.rows, regression.prior.rank_tol, self.space
+        )
 
     def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior

@@ -122,6 +122,14 @@ def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[An
     return outcome.results, sum(outcome.seconds)
 
 
+def with_dependence(deficient: int, count: int) -> str:
+    """Return a note on the models of a list that have no coefficient prior."""
+    return (
+        f"{deficient:,} of {count:,} models have linearly dependent columns: prior probabilities and Bayes "
+        f"factors are over the other {count - deficient:,}."
+    )
+
+
 def normalise(log_mass: FloatArray) -> FloatArray:
     """Return probabilities of models with the given log masses."""
     mass = np.exp(log_mass - log_mass.max())
@@ -164,6 +172,13 @@ def sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
     return np.asarray(np.sum(parts, axis=0))
 
 
+def sum_outside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return the mass (J,) of the models that lack each term, likewise: a difference would be rounding."""
+    block = 2**16
+    parts = [mass[at : at + block] @ (1 - gamma[at : at + block]) for at in range(0, len(gamma), block)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
 def inclusion_of(probability: FloatArray, gamma: ByteArray) -> FloatArray:
     """Return inclusion probabilities (J,), which are 1 only where no model without the term has any mass.
 
@@ -181,5 +196,5 @@ def inclusion_error(
 ) -> FloatArray:
     """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
     mass = probability**2 * variance
-    inside = sum_inside(mass, gamma)
-    return np.sqrt(np.maximum(inside * (1 - 2 * inclusion) + mass.sum() * inclusion**2, 0.0))
+    without = sum_inside(mass, gamma) * sum_outside(probability, gamma) ** 2
+    return np.sqrt(without + sum_outside(mass, gamma) * inclusion**2)

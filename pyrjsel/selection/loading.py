@@ -25,7 +25,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
 from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels
+from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels, PriorInclusion
 from pyrjsel.store import (
     Content,
     Given,
@@ -154,6 +154,14 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         if not len(coefficients):
             raise content.wrong("averaged", "draws")
         results.__dict__["_averaged"] = (coefficients, variance)
+    if "prior inclusion" in content:
+        results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
+    elif (
+        isinstance(model.regression, AbsentRegression) and model.lacks_models and posterior.draws is not None
+    ):
+        # Files did not always have it.
+        unknown = np.full(len(model.term_names), np.nan)
+        results.__dict__["prior_inclusion"] = PriorInclusion(unknown, unknown, "unknown", None, np.nan)
     if isinstance(model.regression, AbsentRegression):
         rows = min(TABLE_ROWS, posterior.odds.size)
         known = content.part("models")
@@ -164,6 +172,23 @@ def _results(content: Content, model: Selection) -> SelectionResults:
             known.array("deviance", float, (rows,)),
         )
     return results
+
+
+def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
+    shape = (len(model.term_names),)
+    probability = content.array("probability", float, shape)
+    if np.any((probability < 0) | (probability > 1)):
+        raise content.wrong("probability", "probabilities")
+    count = content.text("n_models") if "n_models" in content else None
+    if count is not None and not count.isdecimal():
+        raise content.wrong("n_models", "a number in digits")
+    return PriorInclusion(
+        probability,
+        content.array("mcse", float, shape),
+        content.text("method", ("exact", "sampled", "unknown")),
+        None if count is None else int(count),
+        float(probability.sum()),
+    )
 
 
 def _options(content: Content, model: Selection, sampler: str) -> Any:

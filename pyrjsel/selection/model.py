@@ -4,13 +4,14 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import RankWarning
+from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, counted, listed, unknown_name
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
@@ -32,10 +33,19 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.rank import IndependentColumns
 from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.studies import Studies
 from pyrjsel.selection.summed import SummedRows, largest_values
-from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, count_dfs, named_costs
+from pyrjsel.space import (
+    BetaBinomial,
+    Existence,
+    ModelPrior,
+    ModelSpace,
+    OverSpace,
+    count_dfs,
+    named_costs,
+)
 
 # A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
 Sampler = tuple[type, Callable[..., Posterior]]
@@ -200,7 +210,7 @@ class Selection(Studies, OverSpace):
         self.regression = self._make_regression()
         dependent = self._dependent_terms()
         self.dependent = tuple(self.space.names[j] for j in dependent)
-        if self.dependent and self.needs_independence:
+        if self.lacks_models:
             text = (
                 "Columns are linearly dependent, on one another or on the intercept, in "
                 f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
@@ -291,6 +301,18 @@ class Selection(Studies, OverSpace):
         assert isinstance(self.regression, Regression)
         return dependent_terms(self.regression)
 
+    def _independent_columns(self) -> IndependentColumns:
+        """Return which models have linearly independent columns."""
+        regression = cast("Regression", self.regression)
+        precision = regression.prior.precision[1:, 1:]
+        return IndependentColumns(
+            regression,
+            lambda columns: precision[np.ix_(columns, columns)],
+            regression.y.size - 1,
+            regression.prior.rank_tol,
+            self.space,
+        )
+
     def _priors(self) -> dict[str, object]:
         """Return the priors that are not over models, by what they are called."""
         return {"coefficient prior": self.coef_prior}
@@ -306,6 +328,20 @@ class Selection(Studies, OverSpace):
     def needs_independence(self) -> bool:
         """Whether models with linearly dependent columns have no coefficient prior."""
         return self.regression.prior.rank_tol > 0
+
+    @property
+    def lacks_models(self) -> bool:
+        """Whether models that satisfy the constraints have no coefficient prior."""
+        return bool(self.dependent) and self.needs_independence
+
+    @cached_property
+    def _existence(self) -> Existence | None:
+        if not self.lacks_models:
+            return None
+        found = self._independent_columns()
+        if not found.exists(self.space.empty_model()[None])[0]:
+            raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+        return found
 
     # ------------------------------------------------------------------ what it is
 

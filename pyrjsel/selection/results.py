@@ -13,7 +13,7 @@ import pandas as pd
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, inclusion_table, kept_table, model_table
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -21,6 +21,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.exports import Exports
 from pyrjsel.selection.extending import Extending
 from pyrjsel.selection.frontier import Frontier
+from pyrjsel.selection.included import Included
 from pyrjsel.selection.looks import Looks
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import PREDICTION_DRAWS, WHICH, SingleModel, averaged_draws
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 TABLE_ROWS = 10_000
 
 
-class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
+class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports, Saving):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters
@@ -101,39 +102,6 @@ class SelectionResults(Looks, Frontier, Predictive, Extending, Exports, Saving):
         return self.model.space.terms_of(gamma)
 
     # ------------------------------------------------------------------ tables
-
-    @property
-    @kept_table
-    def inclusion(self) -> pd.DataFrame:
-        """Inclusion by term.
-
-        Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
-        ``bayes_factor`` (posterior over prior odds of inclusion) and ``cost``. After enumeration
-        `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN; so are
-        all three, and the Bayes factor, for a term that never moved in any chain. The samplers
-        ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
-        know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
-        ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
-        number of draws. Errors speak of the models that chains visited and those next to them:
-        of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
-        """
-        posterior, model = self.posterior, self.model
-        free = model.space.free.astype(bool)
-        table = inclusion_table(
-            model.term_names,
-            model.prior_inclusion.probability,
-            posterior.inclusion,
-            np.where(free, posterior.inclusion_mcse, 0.0),
-            posterior.ess,
-            posterior.r_hat,
-            model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-            [posterior.probability[column == 0].sum() for column in posterior.gamma.T]
-            if posterior.excluded is None
-            else posterior.excluded,
-        )
-        # Draws that all agree bound a Bayes factor, and do not say what it is.
-        table.loc[posterior.stuck, "bayes_factor"] = np.nan
-        return table
 
     @property
     @kept_table

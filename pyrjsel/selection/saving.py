@@ -87,10 +87,24 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
             "log_marginal": table["log_marginal"].to_numpy(dtype=float),
             "deviance": table["deviance"].to_numpy(dtype=float),
         },
+        "prior inclusion": _prior_inclusion(results),
         "separated": [[list(terms), list(culprits)] for terms, culprits in results.separated.items()],
         "median": {"gamma": median, "problem": problem},
         "averaged": averaged,
         "averaged variance": variance,
+    }
+
+
+def _prior_inclusion(results: SelectionResults) -> Plain:
+    """Return what rows alone say of it, and marginal likelihoods of all models do not."""
+    if not results.model.lacks_models or results.posterior.draws is None:
+        return None
+    prior = results.prior_inclusion
+    return {
+        "probability": prior.probability,
+        "mcse": prior.mcse,
+        "method": prior.method,
+        "n_models": None if prior.n_models is None else str(prior.n_models),
     }
 
 

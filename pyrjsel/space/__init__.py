@@ -4,9 +4,10 @@ from pyrjsel.space._space import Space
 from pyrjsel.space.bits import pack, unpack
 from pyrjsel.space.context import PriorContext, TermLike
 from pyrjsel.space.costs import BUDGET_TOLERANCE, named_costs
-from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
+from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
 from pyrjsel.space.draws import ByModel, ModelDraws
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
+from pyrjsel.space.existing import Existence
 from pyrjsel.space.facts import OverSpace, space_facts
 from pyrjsel.space.families import families, family_rates
 from pyrjsel.space.makers import PRIOR_MAKERS
@@ -31,6 +32,7 @@ __all__ = [
     "BetaBinomial",
     "ByModel",
     "CostAdjusted",
+    "Existence",
     "ModelDraws",
     "ModelPrior",
     "ModelSpace",
@@ -54,6 +56,7 @@ __all__ = [
     "named_costs",
     "pack",
     "prior_inclusion",
+    "prior_inclusion_of",
     "restrict_prior",
     "sample_models",
     "space_facts",

@@ -552,7 +552,9 @@ def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
 
     Returns
     -------
-    ndarray of uint8, shape (draws, J)
+    models : ndarray of uint8, shape (draws, J)
+    inclusion : ndarray of float64, shape (J,)
+        Averages over these models of the probability of each term given all others.
     """
     cdef _Model model = _Model(space, start)
     cdef bitgen_t* bits = bitgen_of(rng)
@@ -562,21 +564,24 @@ def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
     cdef int n_free = len(listed)
     cdef int[::1] terms = np.append(listed, np.int32(0)).astype(np.int32)
     cdef unsigned char[:, ::1] out = np.zeros((draws, space.c.n_terms), dtype=np.uint8)
+    cdef double[::1] change = np.empty(max(1, space.c.n_terms)), inside = np.zeros(max(1, space.c.n_terms))
     cdef int64_t row, _step, work = 0
     cdef int j
     for row in range(draws):
-        if n_free:
-            with nogil:
+        with nogil:
+            if n_free:
                 for _step in range(thin):
                     _prior_step(&space.c, &model.c, bits, &terms[0], n_free)
                 model_refresh(&space.c, &model.c)
-        for j in range(space.c.n_terms):
-            out[row, j] = model.c.gamma[j]
+            model_changes(&space.c, &model.c, &change[0])
+            for j in range(space.c.n_terms):
+                out[row, j] = model.c.gamma[j]
+                inside[j] += 1.0 / (1.0 + exp(change[j] if model.c.gamma[j] else -change[j]))
         work += thin
         if work > 100_000:
             PyErr_CheckSignals()
             work = 0
-    return np.asarray(out)
+    return np.asarray(out), np.asarray(inside)[: space.c.n_terms] / max(1, draws)
 
 
 # --- the index of the table of visited models -------------------------------------------------------------

@@ -6,6 +6,7 @@ of the components' tables. Terms alone in their component and alike in cost and 
 together.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, gcd, lcm, log
 
@@ -14,9 +15,10 @@ import numpy as np
 from pyrjsel._typing import IntArray
 from pyrjsel.space._space import Space
 from pyrjsel.space.costs import BUDGET_TOLERANCE
+from pyrjsel.space.existing import Existence
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.tables import ComponentTable, CostGrid, NotCountable
-from pyrjsel.space.tied import tied_table
+from pyrjsel.space.tied import full_table, tied_table
 
 COST_LIMIT = 200_000  # cells of the grid of costs
 RATIONAL_TOLERANCE = 1e-13  # how far a price may be from the fraction that stands for it, relatively
@@ -57,8 +59,11 @@ def cost_grid(space: ModelSpace) -> CostGrid:
     return CostGrid(unit, units, item, True)
 
 
-def split(space: ModelSpace, grid: CostGrid) -> list[IntArray]:
-    """Return the free terms by component, each in an order that puts parents first."""
+def split(space: ModelSpace, grid: CostGrid, groups: Sequence[IntArray] = ()) -> list[IntArray]:
+    """Return the free terms by component, each in an order that puts parents first.
+
+    Terms of one of the `groups` belong together.
+    """
     root = list(range(space.n_terms))
 
     def find(term: int) -> int:
@@ -79,10 +84,13 @@ def split(space: ModelSpace, grid: CostGrid) -> list[IntArray]:
             for parent in parents:
                 if space.free[parent]:
                     root[find(term)] = find(int(parent))
-    groups: dict[int, list[int]] = {}
+    for group in groups:
+        for term in group[1:]:
+            root[find(int(term))] = find(int(group[0]))
+    parts: dict[int, list[int]] = {}
     for term in free:
-        groups.setdefault(find(term), []).append(term)
-    return [np.array(group, dtype=np.int64) for group in groups.values()]
+        parts.setdefault(find(term), []).append(term)
+    return [np.array(part, dtype=np.int64) for part in parts.values()]
 
 
 def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable:
@@ -96,14 +104,23 @@ def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable
     return ComponentTable(terms, k, k * cost, tuple(count), log_weight, (k / m)[:, None])
 
 
-def component_tables(space: ModelSpace, grid: CostGrid) -> list[ComponentTable]:
+def component_tables(
+    space: ModelSpace, grid: CostGrid, existence: Existence | None = None
+) -> list[ComponentTable]:
     """Return the tables of all components, largest first, or raise :class:`NotCountable`."""
+    groups = [] if existence is None else existence.groups
+    doubtful = np.zeros(space.n_terms, dtype=bool)
+    for group in groups:
+        doubtful[group] = True
     compiled = Space(space)
     most = space.max_size - (space.n_terms - space.n_free)
     singles: dict[tuple[int, float], list[int]] = {}
     tables = []
-    for terms in split(space, grid):
-        if len(terms) > 1:
+    for terms in split(space, grid, groups):
+        if doubtful[terms].any():
+            assert existence is not None
+            tables.append(full_table(space, compiled, grid, terms, existence))
+        elif len(terms) > 1:
             tables.append(tied_table(space, compiled, grid, terms, most))
         else:
             term = int(terms[0])

@@ -4,16 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import check_int, check_rng
 from pyrjsel.space._space import Space, metropolis
 from pyrjsel.space.bits import unpack
 from pyrjsel.space.components import component_tables, cost_grid
 from pyrjsel.space.convolution import inclusion, plan, total_count
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
+from pyrjsel.space.existing import Existence, at_most, over_existing
 from pyrjsel.space.sampling import BURN_IN_SWEEPS, normalised
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.tables import NotCountable
+from pyrjsel.space.tied import MOST_CHECKED
 
 ENUMERABLE = 2**20
 CHAINS = 4
@@ -33,8 +35,8 @@ class PriorInclusion:
         Prior probability that a term is in the model; 1 for terms in every model.
     mcse : ndarray of float64, shape (J,)
         Monte Carlo standard errors; 0 where exact.
-    method : {"exact", "sampled"}
-        How it was worked out.
+    method : {"exact", "sampled", "unknown"}
+        How it was worked out; probabilities that are not known are NaN.
     n_models : int or None
         Number of feasible models, None where not counted.
     expected_size : float
@@ -104,11 +106,11 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
         return count if complete else None
 
 
-def _exact(space: ModelSpace) -> PriorInclusion:
+def _exact(space: ModelSpace, existence: Existence | None = None) -> PriorInclusion:
     """Return the inclusion probabilities by convolution, or raise :class:`NotCountable`."""
     room = _free_room(space)
     grid = cost_grid(space)
-    tables = component_tables(space, grid)
+    tables = component_tables(space, grid, existence)
     flat = bool(np.all(space.log_size == space.log_size[0]))
     by_size = room < space.n_free or not flat
     layout = plan(tables, size=room, cost=grid.room, by_size=by_size, by_cost=grid.binding)
@@ -123,9 +125,33 @@ def _exact(space: ModelSpace) -> PriorInclusion:
     )
 
 
-def _enumerated(space: ModelSpace) -> PriorInclusion:
-    """Return the inclusion probabilities by going through all models."""
-    words = enumerate_models(space, ENUMERABLE)
+def prior_inclusion_of(space: ModelSpace, words: WordArray) -> PriorInclusion:
+    """Return the prior inclusion probabilities over some of the models of a space.
+
+    Parameters
+    ----------
+    space : ModelSpace
+        The space.
+    words : ndarray of uint64, shape (m, words)
+        The models that have a prior probability, packed; each feasible.
+
+    Returns
+    -------
+    PriorInclusion
+        Exact.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from pyrjsel.space import ModelSpace, Uniform, pack, prior_inclusion_of
+    >>> terms = [
+    ...     SimpleNamespace(name=name, columns=(name,), variables=(name,), parents=(), near_parents=())
+    ...     for name in ("a", "b")
+    ... ]
+    >>> space = ModelSpace.build(terms, prior=Uniform(), n_observations=10)
+    >>> prior_inclusion_of(space, pack([[0, 0], [1, 0], [0, 1]])).probability.round(3).tolist()
+    [0.333, 0.333]
+    """
     parts = [unpack(words[low : low + _CHUNK], space.n_terms) for low in range(0, len(words), _CHUNK)]
     weight = normalised(np.concatenate([np.atleast_1d(space.log_prior(part)) for part in parts]))
     probability = np.zeros(space.n_terms)
@@ -136,17 +162,21 @@ def _enumerated(space: ModelSpace) -> PriorInclusion:
 
 
 def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
-    """Return the inclusion probabilities from Metropolis walks on the prior, with errors by batch means."""
+    """Return the inclusion probabilities from Metropolis walks on the prior, with errors by batch means.
+
+    They are averages of the probabilities of terms given all others, which know rare terms from models next
+    to those that have them.
+    """
     compiled = Space(space)
     thin = max(1, min(space.n_free, MOST_STEPS // (CHAINS * BATCHES * BATCH_DRAWS)))
     batches = []
     with rng.bit_generator.lock:
         for _ in range(CHAINS):
-            (start,) = metropolis(compiled, space.empty_model(), rng, 1, BURN_IN_SWEEPS * space.n_free)
+            start = metropolis(compiled, space.empty_model(), rng, 1, BURN_IN_SWEEPS * space.n_free)[0][0]
             for _ in range(BATCHES):
-                draws = metropolis(compiled, start, rng, BATCH_DRAWS, thin)
+                draws, inclusion = metropolis(compiled, start, rng, BATCH_DRAWS, thin)
                 start = draws[-1]
-                batches.append(draws.mean(axis=0))
+                batches.append(inclusion)
     means = np.array(batches)
     probability = means.mean(axis=0)
     mcse = means.std(axis=0, ddof=1) / np.sqrt(len(means))
@@ -156,15 +186,26 @@ def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
     return PriorInclusion(probability, np.maximum(mcse, between), "sampled", None, float(probability.sum()))
 
 
+def _thinned(space: ModelSpace, rng: np.random.Generator, existence: Existence) -> PriorInclusion:
+    """Return the inclusion probabilities over the models that exist, of those over all and draws."""
+    whole = prior_inclusion(space, rng)
+    probability, mcse = over_existing(space, whole.probability, whole.mcse, existence, rng)
+    method = "unknown" if np.isnan(probability).any() else "sampled"
+    return PriorInclusion(probability, mcse, method, None, float(probability.sum()))
+
+
 def prior_inclusion(
-    space: ModelSpace, rng: np.random.Generator | np.random.SeedSequence | int | None = None
+    space: ModelSpace,
+    rng: np.random.Generator | np.random.SeedSequence | int | None = None,
+    existence: Existence | None = None,
 ) -> PriorInclusion:
     """Return the prior inclusion probabilities that hold under the constraints.
 
     With a budget, heredity or a largest size, the probability that a term is in a model drawn from the prior
     differs from the one that the prior names. It is computed exactly where the space splits into small parts
     or has at most 2**20 models; elsewhere it is estimated from four Metropolis walks on the prior, and says
-    so.
+    so. Models that do not exist have no prior probability: what decides on that is exact where it splits into
+    small parts, too, or the space has at most 2**13 models; elsewhere it is estimated from draws.
 
     Parameters
     ----------
@@ -172,6 +213,8 @@ def prior_inclusion(
         The space.
     rng : None, int, SeedSequence or Generator, optional
         Source of random numbers, used only where the prior must be sampled.
+    existence : Existence, optional
+        Which models exist, the smallest one among them; None is all.
 
     Returns
     -------
@@ -191,9 +234,14 @@ def prior_inclusion(
     [0.333, 0.333]
     """
     generator = check_rng(rng, "prior_inclusion")
+    if existence is not None:
+        space = at_most(space, existence)
     try:
-        return _exact(space)
+        return _exact(space, existence)
     except NotCountable:
-        if count_dfs(space, ENUMERABLE)[1]:
-            return _enumerated(space)
-        return _sampled(space, generator)
+        limit = ENUMERABLE if existence is None else MOST_CHECKED
+        if not count_dfs(space, limit)[1]:
+            return _sampled(space, generator) if existence is None else _thinned(space, generator, existence)
+        words = enumerate_models(space, limit)
+        kept = slice(None) if existence is None else existence.exists(unpack(words, space.n_terms))
+        return prior_inclusion_of(space, words[kept])

@@ -8,6 +8,7 @@ import numpy as np
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import listed
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
+from pyrjsel.space.existing import Existence
 from pyrjsel.space.space import ModelSpace
 
 
@@ -23,8 +24,13 @@ class OverSpace:
 
     @cached_property
     def prior_inclusion(self) -> PriorInclusion:
-        """Prior inclusion probabilities under the constraints."""
-        return prior_inclusion(self.space, 0)
+        """Prior inclusion probabilities under the constraints, over the models that exist."""
+        return prior_inclusion(self.space, 0, self._existence)
+
+    @property
+    def _existence(self) -> Existence | None:
+        """Which models exist, where not all do that satisfy the constraints."""
+        return None
 
     def count_models(self) -> int:
         """Return the number of models that satisfy the constraints.
@@ -49,13 +55,15 @@ class OverSpace:
         return count
 
 
-def space_facts(space: ModelSpace, terms: str = "Terms") -> list[tuple[str, str]]:
+def space_facts(space: ModelSpace, count: int | None, terms: str = "Terms") -> list[tuple[str, str]]:
     """Return labels and values on terms and constraints.
 
     Parameters
     ----------
     space : ModelSpace
         The space.
+    count : int or None
+        Its models, None where they were not counted.
     terms : str, default "Terms"
         What its terms are called.
 
@@ -64,7 +72,6 @@ def space_facts(space: ModelSpace, terms: str = "Terms") -> list[tuple[str, str]
     list of (str, str)
         Only of the constraints that there are.
     """
-    count = count_models(space)
     facts = [(terms, str(space.n_terms))]
     if space.n_free < space.n_terms:
         always = [name for name, free in zip(space.names, space.free, strict=True) if not free]

@@ -26,7 +26,8 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
     """Draw models from the prior under the constraints.
 
     Draws are independent and exact where the space has at most 2**16 models, and where there is no
-    constraint and the prior depends on the size alone or on the terms one by one. Elsewhere they are the
+    constraint, but for a largest size, and the prior depends on the size alone or, without a largest size, on
+    the terms one by one. Elsewhere they are the
     states, two sweeps apart, of one Metropolis walk by flips and swaps that starts at the smallest model and
     runs 100 sweeps before the first draw (a sweep is one step per free term): then they are approximate and
     depend on one another.
@@ -69,18 +70,19 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
     if count_dfs(space, ENUMERABLE)[1]:
         gamma = unpack(enumerate_models(space, ENUMERABLE), space.n_terms)
         return gamma[rng.choice(len(gamma), size=n, p=normalised(np.atleast_1d(space.log_prior(gamma))))]
-    if not space.constrained:
+    everything = np.ones(space.n_terms, dtype=np.uint8)
+    if not space.parent.size and space.cost(everything) <= space.budget_limit:
         draws = np.tile(space.empty_model(), (n, 1))
-        if np.all(space.log_size == space.log_size[0]):
+        if space.max_size == space.n_terms and np.all(space.log_size == space.log_size[0]):
             draws[:, free] = rng.random((n, len(free))) < 1.0 / (1.0 + np.exp(-odds))
             return draws
         if np.all(odds == odds[0]):
-            k = np.arange(len(free) + 1.0)
-            mass = normalised(space.log_size + k * odds[0] + log_choose(len(free), k))
+            k = np.arange(min(len(free), space.max_size - (space.n_terms - len(free))) + 1.0)
+            mass = normalised(space.log_size[: len(k)] + k * odds[0] + log_choose(len(free), k))
             for row, size in enumerate(rng.choice(len(mass), size=n, p=mass)):
                 draws[row, rng.choice(free, size=size, replace=False)] = 1
             return draws
     compiled = Space(space)
     with rng.bit_generator.lock:
-        (start,) = metropolis(compiled, space.empty_model(), rng, 1, BURN_IN_SWEEPS * len(free))
-        return metropolis(compiled, start, rng, n, THIN_SWEEPS * len(free))
+        start = metropolis(compiled, space.empty_model(), rng, 1, BURN_IN_SWEEPS * len(free))[0][0]
+        return metropolis(compiled, start, rng, n, THIN_SWEEPS * len(free))[0]

@@ -2,34 +2,42 @@
 
 Where heredity ties terms, most subsets differ only in terms that nothing else depends on (the leaves, such as
 the interactions of the highest order). It is then enough to go through the subsets of the other terms (the
-core): each leaves m leaves open, any of which may join at no further cost.
+core): each leaves m leaves open, any of which may join at no further cost. Where core terms are alike, such
+as the main effects of ``(a + b + ...)**2``, only their number matters: one subset stands for all of the same
+numbers.
 """
 
-from math import comb, log
+from collections import Counter
+from dataclasses import dataclass
+from math import comb, log, prod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.space._space import Space, walk
-from pyrjsel.space.bits import unpack
+from pyrjsel.space.bits import pack, unpack
+from pyrjsel.space.existing import Existence
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.tables import ComponentTable, CostGrid, NotCountable
 
 COMPONENT_LIMIT = 2**20  # feasible subsets to go through
+MOST_CHECKED = 2**13  # of which it must be worked out whether they exist
+MOST_NUMBERS = 2**26  # indicators of subsets that are held together
 _CHUNK = 2**16
 
 
 def _subsets(
-    space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray
+    space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray, limit: int = COMPONENT_LIMIT
 ) -> tuple[NDArray[np.uint64], IntArray, IntArray, FloatArray]:
     """Return the feasible subsets of `terms`: packed, their size, cost in units and sum of l_j."""
     start = space.empty_model()
     order = np.ascontiguousarray(terms, dtype=np.int32)
-    _, complete, *_ = walk(compiled, start, order, COMPONENT_LIMIT, False)
+    _, complete, *_ = walk(compiled, start, order, limit, False)
     if not complete:
         raise NotCountable(f"{len(terms)} terms are tied to one another.")
-    _, _, words, size, cost, log_odds = walk(compiled, start, order, COMPONENT_LIMIT, True)
+    _, _, words, size, cost, log_odds = walk(compiled, start, order, limit, True)
     units = np.zeros(len(size), dtype=np.int64)
     if grid.binding:
         units = np.rint((cost - cost[0]) / float(grid.unit)).astype(np.int64)
@@ -49,7 +57,13 @@ def _sums(weight: FloatArray, inside: ByteArray, entry: IntArray, out: FloatArra
         out[:, column] += np.bincount(entry, weights=weight * inside[:, column], minlength=len(out))
 
 
-def full_table(space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray) -> ComponentTable:
+def full_table(
+    space: ModelSpace,
+    compiled: Space,
+    grid: CostGrid,
+    terms: IntArray,
+    existence: Existence | None = None,
+) -> ComponentTable:
     """Return the table of tied terms by going through all their feasible subsets.
 
     Parameters
@@ -60,6 +74,8 @@ def full_table(space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArr
         The costs as whole numbers.
     terms : ndarray of int64
         The terms, parents first.
+    existence : Existence, optional
+        Which subsets exist beside the terms that are always in; None is all.
 
     Returns
     -------
@@ -71,7 +87,11 @@ def full_table(space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArr
     NotCountable
         If there are too many subsets.
     """
-    words, size, units, log_odds = _subsets(space, compiled, grid, terms)
+    limit = COMPONENT_LIMIT if existence is None else MOST_CHECKED
+    words, size, units, log_odds = _subsets(space, compiled, grid, terms, limit)
+    if existence is not None:
+        kept = existence.exists(unpack(words, space.n_terms))
+        words, size, units, log_odds = words[kept], size[kept], units[kept], log_odds[kept]
     cells, entry = np.unique(size * (grid.room + 1) + units, return_inverse=True)
     top, weight = _relative(log_odds, entry, len(cells))
     total = np.bincount(entry, weights=weight)
@@ -125,6 +145,117 @@ def _open_leaves(space: ModelSpace, gamma: ByteArray, leaves: IntArray) -> ByteA
     return result
 
 
+def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> list[IntArray]:
+    """Return the core by classes of terms any two of which can change places without changing the space.
+
+    That two terms can is an equivalence, and exchanges of two make all permutations of a class. Core terms
+    that are tied to one another, by heredity or a price, are on their own.
+    """
+    needs = Counter(frozenset(_needs(space, leaf).tolist()) for leaf in leaves.tolist())
+    asked: dict[int, list[frozenset[int]]] = {term: [] for term in core.tolist()}
+    for group in needs:
+        for term in group:
+            asked[term].append(group)
+    paid = {term: [item for item in space.items_of(term).tolist() if grid.item[item]] for term in asked}
+    payers = Counter(item for items in paid.values() for item in items)
+
+    def alone(term: int) -> bool:
+        tied = {*space.parents_of(term).tolist(), *space.children_of(term).tolist()} & asked.keys()
+        return bool(tied) or any(payers[item] > 1 for item in paid[term])
+
+    def alike(one: int, other: int) -> bool:
+        return all(
+            needs[group] == needs[group ^ {one, other}]
+            for group in (*asked[one], *asked[other])
+            if (one in group) != (other in group)
+        )
+
+    classes: dict[tuple[float, int], list[list[int]]] = {}
+    for term in core.tolist():
+        cost = int(grid.item[paid[term]].sum())
+        known = classes.setdefault((float(space.log_odds[term]), cost), [])
+        # The first of a class speaks for it.
+        home = (
+            None if alone(term) else next((c for c in known if not alone(c[0]) and alike(term, c[0])), None)
+        )
+        if home is None:
+            known.append([term])
+        else:
+            home.append(term)
+    return [np.array(group, dtype=np.int64) for known in classes.values() for group in known]
+
+
+@dataclass(frozen=True, eq=False)
+class _Core:
+    """Subsets of the core, each of which stands for as many as exchanges of terms make of it.
+
+    Attributes
+    ----------
+    words : ndarray of uint64, shape (m, words)
+    size, units : ndarray of int64, shape (m,)
+        Number of terms, and cost in units.
+    log_weight : ndarray (m,)
+        Log of the sum of exp(sum of l_j) over those that each stands for.
+    ways : list of int
+        How many these are.
+    classes : list of ndarray of int64
+        Terms that may be exchanged, of the core and, with each other's, of the leaves: what is known of one
+        is known of all.
+    """
+
+    words: NDArray[np.uint64]
+    size: IntArray
+    units: IntArray
+    log_weight: FloatArray
+    ways: list[int]
+    classes: list[IntArray]
+
+    @classmethod
+    def plain(cls, space: ModelSpace, compiled: Space, grid: CostGrid, core: IntArray) -> "_Core":
+        """All subsets, each for itself."""
+        words, size, units, log_odds = _subsets(space, compiled, grid, core)
+        return cls(words, size, units, log_odds, [1] * len(words), [])
+
+    @classmethod
+    def by_number(cls, space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> "_Core":
+        """One subset for each number of terms of each class: its first terms."""
+        classes = _interchangeable(space, grid, core, leaves)
+        m = prod(len(group) + 1 for group in classes)
+        if m * space.n_terms > MOST_NUMBERS:
+            raise NotCountable(f"{len(core)} terms are tied to one another.")
+        counts = np.indices([len(group) + 1 for group in classes]).reshape(len(classes), -1)
+        gamma = np.repeat(space.empty_model()[None], m, axis=0)
+        for group, number in zip(classes, counts, strict=True):
+            gamma[:, group] = np.arange(len(group)) < number[:, None]
+        kept = space.feasible(gamma)
+        gamma, counts = gamma[kept], counts[:, kept]
+        choices = [[comb(len(group), k) for k in range(len(group) + 1)] for group in classes]
+        ways = [prod(choice[k] for choice, k in zip(choices, row, strict=True)) for row in counts.T.tolist()]
+        cost = np.atleast_1d(space.cost(gamma))
+        place = {term: number for number, group in enumerate(classes) for term in group.tolist()}
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for leaf in leaves.tolist():
+            kind = tuple(sorted(place[term] for term in _needs(space, leaf).tolist()))
+            kinds.setdefault(kind, []).append(leaf)
+        return cls(
+            pack(gamma),
+            gamma[:, core].sum(axis=1, dtype=np.int64),
+            np.rint((cost - cost[0]) / float(grid.unit)).astype(np.int64) * grid.binding,
+            gamma[:, core] @ space.log_odds[core] + np.array([log(number) for number in ways]),
+            ways,
+            classes + [np.array(group, dtype=np.int64) for group in kinds.values()],
+        )
+
+    def levelled(self, terms: IntArray, sums: FloatArray) -> FloatArray:
+        """Return sums (states, terms) over all subsets from those over what stands for them."""
+        column = {term: number for number, term in enumerate(terms.tolist())}
+        for group in self.classes:
+            if int(group[0]) in column:
+                columns = [column[term] for term in group.tolist()]
+                sums[:, columns] = sums[:, columns].mean(axis=1, keepdims=True)
+        return sums
+
+
 def core_table(
     space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray, most: int
 ) -> ComponentTable:
@@ -152,47 +283,66 @@ def core_table(
         If there are too many subsets, or the leaves differ in prior odds or cost something of their own.
     """
     core, leaves = _core_and_leaves(space, grid, terms)
-    words, size, units, log_odds = _subsets(space, compiled, grid, core)
-    chunks = [slice(low, low + _CHUNK) for low in range(0, len(size), _CHUNK)]
+    try:
+        subsets = _Core.plain(space, compiled, grid, core)
+    except NotCountable:
+        subsets = _Core.by_number(space, grid, core, leaves)
+    return _joined_leaves(space, grid, core, leaves, subsets, most)
+
+
+def _joined_leaves(
+    space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray, subsets: _Core, most: int
+) -> ComponentTable:
+    """Return the table of the core and the leaves that its subsets leave open."""
+    step = max(1, min(_CHUNK, MOST_NUMBERS // space.n_terms))
+    chunks = [slice(low, low + step) for low in range(0, len(subsets.size), step)]
     n_open = np.concatenate(
         [
-            _open_leaves(space, unpack(words[c], space.n_terms), leaves).sum(axis=1, dtype=np.int64)
+            _open_leaves(space, unpack(subsets.words[c], space.n_terms), leaves).sum(axis=1, dtype=np.int64)
             for c in chunks
         ]
     )
     # Core subsets of one size, cost and number of open leaves are one state.
-    cells = size * (grid.room + 1) + units
+    cells = subsets.size * (grid.room + 1) + subsets.units
     states, state = np.unique(cells * (len(leaves) + 1) + n_open, return_inverse=True)
-    top, weight = _relative(log_odds, state, len(states))
+    top, weight = _relative(subsets.log_weight, state, len(states))
     total = np.bincount(state, weights=weight)
-    ways = np.bincount(state)
+    ways = [0] * len(states)
+    for s, number in zip(state.tolist(), subsets.ways, strict=True):
+        ways[s] += number
     core_sum = np.zeros((len(states), len(core)))
     open_sum = np.zeros((len(states), len(leaves)))
     for c in chunks:
-        gamma = unpack(words[c], space.n_terms)
+        gamma = unpack(subsets.words[c], space.n_terms)
         _sums(weight[c], gamma[:, core], state[c], core_sum)
         _sums(weight[c], _open_leaves(space, gamma, leaves), state[c], open_sum)
+    core_sum, open_sum = subsets.levelled(core, core_sum), subsets.levelled(leaves, open_sum)
 
     # Every state is taken apart by the number of leaves that join.
     cell_of, open_of = np.divmod(states, len(leaves) + 1)
     joined: list[tuple[int, int, int]] = []
+    choose: list[float] = []
     counts: dict[int, int] = {}
     for s, (cell, m) in enumerate(zip(cell_of.tolist(), open_of.tolist(), strict=True)):
+        chosen = 1
         for i in range(min(m, most - cell // (grid.room + 1)) + 1):
             target = cell + i * (grid.room + 1)
             joined.append((s, i, target))
-            counts[target] = counts.get(target, 0) + int(ways[s]) * comb(m, i)
+            choose.append(log(chosen))
+            counts[target] = counts.get(target, 0) + ways[s] * chosen
+            chosen = chosen * (m - i) // (i + 1)
     s_of, i_of, target_of = (np.array(part, dtype=np.int64) for part in zip(*joined, strict=True))
-    choose = np.array([log(comb(m, i)) for m, i in zip(open_of[s_of].tolist(), i_of.tolist(), strict=True)])
     odds = float(space.log_odds[leaves[0]])
-    log_weight = (top + np.log(total))[s_of] + choose + i_of * odds
+    log_weight = (top + np.log(total))[s_of] + np.array(choose) + i_of * odds
     keys, entry = np.unique(target_of, return_inverse=True)
     top, weight = _relative(log_weight, entry, len(keys))
     total_of = np.bincount(entry, weights=weight)
-    share = np.zeros((len(keys), len(core) + len(leaves)))
-    np.add.at(share[:, : len(core)], entry, (core_sum / total[:, None])[s_of] * weight[:, None])
     part_in = np.divide(i_of, open_of[s_of], out=np.zeros(len(i_of)), where=open_of[s_of] > 0)
-    np.add.at(share[:, len(core) :], entry, (open_sum / total[:, None])[s_of] * (weight * part_in)[:, None])
+    shape = (len(keys), len(states))
+    of_core, of_open = (
+        csr_array((values, (entry, s_of)), shape=shape) for values in (weight, weight * part_in)
+    )
+    share = np.hstack([of_core @ (core_sum / total[:, None]), of_open @ (open_sum / total[:, None])])
     return ComponentTable(
         terms=np.concatenate([core, leaves]),
         size=keys // (grid.room + 1),

@@ -15,6 +15,15 @@ from pyrjsel.report.traces import CHAIN_COLOURS
 
 mpl.use("Agg")
 
+INCLUSION = [
+    "prior",
+    "posterior",
+    "mcse",
+    "ess",
+    "r_hat",
+    "bayes_factor",
+    "cost",
+]
 QUICK = {"draws": 100, "burn_in": 100, "chains": 2, "rng": 3, "progress": False, "n_jobs": 1}
 
 
@@ -64,7 +73,7 @@ def test_tables(pima):
     assert included.shape == (2, 100, 4)
     table = results.inclusion
     np.testing.assert_allclose(table["posterior"], included.mean(axis=(0, 1)))
-    assert list(table.columns) == ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+    assert list(table.columns) == INCLUSION
     odds = table["posterior"] / (1 - table["posterior"]) / (table["prior"] / (1 - table["prior"]))
     moved = table["bayes_factor"].notna()
     assert moved.any()

@@ -123,7 +123,8 @@ def test_text_layout(report):
     assert "which hold 0.875 of the posterior mass" in text
     assert "(no terms)" in text
     row = next(line for line in lines if line.startswith("age "))
-    assert row.split() == ["age", "0.500", "0.900", "0.0040", "900", "1.001", "9.00", "1"]
+    # An error of 0.004 in 0.9 is one of 4 % in its odds.
+    assert row.split() == ["age", "0.500", "0.900", "0.0040", "900", "1.001", "9.0", "1"]
 
 
 def test_text_keeps_all_terms_whole_and_in_their_column(report):
@@ -255,3 +256,16 @@ def test_added_text_is_kept(report):
     report.add_extra_txt(["More", "words"])
     assert str(report).endswith("\n\nMore\nwords")
     assert "More<br/>words" in report.as_html()
+
+
+def test_prior_and_bayes_factor_have_the_digits_that_errors_leave():
+    table = inclusion_table(
+        list("abcd"), [0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.5, 0.9], [0.0, 0.0, 0.02, 0.0], NAN, NAN, NAN,
+        prior_mcse=[0.0, 0.005, 0.05, 0.1],
+    )  # fmt: skip
+    lines = Report("Fit", [], [("Inclusion", table)], []).as_csv().splitlines()
+    assert lines[1] == ",prior,posterior,MCSE,Bayes factor"
+    cells = [line.split(",") for line in lines[2:]]
+    assert [row[1] for row in cells] == ["0.250", "0.250", "0.25", "0.2"]
+    # Relative errors of odds: 0, 2.7 %, 28 %, 53 %.
+    assert [row[4] for row in cells] == ["3.00", "3.0", "3", "–"]

@@ -13,6 +13,17 @@ from pyrjsel.report.tables import (
 )
 
 NAN = float("nan")
+INCLUSION_COLUMNS = [
+    "prior",
+    "prior_mcse",
+    "posterior",
+    "mcse",
+    "ess",
+    "r_hat",
+    "bayes_factor",
+    "bayes_factor_mcse",
+    "cost",
+]
 
 
 def test_bayes_factor_and_its_edges():
@@ -31,7 +42,7 @@ def test_bayes_factor_of_a_subnormal_probability():
 
 def test_inclusion_table():
     table = inclusion_table(["a", "b:c"], [0.5, 1.0], [0.25, 1.0], [0.01, NAN], [900, NAN], NAN, [1, 2.5])
-    assert list(table.columns) == ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+    assert list(table.columns) == INCLUSION_COLUMNS
     assert table.index.name == "term"
     assert list(table.index) == ["a", "b:c"]
     assert table.loc["a", "bayes_factor"] == pytest.approx(1 / 3, rel=1e-14)  # rounding
@@ -39,6 +50,20 @@ def test_inclusion_table():
     assert table["r_hat"].isna().all()
     assert table.loc["b:c", "cost"] == 2.5
     assert (table.dtypes == np.float64).all()
+
+
+def test_errors_of_bayes_factors():
+    """The delta method: relative errors of both odds add up as squares; too large ones leave no factor."""
+    prior, posterior = np.array([0.2, 0.01, 0.001, 0.5, 0.5]), np.array([0.6, 0.5, 0.5, 1.0, 0.5])
+    table = inclusion_table(
+        list("abcde"), prior, posterior, [0.01, 0.0, 0.0, 0.0, NAN], NAN, NAN, 0.0,
+        prior_mcse=[0.002, 0.001, 0.0004, 0.0, 0.0],
+    )  # fmt: skip
+    found, error = table["bayes_factor"], table["bayes_factor_mcse"]
+    # 1e-14 and 1e-12: rounding, and that of 1 - 0.5 and the like.
+    np.testing.assert_allclose(found, [6.0, 99.0, NAN, np.inf, 1.0], rtol=1e-14)
+    relative = np.hypot(0.002 / (0.2 * 0.8), 0.01 / (0.6 * 0.4))
+    np.testing.assert_allclose(error, [6 * relative, 99 * 0.001 / 0.0099, NAN, NAN, NAN], rtol=1e-12)
 
 
 def test_model_table():

@@ -1,6 +1,7 @@
 """Tables and draws that agree with one another and with what is computed another way."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,11 +11,20 @@ from scipy import stats
 from scipy.special import log_expit
 
 import pyrjsel as rj
+from pyrjsel.selection.listing import inclusion_error
 
 FORMULA = "low ~ age + lwt + race + smoke"
 COLUMNS = ["Intercept", "race[T.black]", "race[T.other]", "age", "lwt", "smoke"]
 COSTS = {"age": 1.0, "lwt": 2.0, "race": 0.5, "smoke": 0.5}
-INCLUSION = ["prior", "posterior", "mcse", "ess", "r_hat", "bayes_factor", "cost"]
+INCLUSION = [
+    "prior",
+    "posterior",
+    "mcse",
+    "ess",
+    "r_hat",
+    "bayes_factor",
+    "cost",
+]
 MODELS = ["terms", "size", "cost", "posterior", "mcse", "odds", "odds_mcse", "log_marginal", "deviance"]
 COEFFICIENTS = ["mean", "sd", "ci_lower", "ci_upper", "prob_positive", "mean_included", "sd_included"]
 
@@ -101,6 +111,23 @@ def test_posterior_follows_from_marginal_likelihoods(enumerated):
     np.testing.assert_allclose(
         table["posterior"], np.exp(log_mass - np.logaddexp.reduce(log_mass)), rtol=1e-10
     )
+
+
+def test_error_of_a_term_that_is_next_to_certain():
+    """Relative errors of what is left of 1, which a difference from 1 would not know: in exact fractions."""
+    gamma = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.uint8)
+    share = [Fraction(1), Fraction(1, 3), Fraction(1, 10**20), Fraction(1, 10**24)]
+    variance = [Fraction(1, 10**4), Fraction(1, 400), Fraction(1, 900), Fraction(1, 100)]
+    total = sum(share)
+    p = [value / total for value in share]
+    square = []
+    for column in gamma.T.tolist():
+        inclusion = sum(q for q, inside in zip(p, column, strict=True) if inside)
+        parts = zip(p, column, variance, strict=True)
+        square.append(sum((q * (inside - inclusion)) ** 2 * v for q, inside, v in parts))
+    probability = np.array([float(q) for q in p])
+    found = inclusion_error(gamma, probability, probability @ gamma, np.array([float(v) for v in variance]))
+    np.testing.assert_allclose(found, np.sqrt([float(value) for value in square]), rtol=1e-12)  # rounding
 
 
 def test_bayes_factor_of_a_term_that_is_next_to_certain():

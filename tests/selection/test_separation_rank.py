@@ -109,8 +109,13 @@ def test_dependent_columns_under_a_g_prior(frame, formula, named, deficient):
         assert abs(gap) <= 7 * np.nan_to_num(row["mcse"]) + 1e-12
     for results in (exact, walked):
         text = " ".join(str(results.summary()).split())
-        assert f"linearly dependent columns get posterior probability 0 (terms: {', '.join(named)})" in text
-    assert "models with linearly dependent columns have posterior 0" in " ".join(str(exact.summary()).split())
+        assert (
+            f"linearly dependent columns get prior and posterior probability 0 (terms: {', '.join(named)})"
+            in text
+        )
+    text = " ".join(str(exact.summary()).split())
+    count = sum(deficient <= terms for terms in everything)
+    assert f"{count} of 8 models have linearly dependent columns: prior probabilities and Bayes" in text
 
 
 @pytest.mark.parametrize("sampler", ["enumerate", "rjmcmc"])

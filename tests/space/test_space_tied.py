@@ -19,7 +19,7 @@ from pyrjsel.space import (
 from pyrjsel.space.components import cost_grid
 from pyrjsel.space.counting import _exact
 from pyrjsel.space.tables import NotCountable
-from pyrjsel.space.tied import core_table, full_table
+from pyrjsel.space.tied import _Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
 
 def factorial_terms(kit, letters, order):
@@ -114,3 +114,77 @@ def test_weak_heredity_with_three_factors(kit):
     found = _exact(space)
     assert found.n_models == len(good)
     np.testing.assert_allclose(found.probability, good.mean(axis=0), rtol=1e-12)
+
+
+def partly_tied(kit):
+    """Spaces whose core falls into classes: all alike, by price, by what is missing, and hardly at all."""
+    letters = "abcde"
+    pairs = list(combinations(letters, 2))
+    singles = [(letter,) for letter in letters]
+    prices = {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.5, "e": 2.0}
+    rng = np.random.default_rng(0)
+    for missing in ([], [("a", "b")], [("a", "b"), ("c", "d")], [("a", "b"), ("a", "c"), ("d", "e")]):
+        terms = kit.interactions(singles + [pair for pair in pairs if pair not in missing], rng)
+        for heredity in ("strong", "weak"):
+            for options in ({}, {"max_size": 6}, {"always": "a"}, {"prior": Bernoulli(0.3)}):
+                yield ModelSpace.build(
+                    terms,
+                    **{"prior": BetaBinomial(1, 4), "heredity": heredity, "n_observations": 9} | options,
+                )
+        yield ModelSpace.build(
+            terms, prior=Uniform(), heredity="strong", costs=prices, budget=3, n_observations=9
+        )
+    odds = Bernoulli([0.2, 0.2, 0.4, 0.2, 0.4] + [0.3] * len(pairs))
+    yield ModelSpace.build(
+        kit.interactions(singles + pairs, rng), prior=odds, heredity="strong", n_observations=9
+    )
+    three = [*singles[:4], *combinations("abcd", 2), ("a", "b", "c"), ("b", "c", "d")]
+    yield ModelSpace.build(
+        kit.interactions(three, rng), prior=BetaBinomial(1, 2), heredity="strong", n_observations=9
+    )
+
+
+def test_one_subset_stands_for_those_of_interchangeable_terms(kit):
+    fewer = compared = 0
+    for space in partly_tied(kit):
+        compiled, grid = Space(space), cost_grid(space)
+        terms = space.order[space.free[space.order] == 1].astype(np.int64)
+        most = space.max_size - int((space.free == 0).sum())
+        full = full_table(space, compiled, grid, terms)
+        try:
+            core, leaves = _core_and_leaves(space, grid, terms)
+        except NotCountable:
+            continue
+        subsets = _Core.by_number(space, grid, core, leaves)
+        found = _joined_leaves(space, grid, core, leaves, subsets, most)
+        assert found.count == full.count
+        # Sums of up to 10^4 weights, through their logs.
+        np.testing.assert_allclose(found.log_weight, full.log_weight, rtol=0, atol=1e-11)
+        column = [int(np.flatnonzero(found.terms == term)[0]) for term in terms]
+        np.testing.assert_allclose(found.share[:, column], full.share, rtol=1e-11, atol=1e-13)
+        compared += 1
+        fewer += len(subsets.size) < len(_Core.plain(space, compiled, grid, core).size)
+    assert compared >= 35
+    assert fewer >= 30
+
+
+def test_all_pairs_of_sixty_terms_are_exact(kit):
+    """As in ``y ~ (.)**2`` with strong heredity: by hand, k main effects leave k (k - 1) / 2 pairs open."""
+    names = [f"x{j}" for j in range(60)]
+    sets = [(name,) for name in names] + list(combinations(names, 2))
+    space = ModelSpace.build(
+        kit.interactions(sets, np.random.default_rng(0)),
+        prior=BetaBinomial(),
+        heredity="strong",
+        max_size=20,
+        n_observations=9,
+    )
+    ways = [[comb(60, k) * comb(comb(k, 2), i) for i in range(21 - k)] for k in range(21)]
+    assert count_models(space) == sum(map(sum, ways))
+    found = prior_inclusion(space)
+    assert found.method == "exact"
+    prior = np.exp(space.log_size)
+    mass = np.array([sum(n * prior[k + i] for i, n in enumerate(row)) for k, row in enumerate(ways)])
+    # Sums of 200 products that are good to 1e-13.
+    np.testing.assert_allclose(found.probability[:60], np.arange(21) @ mass / mass.sum() / 60, rtol=1e-11)
+    assert np.ptp(found.probability[60:]) <= 1e-11 * found.probability[60]

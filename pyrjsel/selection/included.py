@@ -1,0 +1,75 @@
+"""The table of inclusion: posterior probabilities of terms beside their prior ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel.report import inclusion_table, kept_table, without_errors
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.space import PriorInclusion, prior_inclusion_of
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.model import Selection
+
+
+class Included:
+    """The attributes of :class:`SelectionResults` on the inclusion of terms."""
+
+    model: Selection
+    posterior: Posterior
+
+    @cached_property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints, over the models that have a coefficient prior.
+
+        Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
+        """
+        model, posterior = self.model, self.posterior
+        if not model.lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+            return model.prior_inclusion
+        exist = np.isfinite(posterior.log_marginal)
+        return prior_inclusion_of(model.space, posterior.packed.words[exist])
+
+    @property
+    def inclusion(self) -> pd.DataFrame:
+        """Inclusion by term.
+
+        Columns ``prior`` (under the constraints, over the models that have a coefficient prior; its error is
+        that of `prior_inclusion`), ``posterior``, ``mcse``, ``ess``, ``r_hat``, ``bayes_factor`` (posterior
+        over prior odds of inclusion; NaN where the relative error of the latter is above 30 %) and ``cost``.
+        After enumeration `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are
+        NaN; so are all three, and the Bayes factor, for a term that never moved in any chain. The samplers
+        ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
+        know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
+        ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
+        number of draws. Errors speak of the models that chains visited and those next to them:
+        of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
+        """
+        return without_errors(self._inclusion)
+
+    @property
+    @kept_table
+    def _inclusion(self) -> pd.DataFrame:
+        """The same with the errors of prior inclusion probabilities and Bayes factors."""
+        posterior, model = self.posterior, self.model
+        free = model.space.free.astype(bool)
+        table = inclusion_table(
+            model.term_names,
+            self.prior_inclusion.probability,
+            posterior.inclusion,
+            np.where(free, posterior.inclusion_mcse, 0.0),
+            posterior.ess,
+            posterior.r_hat,
+            model.space.term_costs() if model.priced else np.full(free.size, np.nan),
+            [posterior.probability[column == 0].sum() for column in posterior.gamma.T]
+            if posterior.excluded is None
+            else posterior.excluded,
+            self.prior_inclusion.mcse,
+        )
+        # Draws that all agree bound a Bayes factor, and do not say what it is.
+        table.loc[posterior.stuck, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
+        return table
