@@ -22,6 +22,9 @@ from pyrjsel.design.safety import Expression, check_functions, column_expression
 Function = Callable[..., object]
 MISSING = ("drop", "raise", "level")
 
+# Codes of a row with a missing value, where these are no levels.
+MISSING_ROW = -2
+
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
@@ -286,7 +289,9 @@ class LabelDesign:
         gaps = tuple(None in known for known in levels) if missing_levels else None
         return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 
-    def encode(self, new: Any, *, unseen: str = "raise", owner: str = "LabelDesign.encode") -> IntArray:
+    def encode(
+        self, new: Any, *, unseen: str = "raise", missing: str = "raise", owner: str = "LabelDesign.encode"
+    ) -> IntArray:
         """Return the positions of the features of new rows among their levels.
 
         Parameters
@@ -297,6 +302,8 @@ class LabelDesign:
         unseen : {"raise", "prior"}
             Whether a level that no row of the fit has is an error, or -1. A missing value is such a level
             where missing values are levels.
+        missing : {"raise", "mark"}
+            Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
         owner : str
             Who is asking, for messages.
 
@@ -315,14 +322,17 @@ class LabelDesign:
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
         table = new_table(new, None if self.formula else self.names, owner)
         columns = self._columns((factor.expression for factor in self.factors), table, owner)
-        if self.gaps is None:
+        if self.gaps is None and missing == "raise":
             _check_present(columns, owner)
         codes = np.empty((len(table), len(self.factors)), dtype=np.int64)
         for j, factor in enumerate(self.factors):
-            gaps = self.gaps is not None and self.gaps[j]
+            gaps = self.gaps is None or self.gaps[j]
             codes[:, j] = find_levels(
                 factor, columns, len(table), self.functions, owner, unseen=unseen, gaps=gaps
             )
+        if self.gaps is None:
+            for column in columns.values():
+                codes[column.missing] = MISSING_ROW
         return codes
 
     def encode_response(self, new: Any, *, owner: str = "LabelDesign.encode_response") -> IntArray:

@@ -63,8 +63,8 @@ class Extending:
         >>> import pyrjsel as rj
         >>> pima = rj.datasets.pima().data.query("split == 'train'")
         >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
-        >>> longer = model.fit(draws=200, burn_in=100, chains=2, rng=1).extend(100)
-        >>> once = model.fit(draws=300, burn_in=100, chains=2, rng=1)
+        >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
+        >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
         >>> longer.inclusion.equals(once.inclusion)
         True
         """

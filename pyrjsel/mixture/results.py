@@ -134,8 +134,8 @@ class MixtureResults(Looks, Extending, Saving):
 
         Columns ``prior`` (under the constraints), ``posterior`` (share of the draws), ``mcse``, ``ess``,
         ``r_hat``, ``bayes_factor`` (posterior over prior odds of inclusion; NaN where the relative error of
-        the latter is above 30 %) and ``cost``. Those from `mcse` on but `cost` are NaN for an input that never
-        moved in any chain.
+        the latter is above 30 %) and ``cost``. Those from `mcse` on but `cost` are NaN for an input that
+        never moved in any chain.
         """
         return without_errors(self._inclusion)
 

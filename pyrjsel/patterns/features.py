@@ -93,7 +93,9 @@ class Features:
     def __repr__(self) -> str:
         return f"<Features {self.kind} of order {self.order}: {self.n_cases} cases, {show(self.names)}>"
 
-    def encode(self, new: Any, unseen: str = "raise", owner: str = "Features.encode") -> CodeArray:
+    def encode(
+        self, new: Any, unseen: str = "raise", owner: str = "Features.encode", missing: str = "raise"
+    ) -> CodeArray:
         """Return the codes (m, p) of new cases.
 
         Parameters
@@ -106,6 +108,8 @@ class Features:
             A missing value is such a level where missing values are levels.
         owner : str
             Who is asking, for messages.
+        missing : {"raise", "mark"}
+            Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
 
         Returns
         -------
@@ -122,4 +126,4 @@ class Features:
         design = (
             LabelDesign.of_columns("", (), self.names, self.levels) if self.design is None else self.design
         )
-        return design.encode(new, unseen=unseen, owner=owner).astype(np.int32)
+        return design.encode(new, unseen=unseen, missing=missing, owner=owner).astype(np.int32)

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int, unknown_name
+from pyrjsel._validate import bad_value, check_choice, check_int, counted, unknown_name
 from pyrjsel.design import AbsentRows
+from pyrjsel.design.labels import MISSING_ROW
 from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.extending import Extending
@@ -238,7 +239,7 @@ class PatternResults(Looks, Extending, Saving):
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
         if new is None:
             return self.model.features.codes, self.model.data.index
-        codes = self.model.features.encode(new, unseen, owner)
+        codes = self.model.features.encode(new, unseen, owner, missing="mark")
         return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
 
     def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
@@ -260,14 +261,15 @@ class PatternResults(Looks, Extending, Saving):
         Returns
         -------
         DataFrame
-            In the order and with the index of `new`, one column a class.
+            In the order and with the index of `new`, one column a class; NaN for rows with a missing value,
+            where that is no level.
 
         Raises
         ------
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a value is missing and that is no level, or a level unseen and ``unseen="raise"``.
+            If a level is unseen and ``unseen="raise"``.
         ParameterError
             If `draws` is not an int of at least 1, or `unseen` is something else.
         """
@@ -275,13 +277,15 @@ class PatternResults(Looks, Extending, Saving):
         draws = check_int(draws, "draws", owner, low=1)
         codes, index = self._encode(new, unseen, owner)
         model = self.model
-        probability = predict_probabilities(
+        complete = (codes != MISSING_ROW).all(axis=1)
+        probability = np.full((len(codes), len(model.classes)), np.nan)
+        probability[complete] = predict_probabilities(
             self._sums,
             self._sigma,
             model.prior.family,
             model.compression,
             model.features,
-            codes,
+            codes[complete],
             self._stream(b"predict"),
             draws,
         )
@@ -298,7 +302,7 @@ class PatternResults(Looks, Extending, Saving):
         Returns
         -------
         Series
-            With the index of `new`; of equally probable classes the first.
+            With the index of `new`; of equally probable classes the first, of rows with a missing value none.
 
         Raises
         ------
@@ -307,7 +311,9 @@ class PatternResults(Looks, Extending, Saving):
         """
         probability = self.predict(new, draws=draws, unseen=unseen)
         best = pd.Index(self.model.classes)[probability.to_numpy().argmax(axis=1)]
-        return pd.Series(best, index=probability.index, name=self.model.design.response)
+        found = pd.Series(best, index=probability.index, name=self.model.design.response)
+        complete = probability.notna().all(axis=1)
+        return found if complete.all() else found.where(complete)
 
     def score(
         self, new: Any = None, endog: ArrayLike | None = None, *, draws: int = 1, unseen: str = "raise"
@@ -333,8 +339,8 @@ class PatternResults(Looks, Extending, Saving):
         Raises
         ------
         UnknownNameError, DataError, ParameterError
-            As for :meth:`predict`; if the response is not there, missing, or of a class that the fit does
-            not have.
+            As for :meth:`predict`; if a value is missing that is no level; if the response is not there,
+            missing, or of a class that the fit does not have.
         """
         owner, design = "score", self.model.design
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
@@ -344,6 +350,10 @@ class PatternResults(Looks, Extending, Saving):
             true = self.model.y
         else:
             true = design.encode_response(new, owner=owner)
+        gone = int(np.isnan(probability).any(axis=1).sum())
+        if gone:
+            some = counted(gone, "row")
+            raise DataError(f"The new data of {owner} must have no missing values. Got some in {some}.")
         if len(true) != len(probability):
             raise DataError(f"The rows of {owner} are {len(probability)}, their true classes {len(true)}.")
         if len(true) == 0:

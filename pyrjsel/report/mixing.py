@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import listed
+from pyrjsel._validate import counted, listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
 from pyrjsel.space import ByModel
 
@@ -131,6 +131,6 @@ def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int) -> list[str]:
         which = f"{np.floor(few.iloc[0]):.0f} effective draws of {few.index[0]}{more}"
         return [f"The run has {which}: their figures are not to be trusted; run longer."]
     if draws < LEAST_ESS:
-        which = f"{draws} draws, fewer than {LEAST_ESS}"
+        which = f"{counted(draws, 'draw')}, fewer than {LEAST_ESS}"
         return [f"The run has {which}: its figures are not to be trusted; run longer."]
     return []

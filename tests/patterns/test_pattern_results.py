@@ -105,6 +105,21 @@ def test_predictions(births):
     pd.testing.assert_frame_equal(results.predict(data.head(), draws=3), fitted.head(), rtol=1e-12)
 
 
+def test_rows_with_missing_values_have_no_prediction(births):
+    """The others have theirs; a score of such rows would be one of other rows than were given."""
+    results, data = births
+    new = data.head(4).astype({"ht": float})
+    new.loc[1, "ht"] = np.nan
+    found = results.predict(new)
+    assert found.isna().all(axis=1).tolist() == [False, True, False, False]
+    pd.testing.assert_frame_equal(found.drop(index=1), results.predict(data.head(4)).drop(index=1))
+    classes = results.classify(new)
+    assert classes.isna().tolist() == [False, True, False, False]
+    assert (classes.drop(1) == results.classify(data.head(4)).drop(1)).all()
+    with pytest.raises(rj.DataError, match=r"data of score must have no missing values\. Got some in 1 row"):
+        results.score(new)
+
+
 def test_predictions_average_over_splits(text):
     results, new = text
     one, many = results.predict(new), results.predict(new, draws=20)

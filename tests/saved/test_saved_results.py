@@ -493,6 +493,7 @@ def test_results_are_not_run_from_files(tmp_path):
     assert not os.path.exists("ran")
 
 
+@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 def test_a_checkpoint_is_no_file_of_results(tmp_path):
     rj.linear("lwt ~ age + smoke", fits.births()).fit(
         sampler="collapsed", draws=20, chains=1, rng=1, checkpoint=tmp_path / "run"

@@ -118,6 +118,7 @@ def barren(wards):
     return wards.assign(cases=wards["cases"].where(wards["region"] != "b", 0))
 
 
+@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("sampler", ["enumerate", "rjmcmc"])
 def test_a_level_without_events(barren, sampler):
     """Its maximum likelihood estimate is minus infinity: said and named; the posterior is proper."""

@@ -51,6 +51,7 @@ def interrupt_after(monkeypatch, kind, condition):
 RUNNERS = {"rjmcmc": RJRunner, "population": PopulationRunner, "collapsed": WalkRunner}
 
 
+@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("sampler", RUNNERS)
 def test_sampling_returns_the_draws_so_far(monkeypatch, sampler):
     interrupt_after(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 300)

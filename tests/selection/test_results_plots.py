@@ -217,6 +217,7 @@ def test_trace_of_a_model_without_prices(walk):
         walk.plot_trace(ax=plt.subplots(4, 2)[1])
 
 
+@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 def test_the_log_posterior_is_continuous_in_short_runs_too(walk):
     short = walk.model.fit(sampler="rjmcmc", draws=10, chains=1, rng=1, progress=False)
     axes = short.plot_trace()

@@ -222,6 +222,7 @@ class TestEdges:
         assert found.models["posterior"].sum() == pytest.approx(1)
 
     @pytest.mark.filterwarnings("ignore:R-hat:pyrjsel.ConvergenceWarning")  # of 20 draws
+    @pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
     @pytest.mark.parametrize("sampler", ["gibbs", "rjmcmc", "population"])
     def test_samplers_do_not_walk_on_infinite_marginals(self, sampler):
         """Chains with sigma^2 in their state would go on as if nothing were wrong: it only falls, slowly."""

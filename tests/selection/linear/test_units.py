@@ -78,6 +78,7 @@ def test_every_sampler_knows_the_spread_of_a_distant_intercept():
         assert np.std(fit.posterior.draws.coefficients[0, :, 0]) == pytest.approx(want["sd"], rel=0.075)
 
 
+@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("unit", [1e-120, 1e120])
 @pytest.mark.parametrize("sampler", ["gibbs", "collapsed", "rjmcmc", "population"])
 def test_samplers_do_not_know_the_unit_of_the_response(sampler, unit):
