@@ -266,8 +266,8 @@ def test_other_folders_are_left_alone(tmp_path):
         run(tmp_path / "data.csv")
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").completed
-    for wrong in (3, "", b"", True):
-        with pytest.raises((ParameterError, StoreError), match="'checkpoint' parameter"):
+    for wrong in (3, "", b"", b"a", True, "a\0b", "a\ud800b"):
+        with pytest.raises(ParameterError, match="'checkpoint' parameter of test must be None or the path"):
             run(wrong)
 
 

@@ -227,6 +227,52 @@ def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
         assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes and links are those of POSIX")
+def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    before = os.umask(0o027)
+    try:
+        write(link, Document("test", 1, 1))
+        assert path.stat().st_mode & 0o777 == 0o640
+        seen, replaced = [], os.fsync
+        monkeypatch.setattr(
+            os, "fsync", lambda handle: (seen.append(os.fstat(handle).st_mode & 0o777), replaced(handle))
+        )
+        for mode in (0o600, 0o644, 0o664, 0o400):
+            path.chmod(mode)
+            write(link, Document("test", 1, mode))
+            assert (path.stat().st_mode & 0o777, read(path).content) == (mode, mode)
+            assert seen[0] == mode
+            seen.clear()
+    finally:
+        os.umask(before)
+    assert link.is_symlink()
+    assert sorted(file.name for file in path.parent.iterdir()) == ["a file.rjs", "link"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_nobody_else_reads_a_private_file_while_it_is_written(path, monkeypatch):
+    write(path, Document("test", 1, 1))
+    path.chmod(0o600)
+    made = []
+
+    def opened(file, flags, mode=0o777):
+        made.append(mode)
+        return handle(file, flags, mode)
+
+    handle = os.open
+    monkeypatch.setattr(os, "open", opened)
+    write(path, Document("test", 1, 2))
+    assert made[0] == 0o600
+
+
+def test_names_may_be_as_long_as_the_system_has_them(path):
+    long = path.with_name("x" * 251 + ".rjs")
+    write(long, Document("test", 1, 1))
+    assert read(long).content == 1
+
+
 KILLED = """
 import sys
 import numpy as np
