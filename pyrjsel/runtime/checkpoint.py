@@ -191,12 +191,14 @@ class ChainFile:
         self._file = open(self._draws, "ab")
         try:
             lock(self._file)
-        except BlockingIOError as error:
+        except OSError as error:
             self._file.close()
-            raise StoreError(
-                f"The checkpoint {os.fspath(self._draws.parent)!r} is in use: another run that has not ended "
-                "writes to it."
-            ) from error
+            reason = (
+                "is in use: another run that has not ended writes to it"
+                if isinstance(error, BlockingIOError)
+                else f"cannot be locked: {error}. Give a folder on another file system"
+            )
+            raise StoreError(f"The checkpoint {os.fspath(self._draws.parent)!r} {reason}.") from error
         self._written = time.perf_counter()
         return self
 

@@ -1,5 +1,6 @@
 """Checkpoints of the runtime: when they are written, what is damaged or in use, random numbers, workers."""
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -167,6 +168,23 @@ def test_two_runs_at_once_are_refused(monkeypatch, folder):
     monkeypatch.setattr("pyrjsel.runtime.lock.PATIENCE", 0.1)
     assert run(folder, chains=1).results == plain_run(chains=1).results
     assert met
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(monkeypatch, folder, number):
+    fcntl = pytest.importorskip("fcntl")
+    files = []
+
+    def flock(file, how):
+        files.append(file)
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        with pytest.raises(StoreError, match=rf"run' cannot be locked: .*{os.strerror(number)}"):
+            run(folder, chains=1)
+    assert [file.closed for file in files] == [True]
+    assert run(folder, chains=1).completed
 
 
 def test_jobs_that_cannot_go_on_are_refused(folder):
