@@ -341,47 +341,6 @@ def test_rows_that_came_in_chunks(tmp_path):
         results.save(tmp_path / "c.rjs", data=True)
 
 
-def test_rows_keep_any_labels(tmp_path):
-    """Hashes, other large ints and labels of several types are what they were."""
-    frame = fits.births()
-    n = len(frame)
-    for labels in (
-        pd.util.hash_array(np.arange(n)),
-        pd.Index([2**70 + k for k in range(n)]),
-        pd.Index([None, "a", *range(2, n)], dtype=object),
-    ):
-        frame.index = labels
-        results = rj.linear("lwt ~ age + smoke", frame).fit(rng=1)
-        results.save(tmp_path / "a.rjs", data=True)
-        found = rj.load(tmp_path / "a.rjs").predict()
-        pd.testing.assert_series_equal(found, results.predict(), check_exact=True)
-
-
-NO_PATHS = ["", 7, None, b"a.rjs", True, "a\0b", "a\ud800b", ["a"]]
-
-
-@pytest.mark.parametrize("path", [*NO_PATHS, ".", Path("..")], ids=repr)
-@pytest.mark.parametrize("name", ["linear enumerated", "kernel smc", "pattern gaps", "mixture"])
-def test_what_is_no_path_is_named(tmp_path, monkeypatch, name, path):
-    monkeypatch.chdir(tmp_path)
-    results = fits.make(name)[1]
-    with pytest.raises(rj.ParameterError, match=r"'path' parameter of save must be the path of a file.*Got"):
-        results.save(path)
-    with pytest.raises(rj.ParameterError, match=r"'path' parameter of load must be the path of a file.*Got"):
-        rj.load(path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_labels_that_no_file_can_hold_are_named(tmp_path):
-    frame = fits.births()
-    frame.index = pd.Index([f"\ud800{k}" for k in range(len(frame))], dtype=object)
-    results = rj.linear("lwt ~ age", frame).fit(rng=1)
-    with pytest.raises(rj.StoreError, match=r"The text '\\ud8000' cannot be written to a file"):
-        results.save(tmp_path / "a.rjs", data=True)
-    assert list(tmp_path.iterdir()) == []
-    results.save(tmp_path / "a.rjs")
-
-
 # ---------------------------------------------------------------------- other rows, other functions
 
 
