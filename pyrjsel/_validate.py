@@ -1,5 +1,6 @@
 """Checks of user input; every message names the parameter, what it must be and what it got."""
 
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -79,6 +80,26 @@ def check_choice(value: object, name: str, owner: str, choices: Iterable[object]
         must = "one of " + ", ".join(repr(option) for option in options)
         raise bad_value(name, owner, must, value)
     return value
+
+
+def check_path(value: object, name: str, owner: str, must: str = "the path of a file") -> str:
+    """Return `value` as text that can be a path, or raise :class:`ParameterError`."""
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    try:
+        good = isinstance(path, str) and bool(path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        good = False
+    if not good or path is None:
+        raise bad_value(name, owner, must, value)
+    return path
+
+
+def check_file(value: object, name: str, owner: str) -> str:
+    """Return `value` as the path of something that is no folder, or raise :class:`ParameterError`."""
+    path = check_path(value, name, owner)
+    if os.path.isdir(path):
+        raise bad_value(name, owner, "the path of a file, not of a folder", value)
+    return path
 
 
 def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:

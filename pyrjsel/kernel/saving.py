@@ -6,7 +6,7 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
-from pyrjsel._validate import check_bool
+from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.saved import state_to_plain
@@ -41,6 +41,10 @@ class Saving:
         ------
         NotAvailableError
             If the rows are asked for and are not there.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
         OSError
             If the file cannot be written.
 
@@ -50,8 +54,8 @@ class Saving:
         no code. Functions that the formula calls, and a kernel of the user's, are kept by name alone.
         """
         results = cast("KernelResults", self)
-        with_rows = check_bool(data, "data", "save")
-        write(path, Document(KIND, SCHEMA, content_of(results, with_rows)))
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
 
 
 def content_of(results: KernelResults, with_rows: bool) -> Plain:

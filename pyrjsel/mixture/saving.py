@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from pyrjsel._validate import check_bool
+from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import input_design_to_plain, input_rows_to_plain
 from pyrjsel.mixture.sampling import KERNELS, SERIES
 from pyrjsel.store import Document, Plain, frame_to_plain, plain, write
@@ -35,6 +35,10 @@ class Saving:
         ------
         NotAvailableError
             If the rows are asked for and are not there.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
         OSError
             If the file cannot be written.
 
@@ -45,8 +49,8 @@ class Saving:
         :meth:`extend`, the kernel of each row and what was drawn for missing inputs and labels.
         """
         results = cast("MixtureResults", self)
-        with_rows = check_bool(data, "data", "save")
-        write(path, Document(KIND, SCHEMA, content_of(results, with_rows)))
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
 
 
 def content_of(results: MixtureResults, with_rows: bool) -> Plain:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 
 class Board:
@@ -100,8 +101,7 @@ class RemoteBoard:
 
     def stop(self) -> None:
         """Ask all chains to return after their current block."""
-        if os.path.isdir(self._directory):
-            _touch(self._directory)
+        _touch(self._directory)
 
     def begin(self, chain: int) -> bool:
         """Return whether a chain may begin: once in an attempt, as far as is known here."""
@@ -110,14 +110,15 @@ class RemoteBoard:
                 return True
         except FileExistsError:
             return False
-        except FileNotFoundError:  # another machine
+        except OSError:  # another machine, or a full disk
             return True
 
     def report(self, chain: int, done: int) -> None:
         """Note that `chain` has finished `done` iterations."""
-        if os.path.isdir(self._directory):
-            path = _count_path(self._directory, chain)
-            # Written aside and renamed, so that the parent never reads half a number.
+        path = _count_path(self._directory, chain)
+        # Written aside and renamed, so that the parent never reads half a number. On another machine, or
+        # where the disk is full, progress is not known; the chain goes on.
+        with suppress(OSError):
             with open(path + ".new", "w", encoding="ascii") as file:
                 file.write(str(done))
             os.replace(path + ".new", path)
@@ -128,7 +129,8 @@ def _exists(directory: str) -> bool:
 
 
 def _touch(directory: str) -> None:
-    with open(os.path.join(directory, "stop"), "w", encoding="ascii"):
+    # Where the disk is full, or the directory gone, those that look there run on to their end.
+    with suppress(OSError), open(os.path.join(directory, "stop"), "w", encoding="ascii"):
         pass
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_rng, listed, show
+from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.ends import ChainEnd
 from pyrjsel.runtime.lock import lock
@@ -94,9 +94,8 @@ class Checkpoint:
         StoreError
             If there is something else, or a checkpoint of another run.
         """
-        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-            raise bad_value("checkpoint", owner, "None or the path of a folder", path)
-        folder, words = Path(path), {name: _worded(value) for name, value in about.items()}
+        folder = Path(check_path(path, "checkpoint", owner, "None or the path of a folder"))
+        words = {name: _worded(value) for name, value in about.items()}
         if not folder.exists() or _is_new(folder):
             generator = check_rng(rng, owner)
             return cls(folder, words, _generator_state(generator, owner), owner), generator
@@ -192,12 +191,14 @@ class ChainFile:
         self._file = open(self._draws, "ab")
         try:
             lock(self._file)
-        except BlockingIOError as error:
+        except OSError as error:
             self._file.close()
-            raise StoreError(
-                f"The checkpoint {os.fspath(self._draws.parent)!r} is in use: another run that has not ended "
-                "writes to it."
-            ) from error
+            reason = (
+                "is in use: another run that has not ended writes to it"
+                if isinstance(error, BlockingIOError)
+                else f"cannot be locked: {error}. Give a folder on another file system"
+            )
+            raise StoreError(f"The checkpoint {os.fspath(self._draws.parent)!r} {reason}.") from error
         self._written = time.perf_counter()
         return self
 
@@ -270,7 +271,7 @@ class ChainFile:
 
 def _is_new(folder: Path) -> bool:
     """Whether a folder holds nothing, or what a crash left of the first file that was to be written there."""
-    return folder.is_dir() and all(is_left_over(file.name, f"{RUN}.rjs") for file in folder.iterdir())
+    return folder.is_dir() and all(is_left_over(file.name) for file in folder.iterdir())
 
 
 def _worded(value: Plain) -> str:

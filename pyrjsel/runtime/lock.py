@@ -19,6 +19,8 @@ def lock(file: BinaryIO) -> None:
     ------
     BlockingIOError
         If it stays locked, by this process or another.
+    OSError
+        If its file system has no such locks.
     """
     end = time.monotonic() + PATIENCE
     held = fcntl is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._validate import check_bool
+from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
@@ -46,6 +46,10 @@ class Saving:
         ------
         NotAvailableError
             If the rows are asked for and were not kept.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
         OSError
             If the file cannot be written.
 
@@ -56,8 +60,8 @@ class Saving:
         Functions that the formula calls are kept by name alone.
         """
         results = cast("SelectionResults", self)
-        with_rows = check_bool(data, "data", "save")
-        write(path, Document(KIND, SCHEMA, content_of(results, with_rows)))
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
 
 
 def content_of(results: SelectionResults, with_rows: bool) -> Plain:

@@ -7,12 +7,14 @@ import math
 import os
 import re
 import secrets
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +31,8 @@ HEADER = "header.json"
 LARGEST_HEADER = 2**24
 # Bytes of the archive's table of contents; it is some 10 times as large in memory.
 LARGEST_TABLE = 2**23
+# What the names of files begin with that are not whole; short, since the name of the whole one may be long.
+LEFT_OVER = ".rjs-"
 # Members have the time of the archive format's beginning: the same content gives the same file.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 # What numpy writes before the items of a plain array, version 1.0 of its format.
@@ -108,20 +112,34 @@ def create(path: str | os.PathLike[str], document: Document) -> bool:
 
 
 def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Have `data` under a path and on the disk; a crash leaves what was there or all of this."""
-    target = Path(path)
-    with _aside(target, data) as aside:
+    """Have `data` under a path and on the disk; a crash leaves what was there or all of this.
+
+    Of a link, what it stands for is replaced, and whoever could read the file before can read it then.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        mode = None
+    with _aside(target, data, mode) as aside:
         os.replace(aside, target)
     sync_folder(target.parent)
 
 
 @contextmanager
-def _aside(target: Path, data: bytes | memoryview) -> Iterator[Path]:
-    """Write `data` to a file of another name beside `target`, which is gone in the end."""
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> Iterator[Path]:
+    """Write `data` to a file of another name beside `target`, which is gone in the end.
+
+    It gets the `mode`, and until then is nobody else's; where that is None, it is what the system gives.
+    """
+    aside = target.with_name(f"{LEFT_OVER}{secrets.token_hex(4)}")
+    private = None if mode is None else partial(os.open, mode=0o600)
     try:
-        with open(aside, "xb") as file:
+        with open(aside, "xb", opener=private) as file:
             file.write(data)
+            if mode is not None:
+                with suppress(PermissionError):  # a file system that has no modes
+                    os.chmod(aside, mode)
             file.flush()
             os.fsync(file.fileno())
         yield aside
@@ -134,10 +152,9 @@ def _aside(target: Path, data: bytes | memoryview) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
-def is_left_over(name: str, target: str) -> bool:
-    """Whether a file of this name is what a crash left of one that was to become `target`."""
-    start, dot, token = name.rpartition(".")
-    return bool(dot) and start == f".{target}" and len(token) == 8
+def is_left_over(name: str) -> bool:
+    """Whether a file of this name is what a crash left of one that was not whole."""
+    return re.fullmatch(re.escape(LEFT_OVER) + "[0-9a-f]{8}", name) is not None
 
 
 def sync_folder(folder: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrjsel._errors import StoreError
+from pyrjsel._validate import check_file
 from pyrjsel.store.content import Content
 from pyrjsel.store.files import read, unreadable
 
@@ -61,7 +62,7 @@ def load(
     DataError
         If `data` are not the rows of the fit.
     ParameterError
-        If a function is needed and not given.
+        If `path` is none, or that of a folder, or if a function is needed and not given.
     OSError
         If the file cannot be opened.
 
@@ -78,7 +79,8 @@ def load(
     >>> again.inclusion.equals(results.inclusion)
     True
     """
-    document, name = read(path), os.fspath(path)
+    name = check_file(path, "path", "load")
+    document = read(name)
     if document.kind not in _READERS:
         known = ", ".join(map(repr, sorted(_READERS)))
         raise unreadable(name, f"it is of the kind {document.kind!r}; those that can be loaded are {known}")

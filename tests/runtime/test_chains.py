@@ -1,5 +1,6 @@
 """Chains: same draws for any number of workers, Ctrl-C, blocks, progress, errors."""
 
+import errno
 import os
 import pickle
 import signal
@@ -279,6 +280,32 @@ def test_config_sets_the_number_of_workers_unless_n_jobs_does(n_jobs, config, ex
     with joblib.parallel_config(n_jobs=config):
         run_chains(meeting, 3, np.random.default_rng(1), n_jobs=n_jobs, progress=False)
     assert meeting.most == expected
+
+
+def test_a_full_disk_ends_no_chain(monkeypatch):
+    """What chains of processes tell the parent is not worth one of them."""
+    board = Board(2)
+    remote = pickle.loads(pickle.dumps(board))
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyrjsel.runtime.board.open", full, raising=False)
+        assert remote.begin(0)
+        remote.report(0, 5)
+        remote.stop()
+        board.stop()
+    assert board.stopped
+    assert not remote.stopped
+    assert board.total() == 0
+    remote.report(0, 7)
+    remote.stop()
+    assert board.total() == 7
+    assert remote.stopped
+    board.close()
+    remote.report(1, 3)  # the run has ended
+    remote.stop()
 
 
 def test_board_tells_other_processes_through_files(tmp_path, monkeypatch):

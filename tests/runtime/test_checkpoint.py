@@ -1,5 +1,6 @@
 """Checkpoints of the runtime: when they are written, what is damaged or in use, random numbers, workers."""
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -169,6 +170,23 @@ def test_two_runs_at_once_are_refused(monkeypatch, folder):
     assert met
 
 
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(monkeypatch, folder, number):
+    fcntl = pytest.importorskip("fcntl")
+    files = []
+
+    def flock(file, how):
+        files.append(file)
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", flock)
+        with pytest.raises(StoreError, match=rf"run' cannot be locked: .*{os.strerror(number)}"):
+            run(folder, chains=1)
+    assert [file.closed for file in files] == [True]
+    assert run(folder, chains=1).completed
+
+
 def test_jobs_that_cannot_go_on_are_refused(folder):
     class Bare:
         total = 5
@@ -266,8 +284,8 @@ def test_other_folders_are_left_alone(tmp_path):
         run(tmp_path / "data.csv")
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").completed
-    for wrong in (3, "", b"", True):
-        with pytest.raises((ParameterError, StoreError), match="'checkpoint' parameter"):
+    for wrong in (3, "", b"", b"a", True, "a\0b", "a\ud800b"):
+        with pytest.raises(ParameterError, match="'checkpoint' parameter of test must be None or the path"):
             run(wrong)
 
 

@@ -351,32 +351,6 @@ def test_rows_that_came_in_chunks(tmp_path):
         results.save(tmp_path / "c.rjs", data=True)
 
 
-def test_rows_keep_any_labels(tmp_path):
-    """Hashes, other large ints and labels of several types are what they were."""
-    frame = fits.births()
-    n = len(frame)
-    for labels in (
-        pd.util.hash_array(np.arange(n)),
-        pd.Index([2**70 + k for k in range(n)]),
-        pd.Index([None, "a", *range(2, n)], dtype=object),
-    ):
-        frame.index = labels
-        results = rj.linear("lwt ~ age + smoke", frame).fit(rng=1)
-        results.save(tmp_path / "a.rjs", data=True)
-        found = rj.load(tmp_path / "a.rjs").predict()
-        pd.testing.assert_series_equal(found, results.predict(), check_exact=True)
-
-
-def test_labels_that_no_file_can_hold_are_named(tmp_path):
-    frame = fits.births()
-    frame.index = pd.Index([f"\ud800{k}" for k in range(len(frame))], dtype=object)
-    results = rj.linear("lwt ~ age", frame).fit(rng=1)
-    with pytest.raises(rj.StoreError, match=r"The text '\\ud8000' cannot be written to a file"):
-        results.save(tmp_path / "a.rjs", data=True)
-    assert list(tmp_path.iterdir()) == []
-    results.save(tmp_path / "a.rjs")
-
-
 # ---------------------------------------------------------------------- other rows, other functions
 
 

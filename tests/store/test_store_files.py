@@ -20,7 +20,6 @@ from pyrjsel.store import (
     Document,
     append,
     digest,
-    labels_from_plain,
     labels_to_plain,
     read,
     read_all,
@@ -107,90 +106,6 @@ def test_what_is_not_plain_data_is_not_written(path, value):
     assert list(path.parent.iterdir()) == []
 
 
-LABELS = {
-    "range": pd.RangeIndex(3, 40, 4, name="case"),
-    "far range": pd.RangeIndex(2**62 + 1, 2**62 + 4),
-    "ints": pd.Index([5, -(2**63), 2**63 - 1], name=7),
-    "small ints": pd.Index([5, 6], dtype=np.int8),
-    "hashes": pd.Index([2**63, 2**64 - 1, 0]),
-    "larger ints": pd.Index([-1, 2**64, 2**200]),
-    "large and missing": pd.Index([2**63, None], dtype=object),
-    "floats": pd.Index([0.1, float("nan"), -0.0]),
-    "flags": pd.Index([True, False]),
-    "text": pd.Index(["a", "", "Größe", "\U0001f600 \0", "a" * 1000], name="ä"),
-    "mixed": pd.Index([1, "1", None, True, 2**53 + 1, 0.5], dtype=object),
-    "none": pd.Index([], dtype=object),
-}
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_labels_come_back(path, name):
-    labels = LABELS[name]
-    write(path, Document("test", 1, labels_to_plain(labels)))
-    found = labels_from_plain(Content(read(path).content, "the file"), len(labels))
-    pd.testing.assert_index_equal(found, labels, exact="equiv" if name == "far range" else True)
-    assert list(map(repr, found)) == list(map(repr, labels))
-
-
-def test_other_labels_become_text_or_numbers(path):
-    dates = pd.date_range("2020-02-28", periods=3)
-    for labels, expected in [
-        (dates, pd.Index(list(map(str, dates)))),
-        (pd.MultiIndex.from_tuples([("a", 1), ("b", 2)]), pd.Index(["('a', 1)", "('b', 2)"])),
-        (pd.Index([1, 2], dtype=object), pd.Index([1, 2])),
-        (pd.Index([1, 2], dtype="Int32"), pd.Index([1, 2])),
-        (pd.CategoricalIndex(["x", "y", "x"]), pd.Index(["x", "y", "x"])),
-    ]:
-        write(path, Document("test", 1, labels_to_plain(labels)))
-        found = labels_from_plain(Content(read(path).content, "the file"))
-        pd.testing.assert_index_equal(found, expected, exact=True)
-
-
-def test_labels_of_many_rows_are_not_in_the_header(path):
-    """A list of them would soon be larger than a header may be."""
-    for labels in (pd.Index(np.arange(10**5)).delete(7), pd.Index([f"row {k}" for k in range(10**5)])):
-        write(path, Document("test", 1, labels_to_plain(labels)))
-        with zipfile.ZipFile(path) as archive:
-            assert archive.getinfo("header.json").file_size < 300
-
-
-def test_labels_of_earlier_files_are_read():
-    for labels in ([3, 5], ["a", "b"], [0.5, float("nan")], []):
-        found = labels_from_plain(Content({"name": None, "labels": labels}, "the file"))
-        assert found.tolist() == labels or labels[1] != labels[1]
-        assert found.dtype == (pd.Index(labels).dtype if labels else object)
-
-
-TEXT = np.frombuffer("abß".encode(), np.uint8)
-
-
-@pytest.mark.parametrize(
-    "held",
-    [
-        {"range": [0, 2**62, 0]},
-        {"range": [-(2**62), 2**62, 1]},
-        {"range": [0, 2**63, 1]},
-        {"range": [0, 2.0, 1]},
-        {"numbers": [1, 2]},
-        {"numbers": np.zeros((2, 1))},
-        {"numbers": np.array(1)},
-        {"text": TEXT, "ends": np.array([1, 2])},
-        {"text": TEXT, "ends": np.array([1, 5])},
-        {"text": TEXT, "ends": np.array([2, 1, 4])},
-        {"text": TEXT, "ends": np.array([-1, 4])},
-        {"text": TEXT, "ends": np.array([3, 4])},
-        {"text": TEXT, "ends": np.array([1.0, 4.0])},
-        {"text": TEXT},
-        {"text": "ab", "ends": np.array([1, 2])},
-        {"labels": [[1], 2]},
-        {},
-    ],
-)
-def test_wrong_labels_are_refused(held):
-    with pytest.raises(StoreError):
-        labels_from_plain(Content({"name": None, **held}, "the file"))
-
-
 def test_text_that_is_no_unicode_is_named(path):
     for value in ("a\ud800", {"a\ud800": 1}):
         with pytest.raises(StoreError, match=r"The text 'a\\ud800' cannot be written"):
@@ -233,6 +148,52 @@ def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
                 write(path, Document("test", 1, 2))
         assert read(path).content == 1
         assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and links are those of POSIX")
+def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    before = os.umask(0o027)
+    try:
+        write(link, Document("test", 1, 1))
+        assert path.stat().st_mode & 0o777 == 0o640
+        seen, replaced = [], os.fsync
+        monkeypatch.setattr(
+            os, "fsync", lambda handle: (seen.append(os.fstat(handle).st_mode & 0o777), replaced(handle))
+        )
+        for mode in (0o600, 0o644, 0o664, 0o400):
+            path.chmod(mode)
+            write(link, Document("test", 1, mode))
+            assert (path.stat().st_mode & 0o777, read(path).content) == (mode, mode)
+            assert seen[0] == mode
+            seen.clear()
+    finally:
+        os.umask(before)
+    assert link.is_symlink()
+    assert sorted(file.name for file in path.parent.iterdir()) == ["a file.rjs", "link"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_nobody_else_reads_a_private_file_while_it_is_written(path, monkeypatch):
+    write(path, Document("test", 1, 1))
+    path.chmod(0o600)
+    made = []
+
+    def opened(file, flags, mode=0o777):
+        made.append(mode)
+        return handle(file, flags, mode)
+
+    handle = os.open
+    monkeypatch.setattr(os, "open", opened)
+    write(path, Document("test", 1, 2))
+    assert made[0] == 0o600
+
+
+def test_names_may_be_as_long_as_the_system_has_them(path):
+    long = path.with_name("x" * 251 + ".rjs")
+    write(long, Document("test", 1, 1))
+    assert read(long).content == 1
 
 
 KILLED = """
