@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, gammaln, xlogy
+from scipy.special import gammaln, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
@@ -62,7 +62,8 @@ class Binomial(Family):
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the success probability at linear predictor `eta`, of the same shape."""
-        return np.asarray(expit(eta))
+        with np.errstate(over="ignore"):  # infinite odds against it are a probability of 0
+            return np.asarray(1.0 / (1.0 + np.exp(-eta)))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""

@@ -33,8 +33,9 @@ PREDICTION_DRAWS = 4000
 WHICH = ("bma", "hpm", "mpm")
 # Offset and weights of rows that have none.
 ABSENT = {"offset": 0.0, "weights": 1.0}
-# Numbers that a block of rows times draws may take.
-BLOCK = 4_000_000
+# Numbers that a block of rows times draws may take: simulated ones, and those that are passed over several
+# times and are to stay in a cache.
+BLOCK, CACHED = 4_000_000, 65_536
 
 
 def averaged_draws(
@@ -167,7 +168,7 @@ class Prediction:
 
     def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
         """Yield positions of rows and their means, (rows, m), a block at a time."""
-        step = max(1, BLOCK // len(self.coefficients))
+        step = max(1, CACHED // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
             yield part, self.family.mean(self._eta(part, slice(None)))
@@ -196,7 +197,7 @@ class Prediction:
         positive.
         """
         out = np.empty(y.size)
-        step = max(1, BLOCK // len(self.coefficients))
+        step = max(1, CACHED // len(self.coefficients))
         for begin in range(0, y.size, step):
             part = np.arange(begin, min(begin + step, y.size))
             each = self.family.log_density(
@@ -246,8 +247,22 @@ class Prediction:
             with np.errstate(over="ignore", invalid="ignore"):
                 out[part, 0] = means.mean(axis=1)
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
-                out[part, 2:4] = np.quantile(means, [alpha / 2, 1 - alpha / 2], axis=1).T
+                out[part, 2:4] = _quantiles(means, (alpha / 2, 1 - alpha / 2))
             out[part, 4:] = self.family.interval(means, alpha, self.variance)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)
+
+
+def _quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
+    """Return quantiles (rows, probabilities) of values (rows, m), as ``numpy.quantile`` does.
+
+    Rows are sorted: numpy's partition around several places takes four times as long.
+    """
+    ordered, out = np.sort(values, axis=1), np.empty((len(values), len(probabilities)))
+    last = ordered.shape[1] - 1
+    for column, p in enumerate(probabilities):
+        low = int(p * last)
+        below, above = ordered[:, low], ordered[:, min(low + 1, last)]
+        out[:, column] = below + (p * last - low) * (above - below)
+    return out

@@ -168,7 +168,7 @@ def test_summary_frame(results, births):
 
 def test_blocks_of_rows_make_no_difference(enumerated, births, monkeypatch):
     whole = enumerated.get_prediction(births).summary_frame()
-    monkeypatch.setattr("pyrjsel.selection.predict.BLOCK", 4000 * 7)
+    monkeypatch.setattr("pyrjsel.selection.predict.CACHED", 4000 * 7)
     # Rounding of matrix products of other shapes.
     pd.testing.assert_frame_equal(enumerated.get_prediction(births).summary_frame(), whole, rtol=1e-12)
 
@@ -184,6 +184,10 @@ def test_number_of_draws(enumerated, walked, births):
         # Errors of 50 draws are those of 4,000 times nine: at least a fifth of a standard error somewhere.
         gap = (found.mean() - enumerated.predict(births, which)).abs()
         assert (gap / usual.summary_frame()["mean_se"]).max() > 0.2 / np.sqrt(50)
+    alone = enumerated.get_prediction(births.head(2), draws=1).summary_frame()
+    assert (alone["mean"] == alone["mean_ci_lower"]).all()
+    assert (alone["mean"] == alone["mean_ci_upper"]).all()
+    assert alone["mean_se"].isna().all()
     # The chains have kept 5,000.
     assert [len(walked.get_prediction(births, draws=draws).coefficients) for draws in (300, 2000, 9000)] == [
         313,
