@@ -22,10 +22,10 @@ from pyrjsel.mixture.extending import Extending
 from pyrjsel.mixture.looks import Looks
 from pyrjsel.mixture.predict import class_densities, class_probabilities, selected
 from pyrjsel.mixture.saving import Saving
+from pyrjsel.mixture.summary import inclusion_of
 from pyrjsel.report import (
     Report,
     calibration_table,
-    inclusion_table,
     kept_table,
     log_chosen,
     model_table,
@@ -143,22 +143,7 @@ class MixtureResults(Looks, Extending, Saving):
     @kept_table
     def _inclusion(self) -> pd.DataFrame:
         """The same with the errors of prior inclusion probabilities and Bayes factors."""
-        model, posterior, stats = self.model, self.posterior, self.posterior.inclusion
-        free = model.space.free.astype(bool)
-        table = inclusion_table(
-            model.term_names,
-            model.prior_inclusion.probability,
-            stats.mean,
-            np.where(free, stats.mcse, 0.0),
-            stats.ess,
-            stats.r_hat,
-            model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-            posterior.probability @ (1.0 - posterior.models),
-            model.prior_inclusion.mcse,
-        )
-        # Draws that all agree bound a Bayes factor, and do not say what it is.
-        table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
-        return table
+        return inclusion_of(self.model, self.posterior)
 
     @property
     @kept_table
