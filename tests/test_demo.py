@@ -15,7 +15,7 @@ def run(*words, cwd):
     """Run ``python -m pyrjsel`` in an empty folder, with warnings as errors except those of convergence."""
     # A short run may well say that it is short.
     filters = ["-W", "error"]
-    for beginning in ("Chains disagree", "R-hat over all chains"):
+    for beginning in ("Chains disagree", "R-hat over all chains", "The run has"):
         filters += ["-W", f"default:{beginning}:UserWarning"]
     command = [sys.executable, "-P", *filters, "-m", "pyrjsel", *words]
     clean = {**os.environ, "PYTHONIOENCODING": "utf-8"}

@@ -273,7 +273,8 @@ def test_more_patterns_than_integers_hold():
     # All patterns of three groups: of all cases, of the first two and of the last two.
     assert model.n_groups == 3
     assert model.groups["patterns"].tolist() == [1.0, 2.0**80 - 1, 2.0**80 - 1]
-    results = model.fit(draws=1, burn_in=5, chains=1, rng=1, progress=False)
+    with pytest.warns(rj.ConvergenceWarning, match="The run has 1 draw"):
+        results = model.fit(draws=1, burn_in=5, chains=1, rng=1, progress=False)
     assert results.compression["patterns"].iloc[-1] == pytest.approx(2.0**81)
     assert "2,417,851,639" in str(results.summary())
     with pytest.raises(rj.DataError, match="more than 1e"):

@@ -81,7 +81,8 @@ def test_screened_model_is_that_of_the_kept_terms(case):
         found = fit(rj.logit(formula, FRAME, **options)).screen()
         expected = rj.logit(kept, FRAME, **options)
         check_same_model(found, expected)
-    assert repr(found) == f"<LogitSelection {kept!r}: 400 rows, {len(expected.term_names)} terms>"
+    count = len(expected.term_names)
+    assert repr(found) == f"<LogitSelection {kept!r}: 400 rows, {count} term{'s' * (count != 1)}>"
 
 
 @pytest.mark.parametrize("series", [False, True])
