@@ -17,8 +17,8 @@ slots
     nu itself breaks heredity nothing happens, which again is a matter of nu alone.
 families
     At the rate `families` one of the families of terms (an interaction and all that heredity makes it need)
-    is chosen with equal probabilities, and which of its terms are in is drawn from the full conditional: every
-    feasible model nu + F, F a subset of the family and nu the terms beside it, has probability
+    is chosen with equal probabilities, and which of its terms are in is drawn from the full conditional:
+    every feasible model nu + F, F a subset of the family and nu the terms beside it, has probability
     pi(nu + F)**t / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric.
     Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
     fifteen units of log mass less, say, which flips do not cross.
