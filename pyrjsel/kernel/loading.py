@@ -110,8 +110,8 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
     x, y, index = _rows_seen(content, model, order, t)
     states = [_state(part, x, y, settings, t) for part in parts]
     widths = frame_from_plain(content.part("widths"), WIDTHS)
-    if len(widths) != len(model.widths):
-        raise content.wrong("widths", f"a table of {len(model.widths)} widths")
+    if widths.index.tolist() != list(model.widths):
+        raise content.wrong("widths", f"a table of the widths {list(model.widths)}")
     return FilterRun(
         settings=settings,
         place=place,

@@ -59,7 +59,7 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
         raise content.wrong("components", f"numbers from 1 to {model.data.n}")
     model.components = tuple(components)
     background = content.plain("background")
-    if background not in BACKGROUNDS:
+    if not isinstance(background, (str, type(None))) or background not in BACKGROUNDS:
         raise content.wrong("background", f"one of {BACKGROUNDS}")
     model.background = background
     model.proposal = content.text("proposal", PROPOSALS)
