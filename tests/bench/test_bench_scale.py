@@ -13,9 +13,9 @@ import pytest
 
 import pyrjsel as rj
 
-# Draws of all four chains together, by kind of model and sampler; of several lengths, to see what one takes. A
-# line through two of them lies above what ten million take, since new models become rarer: of linear rjmcmc,
-# measured in 17 minutes, that was 491 MB.
+# Draws of all four chains together, by kind of model and sampler; of several lengths, to see what one takes.
+# A line through two of them lies above what ten million take, since new models become rarer: of rjmcmc for
+# linear models, measured in 17 minutes, that was 491 MB.
 LENGTHS = {
     ("linear", "collapsed"): (1_000_000, 4_000_000, 10_000_000),
     ("linear", "rjmcmc"): (400_000, 1_600_000),
