@@ -94,6 +94,18 @@ def check_transitions(found, before, matrix):
     assert stats.chi2.sf(statistic, freedom) > LEVEL
 
 
+def check_pairs(world, walk, time, joint):
+    """Check transitions of two replicas in so much time against the generator `joint`."""
+    matrix = expm(time * joint)
+    rng = np.random.default_rng(8)
+    states = np.empty(60_000, dtype=np.int64)
+    for i in range(states.size):
+        walk.run(rng, 1, time)
+        first, second = walk.gamma()
+        states[i] = world.number(first) * world.models.size + world.number(second)
+    check_transitions(states[1:], states[:-1], np.where(matrix > 1e-14, matrix, 0.0))
+
+
 @pytest.mark.parametrize("slots", SLOTS)
 @pytest.mark.parametrize("which", SPACES)
 def test_the_process_has_detailed_balance(kit, which, slots):
@@ -143,15 +155,8 @@ def test_transitions_of_two_replicas_with_families(kit):
     joint = reference_walk.joint_generator(
         world.log_mass, world.space.free == 1, 0.3, powers, 0.6, world.families, 2.0
     )
-    matrix = expm(time * joint)
     walk = world.walk(powers=powers, slots=0.3, exchanges=0.6, rate=2.0)
-    rng = np.random.default_rng(8)
-    states = np.empty(60_000, dtype=np.int64)
-    for i in range(states.size):
-        walk.run(rng, 1, time)
-        first, second = walk.gamma()
-        states[i] = world.number(first) * world.models.size + world.number(second)
-    check_transitions(states[1:], states[:-1], np.where(matrix > 1e-14, matrix, 0.0))
+    check_pairs(world, walk, time, joint)
 
 
 def test_families_of_a_space(kit):
@@ -225,15 +230,8 @@ def test_transitions_of_two_replicas(kit, slots, exchanges):
     powers, time = (1.0, 0.4), 0.5 if exchanges < 10 else 0.05
     free = world.space.free == 1
     joint = reference_walk.joint_generator(world.log_mass, free, slots, powers, exchanges)
-    matrix = expm(time * joint)
     walk = world.walk(powers=powers, slots=slots, exchanges=exchanges)
-    rng = np.random.default_rng(8)
-    states = np.empty(60_000, dtype=np.int64)
-    for i in range(states.size):
-        walk.run(rng, 1, time)
-        first, second = walk.gamma()
-        states[i] = world.number(first) * world.models.size + world.number(second)
-    check_transitions(states[1:], states[:-1], np.where(matrix > 1e-14, matrix, 0.0))
+    check_pairs(world, walk, time, joint)
     assert walk.powers().tolist() == [1.0, 0.4]
 
 
