@@ -108,8 +108,8 @@ def test_errors_say_how_far_draws_are_off(kit):
     for seed in range(600):
         p, error = over_existing(space, whole.probability, whole.mcse, existence, np.random.default_rng(seed))
         scores.append(((p - expected) / error)[:4])
-    # Squares have the mean 39 / 37 and the variance 2.4. The four of a seed may be as good as one: the mean of
-    # 600 has a standard deviation of at most 0.064, of which 0.3 are 4.7 (3e-6). Errors that are off by a
+    # Squares have the mean 39 / 37 and the variance 2.4. The four of a seed may be as good as one: the mean
+    # of 600 has a standard deviation of at most 0.064, of which 0.3 are 4.7 (3e-6). Errors that are off by a
     # quarter are seen.
     assert np.mean(np.square(scores)) == pytest.approx(39 / 37, abs=0.3)
 
