@@ -22,10 +22,10 @@ from pyrjsel.mixture.extending import Extending
 from pyrjsel.mixture.looks import Looks
 from pyrjsel.mixture.predict import class_densities, class_probabilities, selected
 from pyrjsel.mixture.saving import Saving
-from pyrjsel.mixture.summary import inclusion_of
 from pyrjsel.report import (
     Report,
     calibration_table,
+    inclusion_of,
     kept_table,
     log_chosen,
     model_table,
@@ -143,7 +143,9 @@ class MixtureResults(Looks, Extending, Saving):
     @kept_table
     def _inclusion(self) -> pd.DataFrame:
         """The same with the errors of prior inclusion probabilities and Bayes factors."""
-        return inclusion_of(self.model, self.posterior)
+        model, posterior = self.model, self.posterior
+        excluded = posterior.probability @ (1.0 - posterior.models)
+        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model.priced)
 
     @property
     @kept_table

@@ -1,22 +1,15 @@
 """From the chains of a mixture classifier to what its results show."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.report import inclusion_table
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.space import ByModel, count_visits, merge_visits
-
-if TYPE_CHECKING:
-    from pyrjsel.mixture.model import MixtureClassifier
 
 
 def summarise(
@@ -65,23 +58,3 @@ def summarise(
         ends=drawn.ends,
         notes=drawn.notes + selection_notes(inclusion, problem.space.names, diagnostics),
     )
-
-
-def inclusion_of(model: MixtureClassifier, posterior: MixturePosterior) -> pd.DataFrame:
-    """Return the table of inclusion of inputs, with the errors of all its figures."""
-    stats = posterior.inclusion
-    free = model.space.free.astype(bool)
-    table = inclusion_table(
-        model.term_names,
-        model.prior_inclusion.probability,
-        stats.mean,
-        np.where(free, stats.mcse, 0.0),
-        stats.ess,
-        stats.r_hat,
-        model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-        posterior.probability @ (1.0 - posterior.models),
-        model.prior_inclusion.mcse,
-    )
-    # Draws that all agree bound a Bayes factor, and do not say what it is.
-    table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
-    return table

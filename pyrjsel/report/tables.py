@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
+from pyrjsel.report._formats import HIDDEN
+from pyrjsel.report.errors import IndicatorStats
+from pyrjsel.space import ModelSpace, PriorInclusion
 
 # More terms than this are listed by posterior probability instead of in the order of the formula.
 LONG_TABLE = 20
@@ -95,9 +98,42 @@ def inclusion_bayes_factor(
     return out
 
 
+def inclusion_of(
+    space: ModelSpace, prior: PriorInclusion, stats: IndicatorStats, excluded: ArrayLike, priced: bool
+) -> pd.DataFrame:
+    """Return the table of inclusion of a space's terms; see :func:`inclusion_table`.
+
+    Parameters
+    ----------
+    space : ModelSpace
+    prior : PriorInclusion
+    stats : IndicatorStats
+        Posterior inclusion.
+    excluded : array_like of shape (J,)
+        Posterior probabilities of exclusion.
+    priced : bool
+        Whether terms have prices.
+    """
+    free = space.free.astype(bool)
+    table = inclusion_table(
+        space.names,
+        prior.probability,
+        stats.mean,
+        np.where(free, stats.mcse, 0.0),
+        stats.ess,
+        stats.r_hat,
+        space.term_costs() if priced else np.nan,
+        excluded,
+        prior.mcse,
+    )
+    # Draws that all agree bound a Bayes factor, and do not say what it is.
+    table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
+    return table
+
+
 def without_errors(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of inclusion without the columns that reports show as the digits of others alone."""
-    return table.drop(columns=["prior_mcse", "bayes_factor_mcse"])
+    return table.drop(columns=list(HIDDEN))
 
 
 def inclusion_table(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from pyrjsel.report import inclusion_table, kept_table, without_errors
+from pyrjsel.report import IndicatorStats, inclusion_of, kept_table, without_errors
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.space import PriorInclusion, prior_inclusion_of
 
@@ -56,20 +56,15 @@ class Included:
     def _inclusion(self) -> pd.DataFrame:
         """The same with the errors of prior inclusion probabilities and Bayes factors."""
         posterior, model = self.posterior, self.model
-        free = model.space.free.astype(bool)
-        table = inclusion_table(
-            model.term_names,
-            self.prior_inclusion.probability,
+        stats = IndicatorStats(
             posterior.inclusion,
-            np.where(free, posterior.inclusion_mcse, 0.0),
+            posterior.inclusion_mcse,
             posterior.ess,
             posterior.r_hat,
-            model.space.term_costs() if model.priced else np.full(free.size, np.nan),
-            [posterior.probability[column == 0].sum() for column in posterior.gamma.T]
-            if posterior.excluded is None
-            else posterior.excluded,
-            self.prior_inclusion.mcse,
+            posterior.stuck,
+            posterior.disagree,
         )
-        # Draws that all agree bound a Bayes factor, and do not say what it is.
-        table.loc[posterior.stuck, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
-        return table
+        excluded = posterior.excluded
+        if excluded is None:
+            excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
+        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model.priced)
