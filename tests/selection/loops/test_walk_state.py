@@ -177,3 +177,23 @@ def test_arrays_of_the_problem_are_not_written(kit):
     advance(start(job), [job.total])
     for name, values in kept.items():
         np.testing.assert_array_equal(getattr(job.regression, name), values)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "logit"])
+def test_families_are_drawn_more_often_in_burn_in(kit, kind):
+    """Poisson counts, of 20 and of 1.5 a unit of time: within six standard deviations, 2e-9 each."""
+    job = replace(
+        make_job(kit, kind), families=[np.arange(2)], family_rates=(20.0, 1.5), burn_in=BURN_IN, draws=400
+    )
+    for since in (0, 3):  # a walk that is made anew in burn-in, and after it, has the rate of its time
+        runner = start(job)
+        runner.advance(BURN_IN - 1)
+        drawn = runner.counts()[0][0, 2]
+        expected = 20.0 * job.time * (BURN_IN - 1)
+        assert abs(drawn - expected) < 6 * np.sqrt(expected)
+        runner.advance(1 + since)
+        runner = job.runner(runner.state())
+        before = runner.counts()[0][0, 2]
+        runner.advance(200 - since)
+        drawn, expected = runner.counts()[0][0, 2] - before, 1.5 * job.time * (200 - since)
+        assert abs(drawn - expected) < 6 * np.sqrt(expected)
