@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import gibbs_kit
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection.averages import Segments
 from pyrjsel.selection.gibbs import GibbsRunner, GibbsState
-from pyrjsel.selection.priors import GPrior
+from pyrjsel.selection.priors import GPrior, Normal
 
 SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
 DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2
@@ -29,7 +29,7 @@ def make_job(linear_kit, kind):
     prior, classical = KINDS[kind]
     case = linear_kit.case(SIZES, prior, names=NAMES, sigma=InverseGamma(2.0, 1.0), heredity="strong")
     return gibbs_kit.job_of(
-        case, classical=classical, slots=2, draws=DRAWS, burn_in=BURN_IN, thin=THIN, every=EVERY
+        case, classical=classical, slots=2, draws=DRAWS, burn_in=BURN_IN, thin=THIN, every=EVERY, drawn=1
     )
 
 
@@ -118,3 +118,15 @@ def test_counts_begin_after_burn_in(linear_kit):
     np.testing.assert_array_equal(counts[0], [50, 20])
     assert np.all(counts[1] <= counts[0])
     assert counts[1, 0] > 0
+
+
+def test_families_are_drawn_more_often_in_burn_in(linear_kit):
+    case = linear_kit.case(SIZES, Normal(0.8), names=NAMES, heredity="strong")
+    job = replace(gibbs_kit.job_of(case, burn_in=20, draws=30, drawn=1), family_rates=(5, 2))
+    runner = job.start(np.random.SeedSequence(1), 0)
+    runner.advance(19)
+    assert runner.counts()[0, 2] == 5 * 19
+    runner.advance(1)
+    assert runner.counts()[0, 2] == 0
+    runner.advance(7)
+    assert runner.counts()[0, 2] == 2 * 7
