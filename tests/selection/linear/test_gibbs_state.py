@@ -114,8 +114,8 @@ def test_counts_begin_after_burn_in(linear_kit):
     runner = advance(start(job), [BURN_IN])
     assert not runner.state().counts.any()
     counts = advance(runner, [10]).state().counts
-    # Five free terms and two slots an iteration.
-    np.testing.assert_array_equal(counts[0], [50, 20])
+    # Five free terms, two slots and a family an iteration.
+    np.testing.assert_array_equal(counts[0], [50, 20, 10])
     assert np.all(counts[1] <= counts[0])
     assert counts[1, 0] > 0
 
