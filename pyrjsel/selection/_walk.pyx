@@ -67,6 +67,18 @@ MOVES = ("flip", "slot", "family")
 cdef double DEEPEST = -700.0
 
 
+cdef int pointed_at(const double* weight, int n, double u) noexcept nogil:
+    """The place that u in [0, sum of the weights) points at, never one without weight; -1 if none has any."""
+    cdef int j, chosen = -1
+    for j in range(n):
+        if weight[j] > 0.0:
+            chosen = j
+            u -= weight[j]
+            if u < 0.0:
+                break
+    return chosen
+
+
 @cython.final
 cdef class Walk:
     """A walk over models, at one or more temperatures.
@@ -109,7 +121,7 @@ cdef class Walk:
         self.n_families = len(families)
         self.set_family_rate(family_rate)
         for family in families:
-            if not 1 <= len(family) <= 7 or not space.arrays["free"][family].all():
+            if not 1 < 1 << len(family) <= PATTERNS or not space.arrays["free"][family].all():
                 raise ValueError("a family must have one to seven free terms")
         self.moves = np.zeros((2, N_MOVES), dtype=np.int64)
         self.exchanged = np.zeros((2, max(1, self.n_replicas - 1)), dtype=np.int64)
@@ -220,13 +232,7 @@ cdef class Walk:
     cdef void flip(self, int a, double u) noexcept nogil:
         """Flip the term that u in [0, total) points at."""
         cdef replica_t* r = &self.replicas[a]
-        cdef int j, chosen = -1
-        for j in range(self.n_terms):
-            if r.rate[j] > 0.0:
-                chosen = j
-                u -= r.rate[j]
-                if u < 0.0:
-                    break
+        cdef int chosen = pointed_at(r.rate, self.n_terms, u)
         if chosen < 0:
             return
         if self.toggle(a, chosen) != 0:
@@ -241,8 +247,8 @@ cdef class Walk:
     cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil:
         """A term for the open slot of replica a, from its full conditional; -1 if there is none."""
         cdef replica_t* r = &self.replicas[a]
-        cdef int j, chosen = -1
-        cdef double top = -INFINITY, total = 0.0, u
+        cdef int j
+        cdef double top = -INFINITY, total = 0.0
         for j in range(self.n_terms):
             if not r.m.gamma[j] and r.change[j] > top:
                 top = r.change[j]
@@ -253,14 +259,7 @@ cdef class Walk:
             if not r.m.gamma[j] and r.power * (r.change[j] - top) > DEEPEST:
                 self.scratch[j] = exp(r.power * (r.change[j] - top))
                 total += self.scratch[j]
-        u = random_standard_uniform(rng) * total
-        for j in range(self.n_terms):
-            if self.scratch[j] > 0.0:
-                chosen = j
-                u -= self.scratch[j]
-                if u < 0.0:
-                    break
-        return chosen
+        return pointed_at(self.scratch, self.n_terms, random_standard_uniform(rng) * total)
 
     cdef void slot(self, int a, bitgen_t* rng) noexcept nogil:
         """Open the slot of a random free term, and fill it again."""
@@ -329,10 +328,10 @@ cdef class Walk:
         cdef const int* terms = self.family_term + self.family_start[f]
         cdef int n = self.family_start[f + 1] - self.family_start[f]
         cdef int pattern, before, at, chosen, counted = a == self.place[0]
-        cdef double top = -INFINITY, total = 0.0, u
+        cdef double top = -INFINITY, total = 0.0
         self.moves[0, FAMILY] += counted
         memcpy(self.kept, r.change, self.n_terms * sizeof(double))
-        before = at = chosen = self.lay(a, terms, n, 0)
+        before = at = self.lay(a, terms, n, 0)
         for pattern in range(1 << n):
             self.mass[pattern] = -INFINITY
             self.lay(a, terms, n, pattern)
@@ -343,15 +342,9 @@ cdef class Walk:
         for pattern in range(1 << n):
             self.mass[pattern] = exp(self.mass[pattern] - top) if self.mass[pattern] > top + DEEPEST else 0.0
             total += self.mass[pattern]
-        u = random_standard_uniform(rng) * total
-        for pattern in range(1 << n):
-            if self.mass[pattern] > 0.0:
-                chosen = pattern
-                u -= self.mass[pattern]
-                if u < 0.0:
-                    break
-        self.lay(a, terms, n, chosen)
-        if not self.weigh_pattern(a, terms, n, chosen, &at):
+        chosen = pointed_at(self.mass, 1 << n, random_standard_uniform(rng) * total)
+        self.lay(a, terms, n, max(chosen, 0))
+        if chosen < 0 or not self.weigh_pattern(a, terms, n, chosen, &at):
             # Rounding: a model that is all but without a prior.
             chosen = before
             self.lay(a, terms, n, before)
