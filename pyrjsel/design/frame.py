@@ -207,8 +207,8 @@ def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = 
     if (parquet and reader == "read_parquet") or (reader is None and (parquet or isinstance(data, str))):
         return
     raise DataError(
-        f"The {name!r} of {owner} must be rows and not the path of a file. Got {show(path, 200)} instead; read "
-        f"it first, as with pandas.{reader or 'read_csv'}()."
+        f"The {name!r} of {owner} must be rows and not the path of a file. Got {show(path, 200)} instead; "
+        f"read it first, as with pandas.{reader or 'read_csv'}()."
     )
 
 
