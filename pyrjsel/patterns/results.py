@@ -318,7 +318,7 @@ class PatternResults(Looks, Extending, Saving):
     def score(
         self, new: Any = None, endog: ArrayLike | None = None, *, draws: int = 1, unseen: str = "raise"
     ) -> pd.DataFrame:
-        """Return error rate and average minus log probability (AMLP) of the true classes.
+        """Return error rate and log score of the class probabilities.
 
         Parameters
         ----------
@@ -333,8 +333,8 @@ class PatternResults(Looks, Extending, Saving):
         Returns
         -------
         DataFrame
-            Rows ``error_rate`` and ``amlp``; columns ``value``, ``se``, the standard error over cases, and
-            ``cases``.
+            Rows ``error_rate`` and ``log_score``, the mean log probability of the true class (higher is
+            better); columns ``value``, ``se``, the standard error over cases, and ``cases``.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class PatternResults(Looks, Extending, Saving):
         if len(true) == 0:
             raise DataError(f"{owner} needs one row at least.")
         wrong = (probability.argmax(axis=1) != true).astype(np.float64)
-        return score_table({"error_rate": wrong, "amlp": -log_chosen(probability, true)})
+        return score_table({"error_rate": wrong, "log_score": log_chosen(probability, true)})
 
     def expand(self, pattern: Mapping[str, Any] | str | list[Any] | tuple[Any, ...]) -> pd.DataFrame:
         """Return draws of the coefficient of one pattern, from those of its group's sum.

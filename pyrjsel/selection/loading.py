@@ -14,6 +14,7 @@ from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
+from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
@@ -129,6 +130,8 @@ def _without_rows(
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
+    if "audit" in content:  # files did not always have it
+        posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
     separated = {}
