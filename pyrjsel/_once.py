@@ -112,8 +112,8 @@ catching_warnings = threading.RLock()
 class kept_property(cached_property[Value]):  # noqa: N801 - used like ``property``
     """A property that is worked out at the first look and kept in the object's ``__dict__``.
 
-    As ``functools.cached_property``, which lets several threads work out the same from Python 3.12 on, and has
-    those of all objects wait for each other before.
+    As ``functools.cached_property``, but that from Python 3.12 on lets several threads work out the same, and
+    before had those of all objects wait for each other.
 
     Parameters
     ----------
