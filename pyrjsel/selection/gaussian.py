@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ class GaussianRegression(TermColumns):
     family : Gaussian
     """
 
+    log_constant: ClassVar[float] = 0.0  # marginal likelihoods leave nothing out
     mean: FloatArray
     scale: FloatArray
     term_start: NDArray[np.intc]
