@@ -122,7 +122,7 @@ def test_a_function_of_a_formula_that_masks_a_cell_is_refused():
 def test_scikit_learn_estimators_refuse_masked_cells_as_they_refuse_nan(place):
     given = [column("float", 2)[:, None], column("bool", 1), np.ones(N)]
     given[place] = np.ma.array(given[place], mask=np.isin(np.arange(N), LOST).reshape(given[place].shape))
-    with pytest.raises(ValueError, match="NaN|Unknown label"):
+    with pytest.raises(ValueError, match=r"NaN|Unknown label"):
         SelectionClassifier(random_state=1).fit(given[0], given[1], given[2])
     if place != 1:
         with pytest.raises(ValueError, match="NaN"):
