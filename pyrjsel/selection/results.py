@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, kept_table, model_table, results_html
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table, own_copy, results_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -89,7 +89,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ pieces
 
-    @cached_property
+    @kept_property
     def _marginal(self) -> SingleModel:
         return self.model._make_marginal(self.posterior)
 
@@ -245,7 +245,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
         integrated by importance sampling, seconds.
         """
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
 
     @property
     def audit(self) -> pd.DataFrame:
@@ -302,7 +302,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ single models
 
-    @cached_property
+    @kept_property
     def _median(self) -> tuple[ByteArray, str | None]:
         """Median probability model and None, or the model closest to it and why that stands in for it."""
         posterior, space = self.posterior, self.model.space
@@ -401,7 +401,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             raise bad_value("others", "screen", "a sequence of SelectionResults", others)
         return screened((self, *others), threshold)
 
-    @cached_property
+    @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
 
