@@ -62,8 +62,8 @@ class OrderTables:
 
 
 def open_terms(gamma: ByteArray, parents: Sequence[Sequence[int]], heredity: str | None) -> ByteArray:
-    """Return whether the terms that heredity asks for beside each one are in, shape (m, J)."""
-    result = np.ones(gamma.shape, dtype=np.uint8)
+    """Return whether `parents`, which heredity asks for, are in each of the models, shape (m, len(parents))."""
+    result = np.ones((len(gamma), len(parents)), dtype=np.uint8)
     for term, needed in enumerate(parents):
         if len(needed):
             inside = gamma[:, list(needed)]
@@ -80,12 +80,8 @@ def _subsets(context: PriorContext, terms: Sequence[int], limit: int) -> ByteArr
     """Return the feasible models of `terms`, parents first, beside those always in; or NotCountable."""
     models = np.array([[not free for free in context.free]], dtype=np.uint8)
     for term in terms:
-        needed = list(context.parents[term])
-        ready = np.ones(len(models), dtype=np.bool_)
-        if needed:
-            inside = models[:, needed]
-            ready = inside.all(axis=1) if context.heredity == "strong" else inside.any(axis=1)
-        more = models[ready]
+        ready = open_terms(models, [context.parents[term]], context.heredity)[:, 0]
+        more = models[ready == 1]
         more[:, term] = 1
         models = np.concatenate([models, more])
         if len(models) > limit:
@@ -162,7 +158,8 @@ class Lineage:
         if not tables.exchangeable:
             pairs = zip(self.inside, self.opened, strict=True)
             value = value + [tables.log_odds[a].sum() + tables.odds_open[b].sum() for a, b in pairs]
-        return np.bincount(self.term, weights=np.exp(value), minlength=n_terms)
+        inside = np.bincount(self.term, weights=np.exp(value), minlength=n_terms)
+        return np.asarray(inside, dtype=np.float64)
 
     def expected_size(self) -> Callable[[OrderTables], float]:
         """Return what gives the prior mean of the number of free terms; rows that are alike are joined."""
@@ -263,12 +260,7 @@ def draw_by_order(
     chance = expit(tables.log_odds)
     for o in range(int(rank.max(initial=-1)) + 1):
         terms = np.flatnonzero(rank == o)
-        own = [parents[term] for term in terms]
-        ready = np.ones((n, len(terms)), dtype=np.bool_)
-        for column, needed in enumerate(own):
-            if len(needed):
-                inside = models[:, list(needed)] == 1
-                ready[:, column] = inside.all(axis=1) if heredity == "strong" else inside.any(axis=1)
+        ready = open_terms(models, [parents[term] for term in terms.tolist()], heredity) == 1
         drawn = rng.random(ready.shape)
         if not tables.exchangeable:
             models[:, terms] = ready & (drawn < chance[terms])

@@ -164,7 +164,8 @@ def expected_within(expected: float, owner: str, context: PriorContext) -> float
 
 def check_by(value: object, owner: str) -> str:
     """Return the parameter `by` of a prior: "order" or "size"."""
-    return check_choice(value, "by", owner, ("order", "size"))
+    check_choice(value, "by", owner, ("order", "size"))
+    return str(value)
 
 
 def said(by: str) -> str:

@@ -194,7 +194,7 @@ def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: 
     classes: dict[tuple[float, ...], list[list[int]]] = {}
     for term in core.tolist():
         cost = int(grid.item[paid[term]].sum())
-        kind = (float(space.log_odds[term]), float(cost))
+        kind: tuple[float, ...] = (float(space.log_odds[term]), float(cost))
         if space.by_order is not None:
             kind = (*kind, float(space.rank[term]), float(space.by_order.odds_open[term]))
         known = classes.setdefault(kind, [])
