@@ -169,6 +169,28 @@ def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNam
     return UnknownNameError(f"{text}{_guess(name, known)}")
 
 
+def beyond(value: float, limit: float, digits: int = 2, percent: bool = False) -> str:
+    """Return a number above `limit`, or below it, with as many digits as show on which side of it it is.
+
+    Parameters
+    ----------
+    value, limit : float
+        Neither is NaN.
+    digits : int
+        Fewest decimals.
+    percent : bool
+        Whether the text is in percent, as that of the limit is.
+    """
+    kind = "%" if percent else "f"
+    factor = 100.0 if percent else 1.0
+    for places in range(digits, 17):
+        text = f"{value:.{places}{kind}}"
+        shown = float(text.rstrip("%"))
+        if (shown > factor * limit) == (value > limit) and (shown < factor * limit) == (value < limit):
+            return text
+    return repr(value)
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number of things with their noun: "1 term", "3 terms"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
