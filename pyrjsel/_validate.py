@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import ParameterError, UnknownNameError
+from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
 
 # What options of fits are called in other packages, by what they may be called here.
@@ -120,6 +120,17 @@ def check_file(value: object, name: str, owner: str) -> str:
     if os.path.isdir(path):
         raise bad_value(name, owner, "the path of a file, not of a folder", value)
     return path
+
+
+def check_unicode(names: Iterable[object], what: str, owner: str) -> None:
+    """Raise :class:`DataError` if a name has half of a surrogate pair, which no file can hold."""
+    for name in names:
+        try:
+            str(name).encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"The {what} of {owner} must be Unicode. Got {name!a} instead, with half of a surrogate pair."
+            ) from error
 
 
 def unmasked(values: object) -> Any:

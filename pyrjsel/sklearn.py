@@ -123,8 +123,8 @@ class _Selection(BaseEstimator):
         """Return checked columns as a data frame with the names of the features."""
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         if isinstance(X, pd.DataFrame):
-            return X.set_axis(pd.Index(list(names)), axis=1)
-        return pd.DataFrame(X, columns=list(names))
+            return X.set_axis(pd.Index(list(names), dtype=object), axis=1)
+        return pd.DataFrame(X, columns=pd.Index(list(names), dtype=object))
 
     def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Return columns and response for a fit."""
