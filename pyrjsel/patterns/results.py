@@ -26,7 +26,7 @@ from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
 from pyrjsel.patterns.saving import Saving
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, kept_table, log_chosen, score_table, to_arviz
+from pyrjsel.report import Report, kept_table, log_chosen, results_html, score_table, to_arviz
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.model import PatternLogit
@@ -483,6 +483,8 @@ class PatternResults(Looks, Extending, Saving):
             groups["observed_data"] = {model.design.response: (["case"], np.asarray(model.y))}
             coords["case"] = range(model.nobs)
         return to_arviz(groups, coords)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         chains, draws = self.draws.log_posterior.shape

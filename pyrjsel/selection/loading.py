@@ -157,7 +157,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "prior inclusion" in content:
         results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
     elif (
-        isinstance(model.regression, AbsentRegression) and model.lacks_models and posterior.draws is not None
+        isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
     ):
         # Files did not always have it.
         unknown = np.full(len(model.term_names), np.nan)

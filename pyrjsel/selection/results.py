@@ -13,7 +13,7 @@ import pandas as pd
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, kept_table, model_table
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table, results_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -131,7 +131,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         return model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
             posterior.probability[:rows],
             posterior.mcse[:rows],
             posterior.odds[:rows],
@@ -278,7 +278,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         )
 
     @property
-    def median_problem(self) -> str | None:
+    def _median_problem(self) -> str | None:
         """Why the median probability model cannot be used, in words, or None if it can."""
         return self._median[1]
 
@@ -386,6 +386,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         rows = self._model_rows(min(top, possible, self.posterior.odds.size))
         info, notes = describe(self)
         return Report(self.model.title, info, tables(self, rows), notes)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

@@ -101,7 +101,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
 
 def _prior_inclusion(results: SelectionResults) -> Plain:
     """Return what rows alone say of it, and marginal likelihoods of all models do not."""
-    if not results.model.lacks_models or results.posterior.draws is None:
+    if not results.model._lacks_models or results.posterior.draws is None:
         return None
     prior = results.prior_inclusion
     return {

@@ -14,7 +14,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family
-from pyrjsel.report import Report
+from pyrjsel.report import Report, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.folds import make_folds
 from pyrjsel.selection.predict import rows_of_fit
@@ -164,6 +164,8 @@ class CrossValidation:
             "Standard errors take rows as independent; fits of different folds share most of their rows."
         ]
         return Report(f"{self.model.title}: cross-validation", info, tables, notes)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         elpd = self.scores["elpd"]
