@@ -45,7 +45,9 @@ def null_information(
     DataError
         If W0 is 0 in all rows, as where the offset alone determines the response.
     """
-    linear = null_intercept(family, y, weights, offset) + (0.0 if offset is None else offset)
+    linear = np.full(y.size, null_intercept(family, y, weights, offset))
+    if offset is not None:
+        linear += offset
     w0 = weights * family.curvature(family.mean(linear))
     total = float(w0.sum())
     if not 0.0 < total < np.inf:

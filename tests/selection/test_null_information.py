@@ -142,7 +142,7 @@ def test_precision_and_intercept(intercept):
     [("poisson", m) for m in (0.05, 1.0, 10.0, 100.0)] + [("logit", m) for m in (0.01, 0.02, 0.1, 0.5)],
 )
 def test_bayes_factors_near_those_of_bic(kind, mean, n):
-    """A standard normal predictor without effect: within 0.7, where GPrior("4n") is off by 3 at a mean of 100."""
+    """A standard normal predictor without effect: within 0.7; GPrior("4n") is off by 3 at a mean of 100."""
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"x": rng.normal(size=n)})
     table["y"] = rng.poisson(mean, n) if kind == "poisson" else np.arange(n) < mean * n
@@ -211,7 +211,7 @@ def test_a_level_whose_rows_weigh_nothing_has_no_prior():
 def test_an_offset_that_determines_the_response_is_refused():
     table = data("logit")
     table["o"] = np.where(table["z"] == 1, 900.0, -900.0)
-    with pytest.raises(rj.DataError, match="The offset determines the response|offset determines"):
+    with pytest.raises(rj.DataError, match="the offset determines the response"):
         rj.logit("z ~ a", table, offset="o")
     assert rj.logit("z ~ a", table, offset="o", coef_prior=rj.GPrior("4n")).regression.prior.flat is False
 
@@ -221,7 +221,10 @@ def test_an_offset_that_determines_the_response_is_refused():
     [
         ({"information": "observed"}, "'information' parameter of GPrior must be one of 'unit', 'null'"),
         ({"information": None}, "'information' parameter"),
-        ({"information": "null", "intercept": "joint"}, "must be None, 'flat' or a Normal where its information"),
+        (
+            {"information": "null", "intercept": "joint"},
+            "must be None, 'flat' or a Normal where its information",
+        ),
         ({"information": "null", "intercept": "none"}, "'intercept' parameter"),
     ],
 )
