@@ -112,6 +112,9 @@ def _notes(results: SelectionResults) -> list[str]:
         names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
         if names:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    audited = None if posterior.audit is None else posterior.audit.line()
+    if audited is not None:
+        notes.append(audited)
     for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
         notes.append(
             f"{model.regression.family.apart} by {', '.join(culprits)} in the model "

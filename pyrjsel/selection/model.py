@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, counted, listed, unknown_name, unknown_option
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
@@ -19,6 +19,7 @@ from pyrjsel.families import Family
 from pyrjsel.report import model_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -336,7 +337,7 @@ class Selection(Studies, OverSpace):
         """Whether models that satisfy the constraints have no coefficient prior."""
         return bool(self.dependent) and self._needs_independence
 
-    @cached_property
+    @kept_property
     def _existence(self) -> Existence | None:
         if not self._lacks_models:
             return None
@@ -454,7 +455,8 @@ class Selection(Studies, OverSpace):
         ConvergenceWarning
             If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
             draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
-            coefficients, are averages of too few draws.
+            coefficients, are averages of too few draws; if a search finds a model that matters and that no
+            chain visited (see ``audit`` of the results).
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is
@@ -484,6 +486,7 @@ class Selection(Studies, OverSpace):
             about=None if checkpoint is None else identity(self, sampler, chosen),
         )
         posterior = find(self.regression, self.space, settings, chosen)
+        warn_of_missed(self, posterior, 2)
         return SelectionResults(self, posterior, settings, options=chosen)
 
     def _large_sampler(self) -> str:

@@ -1,12 +1,12 @@
 """From design columns to the standardised arrays that samplers see, and back."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
@@ -106,7 +106,7 @@ class Regression(TermColumns):
             family,
         )
 
-    @cached_property
+    @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
         w = self.weights

@@ -87,6 +87,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         "options": None if results.options is None else plain(vars(results.options)),
         "ends": None if posterior.ends is None else posterior.ends.to_plain(),
         "posterior": _posterior(posterior),
+        "audit": None if posterior.audit is None else posterior.audit.to_plain(),
         "models": {
             "log_marginal": table["log_marginal"].to_numpy(dtype=float),
             "deviance": table["deviance"].to_numpy(dtype=float),
