@@ -36,6 +36,9 @@ class Regression(TermColumns):
     saturated : float
         Log-likelihood of the saturated model, of all rows as they were given.
     family : Family
+    log_constant : float
+        What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
+        minus those of factorials of counts.
     n_extra : int
         Numbers that states of chains have beside coefficients.
 
@@ -55,6 +58,7 @@ class Regression(TermColumns):
     prior: CompiledPrior
     saturated: float
     family: Family = field(default_factory=Binomial)
+    log_constant: float = 0.0
     n_extra: ClassVar[int] = 0
 
     @classmethod
@@ -71,7 +75,7 @@ class Regression(TermColumns):
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
         family = Binomial() if family is None else family
-        saturated = family.saturated(y, weights)
+        saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
         equal = equal_rows(x, offset)
         if equal is not None:
             y, weights = equal.merge(y, weights)
@@ -104,6 +108,7 @@ class Regression(TermColumns):
             prior,
             saturated,
             family,
+            log_constant,
         )
 
     @kept_property
