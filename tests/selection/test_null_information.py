@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import integrate, optimize
-from scipy.special import expit
+from scipy.special import expit, gammaln, xlogy
 
 import pyrjsel as rj
 from pyrjsel.selection import grouping
@@ -88,7 +88,12 @@ def log_marginal(kind, y, w, o, x, precision):
     total = np.exp(values - top)
     for _ in range(d):
         total = integrate.trapezoid(total, axis, axis=-1)
-    return top + np.log(total) + np.linalg.slogdet(half)[1]
+    k = w * y
+    if kind == "logit":
+        constant = gammaln(w + 1) - gammaln(k + 1) - gammaln(w - k + 1)
+    else:
+        constant = xlogy(k, w) - gammaln(k + 1)
+    return top + np.log(total) + np.linalg.slogdet(half)[1] + constant.sum()
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
