@@ -187,10 +187,10 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     >>> X = births[["lwt", "smoke", "ht"]]
     >>> classifier = SelectionClassifier(random_state=1).fit(X, births["low"])
     >>> classifier.inclusion_.round(1)
-    array([0.8, 0.6, 0.8])
+    array([0.8, 0.5, 0.7])
     >>> classifier.predict_proba(X[:2]).round(2)
     array([[0.85, 0.15],
-           [0.81, 0.19]])
+           [0.8 , 0.2 ]])
     """
 
     _make = LogitSelection

@@ -1,7 +1,7 @@
 """Gaussian regression problems: sums over rows, coefficient prior, and what compiled loops make of them."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,7 @@ class GaussianRegression(TermColumns):
     family : Gaussian
     """
 
+    log_constant: ClassVar[float] = 0.0  # marginal likelihoods leave nothing out
     mean: FloatArray
     scale: FloatArray
     term_start: NDArray[np.intc]

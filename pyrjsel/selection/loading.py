@@ -121,8 +121,20 @@ def _without_rows(
         np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
         kind._family,
         RankRule(columns.number("rank_tol")),
+        _log_constant(columns, model),
     )
     return model
+
+
+def _log_constant(content: Content, model: Selection) -> float:
+    """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
+
+    Nothing is left out of those of gaussian responses and of single 0/1 outcomes.
+    """
+    if "log_constant" in content:
+        return content.number("log_constant")
+    single = model._family.name == "binomial" and "weights" not in model.design.extra_columns
+    return 0.0 if single or isinstance(model, LinearSelection) else np.nan
 
 
 # ---------------------------------------------------------------------- results

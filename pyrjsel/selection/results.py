@@ -67,7 +67,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     >>> births = rj.datasets.birthwt().data
     >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
     >>> results.inclusion["posterior"].round(1).to_dict()
-    {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
+    {'lwt': 0.8, 'smoke': 0.5, 'ht': 0.7}
     """
 
     def __init__(
@@ -109,9 +109,10 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
-        factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
-        saturated model, as in statsmodels). For gaussian models `log_marginal` is exact, log p(y | model)
+        against this), ``odds_mcse``, ``log_marginal`` (log p(y | model) by importance sampling, with binomial
+        coefficients and factorials of counts, and a density of one for a flat intercept) and ``deviance`` (at
+        the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian models
+        `log_marginal` is exact, log p(y | model)
         with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
         log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
         are nearly dependent or fit the response to 1e-8 of its variance). `posterior` is the frequency of
@@ -127,7 +128,6 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
-        known = posterior.log_marginal
         return model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
@@ -136,8 +136,15 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             posterior.mcse[:rows],
             posterior.odds[:rows],
             posterior.odds_mcse[:rows],
-            known[:rows] if known is not None else self._marginal.log_marginals(gamma),
+            self._log_marginals(rows) + self.model.regression.log_constant,
             np.array([self._marginal.deviance(row) for row in gamma]),
+        )
+
+    def _log_marginals(self, rows: int) -> FloatArray:
+        """Return the log marginal likelihoods of the best models, without the constants of the family."""
+        known = self.posterior.log_marginal
+        return (
+            known[:rows] if known is not None else self._marginal.log_marginals(self.posterior.packed[:rows])
         )
 
     @property
