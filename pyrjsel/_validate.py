@@ -115,10 +115,12 @@ def check_path(value: object, name: str, owner: str, must: str = "the path of a 
 
 
 def check_file(value: object, name: str, owner: str) -> str:
-    """Return `value` as the path of something that is no folder, or raise :class:`ParameterError`."""
+    """Return `value` as the path of a regular file or of nothing yet, or raise :class:`ParameterError`."""
     path = check_path(value, name, owner)
     if os.path.isdir(path):
         raise bad_value(name, owner, "the path of a file, not of a folder", value)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise bad_value(name, owner, "the path of a regular file, not of a pipe or a device", value)
     return path
 
 
