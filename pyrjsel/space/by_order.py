@@ -62,7 +62,7 @@ class OrderTables:
 
 
 def open_terms(gamma: ByteArray, parents: Sequence[Sequence[int]], heredity: str | None) -> ByteArray:
-    """Return whether `parents`, which heredity asks for, are in each of the models, shape (m, len(parents))."""
+    """Return whether `parents`, which heredity asks for, are in, shape (m, len(parents))."""
     result = np.ones((len(gamma), len(parents)), dtype=np.uint8)
     for term, needed in enumerate(parents):
         if len(needed):
