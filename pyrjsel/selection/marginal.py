@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import fdtri, gammaln, ndtr
+from scipy.special import gammaln, ndtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
@@ -14,6 +14,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.checks import separated_models
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.student_radii import radii
 from pyrjsel.space import pack
 
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a posterior
@@ -37,6 +38,10 @@ VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # In tables of visited models: wide models would take seconds each for more.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
+# Models of a smaller posterior probability than FAINT may have a relative variance that is larger in proportion,
+# up to FAINT_VARIANCE: the sum of p^2 v over all of them stays below FAINT times the variance that suffices
+# elsewhere, plus that of FAINT_VARIANCE.
+FAINT, FAINT_VARIANCE = 1e-3, 0.02
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
 # until there are MOST. A second stage at the mode gets what the variance asks for, and at most what matched
 # ones take together.
@@ -175,6 +180,11 @@ class _Stage:
         return self.efficiency * self.weights.size
 
     @property
+    def even(self) -> bool:
+        """Whether weights at the mode are as even as a normal posterior lets expect."""
+        return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
+
+    @property
     def scarce(self) -> bool:
         """Whether effective draws are too few to match a proposal to them."""
         return self.effective < DRAWS_A_COLUMN * self.points.shape[1]
@@ -208,6 +218,8 @@ class MarginalLikelihood:
         Most columns of a model, intercept included.
     variance : float, optional
         Relative variance of an integral that suffices; None is that of enumeration.
+    few : int, default 0
+        Models of which at most so many draws of coefficients are asked for are taken for faint ones there.
     """
 
     def __init__(
@@ -217,8 +229,9 @@ class MarginalLikelihood:
         pairs: int,
         max_columns: int,
         variance: float | None = None,
+        few: int = 0,
     ) -> None:
-        self.regression = regression
+        self.regression, self.few = regression, few
         self.entropy = entropy
         self.pairs = pairs
         self.max_columns = max_columns
@@ -255,6 +268,7 @@ class MarginalLikelihood:
         pairs: int | None = None,
         draws: bool = False,
         variance: float | None = None,
+        log_weight: float | None = None,
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
@@ -273,14 +287,23 @@ class MarginalLikelihood:
         is drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights
         happen to look well.
 
-        `variance` is the relative variance of the integral that suffices; None is that of the object.
+        `variance` is the relative variance of the integral that suffices; None is that of the object. With
+        `log_weight`, the logarithm of what the marginal likelihood is to be multiplied with for the posterior
+        probability of the model, or for a larger number, faint models have larger variances by
+        :func:`tolerated`; where weights at the mode are uneven, but none heavy, these suffice. The estimate is a
+        function of the seed, the model and `log_weight` alone.
         """
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count, stages = pairs or self.pairs, 1
         stage = first = self._at_mode(gamma, count, rng, halves=JUDGED <= count < 2 * MOST)
-        even = not stage.heavy and stage.efficiency >= EVEN * stage.normal_efficiency
+        even = stage.even
+        faint = False
+        if log_weight is not None and count >= JUDGED:
+            enough = tolerated(self.finder.log_marginal + log_weight, variance)
+            faint = enough > variance and not stage.heavy and MARGIN * stage.variance <= enough
+            variance = enough
         share = MARGIN * stage.variance / variance
         more = 2 * int(max(FEWEST, count, min(share * count, 2 * MOST)) / 2)
         if even and count >= JUDGED and more > count:
@@ -293,7 +316,7 @@ class MarginalLikelihood:
                     halves[1] if a else halves[0], self.regression.raw_shift[self.finder.columns]
                 )
                 stage = kept.joined(stage, kept.pairs / count)
-        last = even or count < JUDGED
+        last = even or faint or count < JUDGED
         while not last:
             stages += 1
             if stages > STAGES and _better_at_mode(first, stage):
@@ -336,7 +359,7 @@ class MarginalLikelihood:
         """Return draws from the proposal at the mode, stratified as a whole or in two halves."""
         d = 1 + int(gamma @ np.diff(self.regression.term_start))
         first = pairs // 4 * 2 if halves else 0
-        radius = np.concatenate([_radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
+        radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
         found = self.finder.integrate(gamma, radius, rng.standard_normal((pairs, d)), PROPOSAL_DF, draws=True)
         self.check_mode()
         return _Stage.of(found, radius)
@@ -346,13 +369,18 @@ class MarginalLikelihood:
         finder = self.finder
         center, factor = _matched(stage.points, stage.weights, finder.at, finder.factor)
         d = center.size
-        radius = _radii(d, pairs, MATCHED_DF, rng)
+        radius = radii(d, pairs, MATCHED_DF, rng)
         direction = rng.standard_normal((pairs, d))
         direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
         log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
         return _Stage.of(
             finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True), radius
         )
+
+    def is_uneven(self, gamma: ByteArray) -> bool:
+        """Return whether importance weights of model `gamma` (J,) at its mode are uneven, or one is heavy."""
+        gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
+        return not self._at_mode(gamma, self.pairs, self.stream(gamma)).even
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""
@@ -419,13 +447,20 @@ class MarginalLikelihood:
         draws as are asked for, where up to 65,536 draws have them.
         """
         pairs = max(self.pairs, 4 * size + size % 2)
-        found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
+        log_weight = -np.inf if size <= self.few else None
+        found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True, log_weight=log_weight)
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out
+
+
+def tolerated(log_probability: float, variance: float) -> float:
+    """Return the relative variance that suffices for a model of a posterior probability, at least `variance`."""
+    times = np.exp(min(max(0.0, np.log(FAINT) - log_probability), 50.0))
+    return float(max(variance, min(variance * times, FAINT_VARIANCE)))
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
@@ -435,12 +470,6 @@ def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
     """
     missing = first.heavy and first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1]
     return matched.scarce and matched.efficiency < first.efficiency and not missing
-
-
-def _radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
-    """Return the radii (count,) of a standard Student distribution in d dimensions, one a stratum."""
-    strata = (np.arange(count) + rng.random(count)) / count
-    return np.sqrt(d * fdtri(d, df, strata))
 
 
 def _log_student(radius: FloatArray, d: int, df: float) -> FloatArray:

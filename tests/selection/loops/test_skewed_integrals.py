@@ -285,7 +285,7 @@ class TestMatchedProposals:
         found = marginal.integrate(np.ones(2, dtype=np.uint8))
         finder, rng = marginal.finder, np.random.default_rng(8)
         factor = 1.5 * np.linalg.cholesky(np.linalg.inv(finder.factor @ finder.factor.T))
-        radius = integration._radii(d, count, 5.0, rng)
+        radius = integration.radii(d, count, 5.0, rng)
         rays = rng.standard_normal((count, d))
         rays /= np.linalg.norm(rays, axis=1, keepdims=True)
         log_det = np.linalg.slogdet(factor)[1] + np.linalg.slogdet(finder.factor)[1]
