@@ -22,7 +22,7 @@ from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.sampling import fit_chains
 from pyrjsel.kernel.saving import Saving
 from pyrjsel.kernel.scaling import check_squares
-from pyrjsel.report import Report, to_arviz
+from pyrjsel.report import Report, results_html, to_arviz
 from pyrjsel.runtime import by_chain, known_ends
 
 if TYPE_CHECKING:
@@ -464,6 +464,8 @@ class KernelResults(Looks, Saving):
             observed = self.model.scaling.raw_response(y)
             groups["observed_data"] = {self.model.design.response: (["row"], observed)}
         return to_arviz(groups, {"row": self.run.index.tolist()})
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

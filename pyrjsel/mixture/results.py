@@ -145,7 +145,7 @@ class MixtureResults(Looks, Extending, Saving):
         """The same with the errors of prior inclusion probabilities and Bayes factors."""
         model, posterior = self.model, self.posterior
         excluded = posterior.probability @ (1.0 - posterior.models)
-        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model.priced)
+        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model._priced)
 
     @property
     @kept_table
@@ -168,7 +168,7 @@ class MixtureResults(Looks, Extending, Saving):
         return model_table(
             [space.terms_of(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
             posterior.probability[:rows],
             stats.mcse[:rows],
             stats.odds[:rows],

@@ -298,7 +298,7 @@ def frontier_table(
     stacklevel: int,
 ) -> pd.DataFrame:
     """Return the frontier; of `stacklevel`, 2 is the caller of this function."""
-    if not results.model.priced:
+    if not results.model._priced:
         raise NotAvailableError(f"{owner} needs costs: the model was made without any.")
     _check_others(results, others, owner)
     asked = _check_budgets(budgets, (results, *others), owner)

@@ -29,7 +29,7 @@ class Included:
         Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
         """
         model, posterior = self.model, self.posterior
-        if not model.lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+        if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             return model.prior_inclusion
         exist = np.isfinite(posterior.log_marginal)
         return prior_inclusion_of(model.space, posterior.packed.words[exist])
@@ -67,4 +67,4 @@ class Included:
         excluded = posterior.excluded
         if excluded is None:
             excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
-        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model.priced)
+        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model._priced)

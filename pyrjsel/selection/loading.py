@@ -13,6 +13,7 @@ from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
+from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
@@ -128,6 +129,8 @@ def _without_rows(
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
+    if "audit" in content:  # files did not always have it
+        posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
     separated = {}
@@ -157,7 +160,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "prior inclusion" in content:
         results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
     elif (
-        isinstance(model.regression, AbsentRegression) and model.lacks_models and posterior.draws is not None
+        isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
     ):
         # Files did not always have it.
         unknown = np.full(len(model.term_names), np.nan)

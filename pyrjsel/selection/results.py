@@ -13,7 +13,7 @@ import pandas as pd
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, kept_table, model_table
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table, results_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -131,7 +131,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         return model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
             posterior.probability[:rows],
             posterior.mcse[:rows],
             posterior.odds[:rows],
@@ -241,6 +241,43 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         return self.posterior.diagnostics.copy()
 
     @property
+    def audit(self) -> pd.DataFrame:
+        """What a search found that no chain has visited, by term.
+
+        For each term that no draw holds, the best feasible model with it is searched for: from the term alone
+        (with the terms that heredity makes it need), adding what raises the posterior most and is affordable;
+        and from the best visited model, where terms leave that cost least until the term fits, and others
+        enter. For each free term that all draws hold, the best model without it is searched for in the same
+        way. The search is greedy: it can miss models, and says nothing of models whose terms were all
+        visited. It takes at most about a twentieth of the work of the fit; among thousands of terms the less
+        promising ones get one flip alone. Nothing in it is random.
+
+        Columns ``visited`` (whether chains visited the model), ``question`` ("with" the term or "without"
+        it), ``model`` (terms of the best model found), ``log_odds`` (its log posterior odds against the best
+        visited model, NaN where no model was found) and ``found_by``: "visits" (the best visited model; its
+        odds are those of the visits where marginal likelihoods are not known), "search", "flip" (only the
+        best visited model with this term changed was looked at) or "nothing". Odds of "search" and "flip"
+        come from marginal likelihoods; for models that are not linear, those far below the best visited model
+        come from a quadratic approximation to the log-likelihood.
+
+        A ConvergenceWarning of ``fit`` names a model that was missed and matters: its posterior is within
+        exp(-7) of that of the best visited model, and its probability, with that of its neighbours, is above
+        0.02 or worth more than 20 visits in this run, and not in the inclusion probabilities already.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which visits every model; if the results come from a file without it.
+        """
+        if self.posterior.audit is None:
+            raise NotAvailableError(
+                "Enumeration visits every model: there is nothing to audit."
+                if self.posterior.draws is None
+                else "These results come from a file without an audit. Extend them, or fit again."
+            )
+        return self.posterior.audit.table(self.model.space)
+
+    @property
     def draws(self) -> Draws:
         """The draws of all chains.
 
@@ -278,7 +315,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         )
 
     @property
-    def median_problem(self) -> str | None:
+    def _median_problem(self) -> str | None:
         """Why the median probability model cannot be used, in words, or None if it can."""
         return self._median[1]
 
@@ -386,6 +423,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         rows = self._model_rows(min(top, possible, self.posterior.odds.size))
         info, notes = describe(self)
         return Report(self.model.title, info, tables(self, rows), notes)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

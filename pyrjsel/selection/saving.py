@@ -87,6 +87,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         "options": None if results.options is None else plain(vars(results.options)),
         "ends": None if posterior.ends is None else posterior.ends.to_plain(),
         "posterior": _posterior(posterior),
+        "audit": None if posterior.audit is None else posterior.audit.to_plain(),
         "models": {
             "log_marginal": table["log_marginal"].to_numpy(dtype=float),
             "deviance": table["deviance"].to_numpy(dtype=float),
@@ -101,7 +102,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
 
 def _prior_inclusion(results: SelectionResults) -> Plain:
     """Return what rows alone say of it, and marginal likelihoods of all models do not."""
-    if not results.model.lacks_models or results.posterior.draws is None:
+    if not results.model._lacks_models or results.posterior.draws is None:
         return None
     prior = results.prior_inclusion
     return {

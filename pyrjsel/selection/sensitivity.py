@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
-from pyrjsel.report import Report, plot_sensitivity, repr_short
+from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.refits import refit
@@ -161,6 +161,8 @@ class SensitivityResults:
     @property
     def _labels(self) -> list[str]:
         return [key if isinstance(key, str) else ", ".join(key) for key in self.results]
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return f"<SensitivityResults: {len(self.results)} priors ({'; '.join(self._labels)})>"
