@@ -67,51 +67,40 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that results show, and how accurate it is.
+    """A figure that results show and that is not accurate enough.
 
     Attributes
     ----------
-    name : str
-        What it is, with its article: "the MCSE of the inclusion of x3".
-    value, target : float
-        How large it is, and may be.
+    text : str
+        What it is and should be: "the MCSE of the inclusion of x3 is 0.0071, above 0.005".
     needed : float
-        Times as many draws as there are that would do, by its law.
+        Times as many draws as there are that would do, by its law; above 1.
     """
 
-    name: str
-    value: float
-    target: float
+    text: str
     needed: float
 
     @classmethod
     def of_error(cls, name: str, value: float, target: float) -> "Figure":
         """Return a figure that falls as 1 / sqrt(draws)."""
-        return cls(name, value, target, (value / target) ** 2)
-
-    @classmethod
-    def of_r_hat(cls, name: str, value: float, target: float) -> "Figure":
-        """Return R-hat, whose distance from 1 falls as 1 / draws."""
-        return cls(name, value, target, (value - 1.0) / (target - 1.0))
-
-    @property
-    def reached(self) -> bool:
-        """Whether it is accurate enough."""
-        return self.value <= self.target
-
-    def __str__(self) -> str:
-        # As many digits as tell the two apart.
-        digits = next((d for d in range(2, 17) if f"{self.value:.{d}g}" != f"{self.target:.{d}g}"), 17)
-        return f"{self.name} is {self.value:.{digits}g}, above {self.target:g}"
+        return cls(f"{name} is {above(value, target)}", (value / target) ** 2)
 
 
-# From what chains have drawn, and how many draws each: the figures, in an order that never changes.
+def above(value: float, target: float) -> str:
+    """Return a value above a target in words, with as many digits as tell the two apart."""
+    known = f"{target:.15g}"
+    digits = next((d for d in range(2, 17) if float(f"{value:.{d}g}") > target), 17)
+    return f"{value:.{digits}g}, above {known}"
+
+
+# From what chains have drawn, and how many draws each: the figures that are not accurate enough, in an order
+# that never changes.
 Rule = Callable[[Sequence[Any], int], Sequence[Figure]]
 
 
 def worst(figures: Sequence[Figure]) -> Figure | None:
-    """Return the figure that needs most draws among those that are not accurate enough, if there is one."""
-    return max((each for each in figures if not each.reached), key=lambda each: each.needed, default=None)
+    """Return the figure that needs most draws, if there is one."""
+    return max(figures, key=lambda each: each.needed, default=None)
 
 
 def missed(figures: Sequence[Figure], draws: int, limit: str) -> list[str]:
@@ -119,12 +108,11 @@ def missed(figures: Sequence[Figure], draws: int, limit: str) -> list[str]:
     first = worst(figures)
     if first is None:
         return []
-    others = sum(not each.reached for each in figures) - 1
+    others = len(figures) - 1
     more = f", and {counted(others, 'more figure')} {'is' if others == 1 else 'are'} not accurate yet"
-    return [
-        f"The run ended at {limit} before its figures were accurate: {first}{more if others else ''}. It would "
-        f"take about {_rounded(first.needed * draws)} draws a chain."
-    ]
+    what = f"{first.text}{more if others else ''}"
+    enough = f"It would take about {_rounded(first.needed * draws)} draws a chain."
+    return [f"The run ended at {limit} before its figures were accurate: {what}. {enough}"]
 
 
 def _rounded(draws: float) -> str:

@@ -1,8 +1,8 @@
 """Runs that stop by themselves: rounds of draws, each twice as long, until figures are accurate.
 
-Rounds are extensions of one run. What the chains together have drawn is looked at between rounds, and nowhere
-else, so that the draws depend on the seed alone: not on the number of workers, on the speed of the machine, or
-on whether the run was killed in between.
+Rounds are extensions of one run. What the chains have drawn together is looked at between rounds, and nowhere
+else, so that the draws depend on the seed alone: not on the number of workers, on the speed of the machine,
+or on whether the run was killed in between.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,7 +99,9 @@ class Rounds:
                 first = worst(figures)
                 if first is None:
                     break
-                rate = (draws - before) / max(clock.seconds - at, 1e-9)
+                # Of a look alone, as if one worker had drawn everything.
+                made, seconds = draws - before, clock.seconds - at
+                rate = made / seconds if made else draws / max(sum(outcome.seconds), seconds)
                 following = clock.after(draws, rate)
                 if following <= draws:
                     notes = missed(figures, draws, clock.limit(draws))
@@ -160,4 +162,4 @@ def _shown(first: Figure, draws: int, rate: float) -> str:
     """Return what a progress bar says of the figure that needs most draws."""
     left = (first.needed - 1.0) * draws / rate
     time = f", about {left:,.0f} s left" if np.isfinite(left) else ""
-    return f"{first}{time}"
+    return f"{first.text}{time}"

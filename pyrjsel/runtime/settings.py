@@ -109,7 +109,7 @@ class FitSettings:
             if draws != AUTO:
                 raise bad_value("draws", owner, f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
             told = {"draws": AUTO, "mcse": accuracy.mcse, "max_draws": accuracy.max_draws}
-            draws, warm = min(FIRST, accuracy.max_draws), warm
+            draws = min(FIRST, accuracy.max_draws)
         else:
             draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
             accuracy.check_unused(owner, draws)
@@ -170,7 +170,7 @@ class FitSettings:
         job: ResumableJob,
         label: str,
         size: Callable[[Any], int],
-        rule: Rule,
+        rule: Rule | None = None,
         jobs: Jobs | None = None,
     ) -> DrawnChains:
         """Run the chains of a job, with `label` before the progress bar.
@@ -215,6 +215,7 @@ class FitSettings:
                 spare=True,
             )
         else:
+            assert rule is not None
             outcome, asked, notes = Rounds(
                 jobs or partial(_longer, job),
                 self.chains,
@@ -292,8 +293,12 @@ class FitSettings:
         """
         owner, most = "extend", MOST_DRAWS - have
         if draws is None:
-            more, size = 0, {"draws": AUTO, "mcse": self.asked_mcse if mcse is None else mcse}
-            size |= {"max_draws": max_draws, "max_seconds": max_seconds}
+            size: dict[str, Any] = {
+                "draws": AUTO,
+                "mcse": self.asked_mcse if mcse is None else mcse,
+                "max_draws": max_draws,
+                "max_seconds": max_seconds,
+            }
         else:
             more = check_int(draws, "draws", owner, low=1, high=most)
             if mcse is not None:

@@ -11,7 +11,8 @@ import pyrjsel as rj
 from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.selection import collect, rjmcmc
 from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, Manner, _stuck_chains
+from pyrjsel.selection.collect import ChainDraws, Manner
+from pyrjsel.selection.summarising import _stuck_chains
 
 
 @pytest.fixture(scope="module")
