@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, counted, unknown_name
 from pyrjsel.design import AbsentRows
@@ -26,7 +26,7 @@ from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
 from pyrjsel.patterns.saving import Saving
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, kept_table, log_chosen, results_html, score_table, to_arviz
+from pyrjsel.report import Report, kept_table, log_chosen, own_copy, results_html, score_table, to_arviz
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.model import PatternLogit
@@ -85,7 +85,7 @@ class PatternResults(Looks, Extending, Saving):
         s = self.draws.s
         return s.reshape(-1, *s.shape[2:])
 
-    @cached_property
+    @kept_property
     def _sigma(self) -> FloatArray:
         """Draws of the scales of orders 0 to O, shape (D, O + 1)."""
         log_sigma = self.draws.log_sigma.reshape(-1, self.model.order)
@@ -126,7 +126,7 @@ class PatternResults(Looks, Extending, Saving):
     @property
     def diagnostics(self) -> pd.DataFrame:
         """How the sampler did: mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
 
     @property
     @kept_table

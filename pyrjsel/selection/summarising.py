@@ -13,6 +13,7 @@ from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.runtime import DrawnChains
+from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.collect import NUMBERS, Averager, ChainDraws, Estimator, Manner, visit_estimate
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
@@ -83,7 +84,7 @@ def summarise(
     )
     notes = [
         *drawn.notes,
-        *selection_notes(terms, space.names, diagnostics),
+        *selection_notes(terms, space.names, diagnostics, averaged=estimate.words != VISITS_ALONE),
         *_stuck_chains(chains, manner),
     ]
     for text in notes:
