@@ -158,6 +158,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         if self.model.regression.family.name == "gaussian":
             return np.full(rows, "exact", dtype=object)
         laplace = np.isnan(self.posterior.mcse[:rows]) & (self.posterior.draws is None)
+        laplace |= getattr(self.options, "integration", None) == "laplace"
         return np.where(laplace, "laplace", "importance").astype(object)
 
     def _log_marginals(self, rows: int) -> FloatArray:
