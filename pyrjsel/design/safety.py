@@ -118,8 +118,8 @@ def power_of(expression: Expression) -> tuple[str, int]:
         column, power = inner.left, inner.right
         if isinstance(inner.op, ast.Pow) and isinstance(column, ast.Name) and isinstance(power, ast.Constant):
             value = power.value
-            if type(value) in (int, float) and value >= 2 and value == int(value):
-                return _column_key(column.id), int(value)
+            if type(value) is int or (type(value) is float and value.is_integer()):
+                return (_column_key(column.id), int(value)) if value >= 2 else (expression.key, 1)
     return expression.key, 1
 
 
