@@ -30,6 +30,7 @@ from pyrjsel.selection.collect import (
     plain_state,
 )
 from pyrjsel.selection.predict import SingleModel
+from pyrjsel.selection.search import new_start, restart_after, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
 from pyrjsel.space.starts import checked_start, dispersed_start
@@ -226,7 +227,10 @@ class WalkJob:
             np.zeros((2, len(self.moves)), dtype=np.int64),
             np.zeros((2, count - 1), dtype=np.int64),
         )
-        return self.runner(state)
+        runner = self.runner(state)
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "WalkRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -247,6 +251,7 @@ class WalkJob:
                 self.known_lessons(known.part("learnt")),
             )
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -325,6 +330,8 @@ class WalkDraws(ChainDraws):
 
 class WalkRunner:
     """One chain whose target is the posterior itself: the walk, its generator and what it has recorded."""
+
+    chain = 0
 
     def __init__(self, job: WalkJob, state: WalkState, collector: WalkCollector | None = None) -> None:
         self.job = job
@@ -418,25 +425,36 @@ class WalkRunner:
         while self.done < stop:
             until = min(stop, (self.done // EVERY + 1) * EVERY)
             if self.done < job.burn_in:
-                until = min(until, job.burn_in)
+                restart = restart_after(job.burn_in, 1)
+                until = min(until, job.burn_in if self.done >= restart else restart)
                 self.walk_on(until - self.done, None)
             else:
                 end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]
                 until = min(until, job.burn_in + end * job.thin)
                 self.walk_on(until - self.done, self.collector)
             self.done = until
-            if until % EVERY == 0 or until == job.burn_in:
+            if until % EVERY == 0 or until == job.burn_in or restart_is_due(job, until, 1):
                 self.mark()
 
     def mark(self) -> None:
         """Clear rounding away and write the state down; adapt in burn-in."""
         if self.done <= self.job.burn_in:
             self.adapt()
+            self.begin_anew()
             if self.done == self.job.burn_in:
                 self.clear_counts()
                 self.walk.set_family_rate(self.job.family_rates[1])
         self.walk.reload()
         self.mark_state = self.at_mark()
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found; hot replicas stay."""
+        job, gamma = self.job, self.walk.gamma()
+        if restart_is_due(job, self.done, 1):
+            mode = new_start(job.regression, job.space, gamma[0], self.chain, job.burn_in)
+            if mode is not None:
+                self.walk.set_state([mode, *gamma[1:]])
+                self.mark_state = self.at_mark()
 
     def at_mark(self) -> WalkState:
         """Return the state of a chain that is at a mark."""
