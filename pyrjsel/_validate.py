@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -119,6 +120,22 @@ def check_file(value: object, name: str, owner: str) -> str:
     if os.path.isdir(path):
         raise bad_value(name, owner, "the path of a file, not of a folder", value)
     return path
+
+
+def unmasked(values: object) -> Any:
+    """Return an array without a mask: masked cells of floats are NaN, and of other kinds None.
+
+    What is no array of ``numpy.ma`` is returned as it is.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask = np.ma.getmaskarray(values)
+    if not mask.any():
+        return np.asarray(values)
+    real = values.dtype.kind in "fc"
+    found = np.array(values.data, dtype=None if real else object)
+    found[mask] = np.nan if real else None
+    return found
 
 
 def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import show
+from pyrjsel._validate import show, unmasked
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
 from pyrjsel.design.frame import Column, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
@@ -325,7 +325,7 @@ class Evaluator:
 
     def _shaped(self, value: object, where: str) -> np.ndarray:
         try:
-            array = np.asarray(value)
+            array = np.asarray(unmasked(value))
         except ValueError as error:
             raise self._refusal(f"gives {where} a shape that is no matrix: {error}") from error
         if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:

@@ -17,7 +17,7 @@ from pandas.api import types
 
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import missing_column, show
+from pyrjsel._validate import missing_column, show, unmasked
 from pyrjsel.design.safety import MAX_INTEGER
 from pyrjsel.design.tables import as_pandas
 
@@ -169,7 +169,7 @@ def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
         return data
     if isinstance(data, Mapping):
         try:
-            return pd.DataFrame(dict(data))
+            return pd.DataFrame({key: unmasked(values) for key, values in data.items()})
         except (ValueError, TypeError) as error:
             raise DataError(f"The {name!r} of {owner} do not make a data frame: {error}.") from error
     check_no_path(data, owner, name)

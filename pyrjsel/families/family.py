@@ -102,6 +102,17 @@ class Family(ABC):
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return what predictive checks look at, by name, where rows have these `weights` (rows,)."""
 
+    def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return what :meth:`log_likelihood` leaves out: logs of binomial coefficients, or of factorials.
+
+        Of no use for families with an error variance, which leave nothing out.
+        """
+        w = np.ones(y.size) if weights is None else weights
+        rows = w > 0
+        y, w, zero = y[rows], w[rows], np.zeros(int(rows.sum()))
+        full = self.log_density(y, zero[:, None], w, None)
+        return float(full.sum()) - self.log_likelihood(y, zero, w)
+
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
         """Return how far responses are from their predicted expectations: the root mean squared error."""
         return float(np.sqrt(weights @ (y - mean) ** 2 / weights.sum()))

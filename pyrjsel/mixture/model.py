@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import PyrjselWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_choice, counted, unknown_option
 from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
@@ -329,7 +329,7 @@ class MixtureClassifier(OverSpace):
         """Position of the label of each row among the classes, -1 where it is missing, shape (n,)."""
         return self.data.y
 
-    @cached_property
+    @kept_property
     def z(self) -> FloatArray:
         """Inputs of the rows in range units, shape (n, p): from -1/2 to 1/2, NaN where missing."""
         return np.ascontiguousarray(self.scaling.units(self.data.X))

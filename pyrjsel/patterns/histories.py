@@ -7,7 +7,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import check_choice, check_int
+from pyrjsel._validate import check_choice, check_int, unmasked
 from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.build import report_missing
 from pyrjsel.design.frame import Level
@@ -89,7 +89,7 @@ def cut(sequence: Any, order: int, owner: str, missing: str) -> tuple[list[str],
     ``"raise"``, else one position beyond those of the symbols.
     """
     order = check_int(order, "order", owner, low=1)
-    values = list(sequence) if isinstance(sequence, str) else sequence
+    values = list(sequence) if isinstance(sequence, str) else unmasked(sequence)
     if not isinstance(values, pd.Series):
         try:
             array = np.asarray(values) if not isinstance(values, pd.Categorical) else values

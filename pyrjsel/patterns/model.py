@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_bool, check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows, TableLike
@@ -21,7 +22,7 @@ from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
-from pyrjsel.report import kept_table, model_html
+from pyrjsel.report import model_html, own_copy
 from pyrjsel.runtime import FitSettings
 from pyrjsel.store import Plain, plain
 
@@ -314,13 +315,16 @@ class PatternLogit:
         return self.compression.n_patterns
 
     @property
-    @kept_table
     def groups(self) -> pd.DataFrame:
         """The groups, the one of all cases first.
 
         Columns: ``pattern``, one of the lowest order; ``orders``, the lowest and the highest; ``patterns``,
         how many; ``cases``, how many express them.
         """
+        return own_copy(self._groups)
+
+    @kept_property
+    def _groups(self) -> pd.DataFrame:
         return self.compression.table(self.features)
 
     # ------------------------------------------------------------------ fit

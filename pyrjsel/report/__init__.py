@@ -14,7 +14,7 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
-from pyrjsel.report.kept import kept_table
+from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
@@ -67,6 +67,7 @@ __all__ = [
     "model_html",
     "model_stats",
     "model_table",
+    "own_copy",
     "plot_band",
     "plot_calibration",
     "plot_check",

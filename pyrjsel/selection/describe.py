@@ -97,6 +97,11 @@ def _notes(results: SelectionResults) -> list[str]:
             "MCSE of averages is that of the models visited and those next to them: it does not see modes "
             "that no chain has visited."
         )
+    if np.isnan(model.regression.log_constant):
+        notes.append(
+            "Log marginal likelihoods are not shown: the file is of an earlier version and lacks constants "
+            "of the likelihood. With rj.load(path, data=...) they are complete."
+        )
     if data.n_dropped:
         notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
     if prior.method == "sampled":

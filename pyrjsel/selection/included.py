@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from pyrjsel._once import kept_property
 from pyrjsel.report import IndicatorStats, inclusion_of, kept_table, without_errors
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.space import PriorInclusion, prior_inclusion_of
@@ -22,7 +22,7 @@ class Included:
     model: Selection
     posterior: Posterior
 
-    @cached_property
+    @kept_property
     def prior_inclusion(self) -> PriorInclusion:
         """Prior inclusion probabilities under the constraints, over the models that have a coefficient prior.
 

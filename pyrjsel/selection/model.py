@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, counted, listed, unknown_name, unknown_option
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
@@ -337,7 +337,7 @@ class Selection(Studies, OverSpace):
         """Whether models that satisfy the constraints have no coefficient prior."""
         return bool(self.dependent) and self._needs_independence
 
-    @cached_property
+    @kept_property
     def _existence(self) -> Existence | None:
         if not self._lacks_models:
             return None

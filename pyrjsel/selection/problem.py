@@ -1,12 +1,12 @@
 """From design columns to the standardised arrays that samplers see, and back."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
@@ -35,6 +35,9 @@ class Regression(TermColumns):
     saturated : float
         Log-likelihood of the saturated model, of all rows as they were given.
     family : Family
+    log_constant : float
+        What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
+        minus those of factorials of counts.
     n_extra : int
         Numbers that states of chains have beside coefficients.
 
@@ -54,6 +57,7 @@ class Regression(TermColumns):
     prior: CompiledPrior
     saturated: float
     family: Family = field(default_factory=Binomial)
+    log_constant: float = 0.0
     n_extra: ClassVar[int] = 0
 
     @classmethod
@@ -70,7 +74,7 @@ class Regression(TermColumns):
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
         family = Binomial() if family is None else family
-        saturated = family.saturated(y, weights)
+        saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
         equal = equal_rows(x, offset)
         if equal is not None:
             y, weights = equal.merge(y, weights)
@@ -100,9 +104,10 @@ class Regression(TermColumns):
             prior,
             saturated,
             family,
+            log_constant,
         )
 
-    @cached_property
+    @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
         w = self.weights

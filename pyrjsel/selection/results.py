@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, kept_table, model_table, results_html
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table, own_copy, results_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -89,7 +89,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ pieces
 
-    @cached_property
+    @kept_property
     def _marginal(self) -> SingleModel:
         return self.model._make_marginal(self.posterior)
 
@@ -109,9 +109,10 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
-        factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
-        saturated model, as in statsmodels). For gaussian models `log_marginal` is exact, log p(y | model)
+        against this), ``odds_mcse``, ``log_marginal`` (log p(y | model) by importance sampling, with binomial
+        coefficients and factorials of counts, and a density of one for a flat intercept) and ``deviance`` (at
+        the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian models
+        `log_marginal` is exact, log p(y | model)
         with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
         log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
         are nearly dependent or fit the response to 1e-8 of its variance). `posterior` is the frequency of
@@ -127,7 +128,6 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
-        known = posterior.log_marginal
         return model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
@@ -136,8 +136,15 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             posterior.mcse[:rows],
             posterior.odds[:rows],
             posterior.odds_mcse[:rows],
-            known[:rows] if known is not None else self._marginal.log_marginals(gamma),
+            self._log_marginals(rows) + self.model.regression.log_constant,
             np.array([self._marginal.deviance(row) for row in gamma]),
+        )
+
+    def _log_marginals(self, rows: int) -> FloatArray:
+        """Return the log marginal likelihoods of the best models, without the constants of the family."""
+        known = self.posterior.log_marginal
+        return (
+            known[:rows] if known is not None else self._marginal.log_marginals(self.posterior.packed[:rows])
         )
 
     @property
@@ -238,7 +245,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
         integrated by importance sampling, seconds.
         """
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
 
     @property
     def audit(self) -> pd.DataFrame:
@@ -295,7 +302,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ single models
 
-    @cached_property
+    @kept_property
     def _median(self) -> tuple[ByteArray, str | None]:
         """Median probability model and None, or the model closest to it and why that stands in for it."""
         posterior, space = self.posterior, self.model.space
@@ -394,7 +401,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             raise bad_value("others", "screen", "a sequence of SelectionResults", others)
         return screened((self, *others), threshold)
 
-    @cached_property
+    @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
 

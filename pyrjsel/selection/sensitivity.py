@@ -111,9 +111,9 @@ class SensitivityResults:
 
         Columns ``terms`` and ``posterior`` of the best model, ``expected_size`` (posterior mean number of
         terms) and ``log_marginal``: the log marginal likelihood averaged over all models with their prior
-        probabilities, where the sampler knows it (enumeration), else NaN. Constants are left out for
-        logistic and Poisson models; for linear ones they are in, and densities of the intercept and,
-        without a `sigma_prior`, of log sigma^2 count as one. Its differences are log Bayes factors between
+        probabilities, where the sampler knows it (enumeration), else NaN. Constants of the likelihood are in;
+        densities of a flat intercept and, in linear models without a `sigma_prior`, of log sigma^2 count as
+        one. Its differences are log Bayes factors between
         priors where these have the same, or proper, priors on the intercept.
         """
         rows = [
@@ -213,7 +213,7 @@ def log_evidence(results: SelectionResults) -> float:
     prior = np.asarray(results.model.space.log_prior(posterior.gamma), dtype=float)
     known = np.isfinite(posterior.log_marginal)
     joint = posterior.log_marginal[known] + prior[known]
-    return float(logsumexp(joint) - logsumexp(prior[known]))
+    return float(logsumexp(joint) - logsumexp(prior[known])) + results.model.regression.log_constant
 
 
 def refit_over(

@@ -150,8 +150,8 @@ class Studies:
         >>> import pyrjsel as rj
         >>> births = rj.datasets.birthwt().data
         >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
-        >>> cv.scores["elpd"].round(0).to_dict()
-        {'bma': -114.0, 'hpm': -118.0, 'mpm': -118.0}
+        >>> cv.scores["log_score"].round(2).to_dict()
+        {'bma': -0.6, 'hpm': -0.62, 'mpm': -0.62}
         """
         stream = check_rng(rng, "cross_validate")
         model = cast("Selection", self)
