@@ -299,7 +299,7 @@ def _better(
 ) -> dict[int, float]:
     """Return log odds against the best visited model by marginal likelihoods, of what may matter."""
     slack = WITHIN if exact else WITHIN + SLACK
-    some = [item for item in found if values[item.term] > -slack]
+    some = [item for item in found if values[item.term] > -slack and not (exact and item.gamma is None)]
     some.sort(key=lambda item: -values[item.term])
     if not some:
         return {}

@@ -30,7 +30,7 @@ from pyrjsel.selection.collect import (
     plain_state,
 )
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.selection.search import new_start, restart_after, restart_is_due
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
 from pyrjsel.space.starts import checked_start, dispersed_start
@@ -331,21 +331,17 @@ class WalkDraws(ChainDraws):
 class WalkRunner:
     """One chain whose target is the posterior itself: the walk, its generator and what it has recorded."""
 
-    chain = 0
-
     def __init__(self, job: WalkJob, state: WalkState, collector: WalkCollector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.collector = collector or WalkCollector(job)
-        self.done = state.done
+        self.done, self.chain = state.done, 0
         self.restore(state)
         self.mark_state = replace(state, since=0)
         if state.since:
             self.walk_on(state.since, None)
             self.done += state.since
-
-    # ------------------------------------------------------------------ what kinds of chains differ in
 
     def restore(self, state: WalkState) -> None:
         """Make the walk of a state at a mark."""
@@ -411,8 +407,6 @@ class WalkRunner:
         moves, exchanged = self.walk.counts()
         self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
 
-    # ------------------------------------------------------------------ what they share
-
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
     ) -> None:
@@ -425,8 +419,7 @@ class WalkRunner:
         while self.done < stop:
             until = min(stop, (self.done // EVERY + 1) * EVERY)
             if self.done < job.burn_in:
-                restart = restart_after(job.burn_in, 1)
-                until = min(until, job.burn_in if self.done >= restart else restart)
+                until = min(until, next_stop(job.burn_in, self.done))
                 self.walk_on(until - self.done, None)
             else:
                 end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]

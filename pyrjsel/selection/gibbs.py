@@ -31,7 +31,7 @@ from pyrjsel.selection.collect import (
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.search import new_start, restart_after, restart_is_due
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_posterior import averaged_moments
@@ -274,8 +274,7 @@ class GibbsRunner:
         """Run `n` more iterations."""
         job, stop = self.job, self.done + n
         while self.done < min(stop, job.burn_in):
-            restart = restart_after(job.burn_in, 1)
-            until = min(stop, job.burn_in if self.done >= restart else restart)
+            until = min(stop, next_stop(job.burn_in, self.done))
             self.loop.run(self.rng, until - self.done)
             self.done = until
             self.begin_anew()

@@ -226,6 +226,8 @@ class Explorer:
                     searches.append((gamma, way, True))
         for start, way, by_share in searches:
             value = search.reach(start, way, by_share=by_share)
+            if value > -np.inf and (best.gamma is None or value > best.log_mass - WITHIN):
+                value = search.climb(term, exchanges=EXCHANGES)
             if value > best.log_mass:
                 best = Found(term, search.gamma(), value, search.spread(term), True)
         return best
@@ -299,6 +301,12 @@ def restart_after(burn_in: int, every: int) -> int:
     (500, 0)
     """
     return int(RESTART * burn_in) // every * every
+
+
+def next_stop(burn_in: int, done: int) -> int:
+    """Return where a chain in burn-in stops next after so many iterations: for a restart, or at its end."""
+    restart = restart_after(burn_in, 1)
+    return restart if done < restart else burn_in
 
 
 def restart_is_due(job: Any, done: int, every: int) -> bool:
