@@ -381,7 +381,8 @@ def write(
         f"{results.model.title}: {chosen.formula}",
         summary,
         pictures,
-        command=shlex.join(["python", "-m", "pyrjsel", *words]),
+        # Names of files may be bytes that are no text.
+        command=shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode(),
         warnings=list(dict.fromkeys(said)),
         footer=f"Made by pyrjsel {rj.__version__}.",
     )

@@ -123,8 +123,8 @@ class _Selection(BaseEstimator):
         """Return checked columns as a data frame with the names of the features."""
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         if isinstance(X, pd.DataFrame):
-            return X.set_axis(pd.Index(list(names)), axis=1)
-        return pd.DataFrame(X, columns=list(names))
+            return X.set_axis(pd.Index(list(names), dtype=object), axis=1)
+        return pd.DataFrame(X, columns=pd.Index(list(names), dtype=object))
 
     def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Return columns and response for a fit."""
@@ -187,10 +187,10 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     >>> X = births[["lwt", "smoke", "ht"]]
     >>> classifier = SelectionClassifier(random_state=1).fit(X, births["low"])
     >>> classifier.inclusion_.round(1)
-    array([0.8, 0.6, 0.8])
+    array([0.8, 0.5, 0.7])
     >>> classifier.predict_proba(X[:2]).round(2)
     array([[0.85, 0.15],
-           [0.81, 0.19]])
+           [0.8 , 0.2 ]])
     """
 
     _make = LogitSelection

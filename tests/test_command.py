@@ -395,3 +395,20 @@ def test_prices_can_be_the_prior(folder, capsys):
 def test_other_priors_are_refused(folder, capsys, options, said):
     assert main(["low ~ age", str(folder / "births.csv"), *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_files_whose_names_are_no_utf8_are_read_and_named(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    rows, costs, out = (os.fsdecode(name) for name in (b"r\xff.csv", b"c\xff.csv", b"o\xff"))
+    try:
+        pd.read_csv("births.csv").to_csv(rows, index=False)
+    except OSError:
+        pytest.skip("the file system has no such names")
+    pd.Series(COSTS).to_csv(costs, header=["minutes"], index_label="name")
+    words = ["low ~ age + lwt", rows, "--costs", costs, "--out", out, "--quiet"]
+    assert main(words) == 0
+    page = (folder / out / "report.html").read_text(encoding="utf-8")
+    assert r"r\udcff.csv" in page
+    assert pd.read_csv(folder / out / "inclusion.csv").shape[0] == 2
+    assert main(["low ~ age", os.fsdecode(b"none\xff.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err

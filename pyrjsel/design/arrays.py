@@ -18,7 +18,7 @@ from pyrjsel.design.build import (
 )
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Table, as_frame
+from pyrjsel.design.frame import Column, Table, array_series, as_frame
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.tables import as_pandas
@@ -103,7 +103,7 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     whole = frame.copy(deep=False)
     whole.columns = pd.Index(table.names, dtype=object)
     whole.insert(
-        0, response, pd.Series(values, index=whole.index) if isinstance(values, np.ndarray) else values
+        0, response, array_series(values).set_axis(whole.index) if isinstance(values, np.ndarray) else values
     )
     return response, table.names, whole
 

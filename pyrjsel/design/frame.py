@@ -17,7 +17,7 @@ from pandas.api import types
 
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import missing_column, show, unmasked
+from pyrjsel._validate import check_unicode, missing_column, show, unmasked
 from pyrjsel.design.safety import MAX_INTEGER
 from pyrjsel.design.tables import as_pandas
 
@@ -119,6 +119,8 @@ class Table:
             self.names.append(name)
             if self._positions.setdefault(name, position) != position:
                 self._doubled.add(name)
+
+        check_unicode(self.names, "names of columns", owner)
 
     def __len__(self) -> int:
         return len(self._data)
@@ -271,7 +273,12 @@ def read_array(values: np.ndarray, name: str, owner: str) -> Column:
     """Return one column of a numpy array as a :class:`Column`."""
     if values.dtype.kind in "fiub":
         return _read_numbers(values, name, owner)
-    return read_column(pd.Series(values), name, owner)
+    return read_column(array_series(values), name, owner)
+
+
+def array_series(values: np.ndarray) -> pd.Series:
+    """Return an array as a Series; text stays Python's: that of pandas may not hold all of it."""
+    return pd.Series(values, dtype=object if values.dtype.kind in "OU" else None)
 
 
 def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:

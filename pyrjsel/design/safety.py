@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pyrjsel._errors import FormulaError, ParameterError
-from pyrjsel._validate import bad_value, show
+from pyrjsel._validate import bad_value, check_unicode, show
 
 MAX_FORMULA = 200_000  # characters of a formula: 5,000 terms of 30 characters and some room
 MAX_FACTOR = 10_000  # characters of one factor
@@ -318,6 +318,7 @@ class _Reader:
         name = node.args[0].value
         if not isinstance(name, str):
             raise self._refusal(node, "Q() takes the name of a column as one string")
+        check_unicode((name,), "names of columns", self._owner)
         self._quotes.append((node.col_offset, node.end_col_offset or 0, name))
         self.variables[name] = None
         return ast.Name(id=name, ctx=ast.Load())

@@ -41,6 +41,10 @@ class Family(ABC):
         """Return the expected response at linear predictor `eta`, of the same shape."""
 
     @abstractmethod
+    def linear(self, mean: float) -> float:
+        """Return the linear predictor at which the expected response is `mean`."""
+
+    @abstractmethod
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
 

@@ -272,7 +272,10 @@ def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
 
 def repr_short(prior: object) -> str:
     """Return the repr of a prior without the parameters that are not set."""
-    return repr(prior).replace(", intercept=None", "").replace(", expected_size=None", "")
+    text = repr(prior)
+    for unset in (", information='unit'", ", intercept=None", ", expected_size=None"):
+        text = text.replace(unset, "")
+    return text
 
 
 def _mass(posterior: pd.Series) -> str:

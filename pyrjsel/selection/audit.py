@@ -218,7 +218,7 @@ def audit_of(model: Selection, posterior: Posterior) -> Audit:
         PackedModels(words, space.n_terms),
         log_odds,
         how,
-        np.array([each[2] for each in missed], dtype=np.uint8).reshape(-1, space.n_terms),
+        np.array([each[2] for each in missed], dtype=np.uint8).reshape(len(missed), space.n_terms),
         np.array([each[1] for each in missed], dtype=np.int64),
         np.array([each[0] for each in missed], dtype=np.float64),
     )

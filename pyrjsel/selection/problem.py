@@ -13,6 +13,7 @@ from pyrjsel.selection._problem import Problem
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.grouping import equal_rows
 from pyrjsel.selection.layout import TermColumns
+from pyrjsel.selection.null_model import null_information
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 from pyrjsel.space import ModelSpace, Space
 
@@ -91,7 +92,10 @@ class Regression(TermColumns):
         scale[constant] = 1.0
         columns[1:][constant] = 0.0
         columns[1:] /= scale[:, None]
-        gram = (columns[1:] * w) @ columns[1:].T
+        if isinstance(coef_prior, GPrior) and coef_prior.information == "null":
+            gram = null_information(family, columns[1:], y, w, offset)
+        else:
+            gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
         return cls(
             columns,

@@ -67,7 +67,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     >>> births = rj.datasets.birthwt().data
     >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
     >>> results.inclusion["posterior"].round(1).to_dict()
-    {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
+    {'lwt': 0.8, 'smoke': 0.5, 'ht': 0.7}
     """
 
     def __init__(

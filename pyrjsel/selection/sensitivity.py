@@ -76,9 +76,9 @@ class SensitivityResults:
     >>> study.inclusion.round(1)
     prior  g=10  g=100  g=1000
     term
-    lwt     0.9    1.0     0.8
-    smoke   0.8    0.8     0.5
-    ht      0.9    0.9     0.7
+    lwt     1.0    0.9     0.5
+    smoke   0.8    0.7     0.2
+    ht      0.9    0.8     0.4
     """
 
     def __init__(
@@ -260,7 +260,7 @@ def grid(model: Selection, coef_priors: Any, model_priors: Any, g: Any, scale: A
     if coef_priors is not None:
         axes.append(Axis(NAMES[0], _by_name(coef_priors, "coef_priors")))
     if g is not None:
-        base = model.coef_prior if isinstance(model.coef_prior, GPrior) else GPrior("n")
+        base = model.coef_prior if isinstance(model.coef_prior, GPrior) else model._default_prior
         chosen = [replace(base, g=value) for value in _values(g, "g")]
         places = tuple(prior.value(model._n_observations()) for prior in chosen)
         axes.append(Axis(NAMES[0], _named([f"g={_short(p.g)}" for p in chosen], chosen, "g"), places, "g"))
