@@ -234,7 +234,7 @@ def test_spikes_and_conditional_evidence_are_audited():
     rng = np.random.default_rng(4)
     data = pd.DataFrame(rng.standard_normal((80, 8)), columns=list("abcdefgh"))
     data["y"] = 2 * data["a"] + rng.standard_normal(80)
-    spikes = (rj.SpikeSlab(0.05, 40.0), rj.SpikeSlab(0.05, 40.0, scaled=False))
+    spikes = (rj.SpikeSlab(0.05, 40.0, scaled=True), rj.SpikeSlab(0.05, 40.0))
     for prior in (*spikes, rj.Normal(1.0, scaled=False)):
         model = rj.linear("y ~ a + b + c + d + e + f + g + h", data, coef_prior=prior, max_size=2)
         results, _ = fit(model, sampler="gibbs", draws=100)
