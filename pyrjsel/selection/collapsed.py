@@ -1,10 +1,8 @@
 """The sampler `collapsed`: walks over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
 
 Averages of conditional probabilities have errors that batches of the chain tell: of modes that no chain has
-visited they know nothing, as visits do not, but they look surer.
-
-This file has what walks of all families share, and the chains of families whose marginal likelihoods are
-exact; ``corrected.py`` has those of the others.
+visited they know nothing, as visits do not, but they look surer. Families without exact marginal likelihoods
+have their chains in ``corrected.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
@@ -269,12 +268,7 @@ class WalkJob:
 
 
 class WalkCollector(Collector):
-    """Collects the draws of one walk, and its averages.
-
-    Parameters
-    ----------
-    job : WalkJob
-    """
+    """Collects the draws of one walk, and its averages."""
 
     # What is recorded of a model when it is first visited.
     by_model: ClassVar[tuple[str, ...]] = ("relative_variance", "effective")
@@ -475,26 +469,30 @@ class WalkRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
-    def finish(self, completed: bool) -> WalkDraws:
-        """Return what was recorded, with coefficients drawn for every so manyth draw."""
+    def look(self) -> WalkDraws:
+        """Return what was recorded, without coefficients."""
         collector = self.collector
         found = collector.finish(np.concatenate(self.counts(), axis=1))
-        some = found.index[:: self.job.coefficients_every]
-        # A stream of its own: a chain that goes on after this one goes on to the same draws.
-        ahead = np.random.PCG64()
-        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
-        rng = np.random.Generator(ahead.jumped())
-        coefficients, error_variance = draw_afterwards(self.job.single(), collector.table, some, rng)
         return WalkDraws(
             found.words,
             found.index,
             found.log_posterior,
-            coefficients,
+            sparse.csr_array((0, self.job.regression.n_columns)),
             found.sums,
             found.counts,
-            error_variance,
             averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, self.job.unit),
             described={
                 name: getattr(collector, name).rows for name in collector.by_model if self.job.integrated
             },
         )
+
+    def finish(self, completed: bool) -> WalkDraws:
+        """Return what was recorded, with coefficients drawn for every so manyth draw."""
+        found = self.look()
+        some = found.index[:: self.job.coefficients_every]
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
+        rng = np.random.Generator(ahead.jumped())
+        coefficients, variance = draw_afterwards(self.job.single(), self.collector.table, some, rng)
+        return replace(found, coefficients=coefficients, error_variance=variance)

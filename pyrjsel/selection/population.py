@@ -21,7 +21,6 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
@@ -36,6 +35,8 @@ from pyrjsel.selection.rjmcmc import (
     unseen,
 )
 from pyrjsel.selection.search import restart_is_due
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.temperatures import (
     COLD_BOUNDS,
     HOT_BOUNDS,
@@ -389,6 +390,10 @@ class PopulationRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
+    def look(self) -> ChainDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
         moves, exchanges = self.loop.counts()
@@ -423,12 +428,14 @@ def population_posterior(
         options.tune,
         fixed,
     )
-    drawn = settings.run(job, "population", n_draws)
+    manner = Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws)))))
+    rule = stopping(settings, regression, space, manner, before=settings.before)
+    drawn = settings.run(job, "population", n_draws, rule)
     posterior = summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws))))),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         before=settings.before,

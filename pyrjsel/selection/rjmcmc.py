@@ -19,7 +19,6 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
@@ -28,6 +27,8 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
 from pyrjsel.selection.search import new_start, restart_after, restart_is_due
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.space import ModelSpace, families
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
@@ -279,6 +280,10 @@ class RJRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
+    def look(self) -> ChainDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded."""
         return self.collector.finish(self.loop.counts())
@@ -307,12 +312,14 @@ def rjmcmc_posterior(
         every,
         fixed,
     )
-    drawn = settings.run(job, "rjmcmc", n_draws)
+    manner = Manner("rjmcmc", MOVES)
+    rule = stopping(settings, regression, space, manner, before=settings.before)
+    drawn = settings.run(job, "rjmcmc", n_draws, rule)
     posterior = summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("rjmcmc", MOVES),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         before=settings.before,
