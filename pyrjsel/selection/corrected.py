@@ -242,9 +242,7 @@ class CorrectedRunner(WalkRunner):
         """Make the walk of a state at a mark, and what has been learnt."""
         if not hasattr(self, "integrals"):
             self.marginal = self.job.single()
-            self.integrals = Integrals(
-                self.marginal, self.job.space, self.job.exact, self.job.log_total
-            )
+            self.integrals = Integrals(self.marginal, self.job.space, self.job.exact, self.job.log_total)
         learnt = state.learnt
         self.surrogate = Surrogate(learnt["at"], learnt["correction"])
         self.reference = float(learnt["reference"])

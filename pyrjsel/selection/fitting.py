@@ -46,7 +46,9 @@ class Fitting:
             ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
             coefficients together; ``"population"`` does so at several temperatures that exchange
             states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
-            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``. ``"gibbs"``, for linear
+            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``, and ``"rjmcmc"`` for
+            logistic and Poisson models where a short pilot, the same for every seed, finds that integrals
+            of models are hard: near separation, or with nearly as many columns as rows. ``"gibbs"``, for linear
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
             ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
             models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
@@ -148,7 +150,7 @@ class Fitting:
         if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
         if sampler == "auto":
-            sampler = "enumerate" if model._enumerable() else model._large_sampler()
+            sampler = "enumerate" if model._enumerable() else model._large_sampler(options)
         kind, find = model._samplers[sampler]
         names = [item.name for item in fields(kind)]
         for name in options:

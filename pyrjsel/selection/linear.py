@@ -289,8 +289,8 @@ class LinearSelection(Selection):
     def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
 
-    def _large_sampler(self) -> str:
-        return "gibbs" if self.regression.prior.kind in IN_LOOP else super()._large_sampler()
+    def _large_sampler(self, options: Collection[str]) -> str:
+        return "gibbs" if self.regression.prior.kind in IN_LOOP else super()._large_sampler(options)
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln, ndtr
+from scipy.special import ndtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.checks import separated_models
+from pyrjsel.selection.importance import DRAWS_A_COLUMN, log_det, log_student, match, radii
 from pyrjsel.selection.problem import Regression
-from pyrjsel.selection.student_radii import radii
 from pyrjsel.space import pack
 
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a posterior
@@ -47,8 +47,6 @@ FAINT, FAINT_VARIANCE = 1e-3, 0.02
 # ones take together.
 STAGES = 4
 FEWEST, MOST = 512, 4096
-# Weights are tempered until the effective sample size behind the moments is so many times the columns.
-DRAWS_A_COLUMN = 10
 # Where more effective draws are asked for, so many times as many as should do; and pairs at most.
 AIM, MOST_MORE = 2.0, 2**15
 
@@ -192,7 +190,7 @@ class _Stage:
     @property
     def normal_efficiency(self) -> float:
         """The same at the mode of a normal posterior, by the same radii."""
-        log_density = _log_student(self.radius, self.points.shape[1], PROPOSAL_DF)
+        log_density = log_student(self.radius, self.points.shape[1], PROPOSAL_DF)
         return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
 
 
@@ -367,12 +365,12 @@ class MarginalLikelihood:
     def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
         """Return draws from a proposal that is matched to those of `stage`, for the same model."""
         finder = self.finder
-        center, factor = _matched(stage.points, stage.weights, finder.at, finder.factor)
+        center, factor = match(stage.points, stage.weights, finder.at, finder.factor)
         d = center.size
         radius = radii(d, pairs, MATCHED_DF, rng)
         direction = rng.standard_normal((pairs, d))
         direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-        log_density = _log_student(radius, d, MATCHED_DF) - _log_det(factor) - _log_det(finder.factor)
+        log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
         return _Stage.of(
             finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True), radius
         )
@@ -472,45 +470,9 @@ def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
     return matched.scarce and matched.efficiency < first.efficiency and not missing
 
 
-def _log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
-    """Return log densities of a standard Student distribution, less that of the standard normal at 0."""
-    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
-    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
-
-
-def _log_det(factor: FloatArray) -> float:
-    return float(np.sum(np.log(np.diag(factor))))
-
-
 def _efficiency(weights: FloatArray) -> float:
     """Return the effective sample size of weighted draws over their number."""
     return float(weights.sum() ** 2 / (weights @ weights) / weights.size)
-
-
-def _matched(
-    points: FloatArray, weights: FloatArray, mode: FloatArray, factor: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
-
-    Few draws may hold all the weight: the weights are then raised to a power below 1, which moves the
-    moments only a part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as
-    much as d draws: the covariance is never singular.
-    """
-    d = mode.size
-    power = 1.0
-    while True:
-        share = weights**power
-        share /= share.sum()
-        effective = 1.0 / float(share @ share)
-        if effective >= DRAWS_A_COLUMN * d or power < 0.05:
-            break
-        power *= 0.8
-    kept = effective / (effective + d)
-    mean = share @ points
-    away = points - mean
-    half = solve_triangular(factor, np.eye(d), lower=True)
-    covariance = kept * (away.T * share) @ away + (1.0 - kept) * half.T @ half
-    return kept * mean + (1.0 - kept) * mode, np.linalg.cholesky(covariance)
 
 
 def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:

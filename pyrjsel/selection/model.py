@@ -17,6 +17,7 @@ from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.report import model_html
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.automatic import sampler_of
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -356,8 +357,10 @@ class Selection(Fitting, Studies, OverSpace):
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
         return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
 
-    def _large_sampler(self) -> str:
-        """Return what "auto" is where there are too many models to enumerate."""
+    def _large_sampler(self, options: Collection[str]) -> str:
+        """Return what "auto" is where there are too many models to enumerate, for `options` of these names."""
+        if isinstance(self.regression, Regression):
+            return sampler_of(self.regression, self.space, options)
         return "collapsed"
 
     def _enumerable(self) -> bool:

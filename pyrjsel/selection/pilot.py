@@ -13,7 +13,6 @@ from scipy.special import logsumexp
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.corrected import CorrectedJob, first_lessons
-from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.surrogate import Surrogate, learn_correction
 
 SEED = 0
@@ -38,11 +37,14 @@ class Pilot:
         Share of the walks on the surrogate that were accepted.
     uneven : float
         Share of the models that were tried whose importance weights at the mode are uneven.
+    width : float
+        Average number of columns, intercept included, of the models of the last walks.
     """
 
     log_total: float
     acceptance: float
     uneven: float
+    width: float
 
     @property
     def log_faint(self) -> float | None:
@@ -104,6 +106,11 @@ class _Explorer:
         last = {np.packbits(gamma).tobytes(): gamma for gamma in reversed(self.models)}
         return float(np.mean([self.marginal.is_uneven(gamma) for gamma in list(last.values())[:TRIED]]))
 
+    def width(self) -> float:
+        """Return the average number of columns of the models of the last walk."""
+        sizes = np.diff(self.job.regression.term_start)
+        return 1.0 + float(np.mean(np.array(self.models) @ sizes))
+
 
 def explore(job: CorrectedJob) -> Pilot:
     """Return what a pilot of the chains of `job` finds.
@@ -122,5 +129,5 @@ def explore(job: CorrectedJob) -> Pilot:
     gamma, _ = one.walk(Surrogate(at, nothing), gamma, LEARNT, corrected=True)
     correction = learn_correction(np.array(one.models), np.array(one.ratios)) if one.models else nothing
     gamma, accepted = one.walk(Surrogate(at, correction), gamma, COUNTED, corrected=True)
-    uneven = one.uneven() if one.models else 0.0
-    return Pilot(float(logsumexp(list(one.masses.values()))), accepted / COUNTED, uneven)
+    uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
+    return Pilot(float(logsumexp(list(one.masses.values()))), accepted / COUNTED, uneven, width)

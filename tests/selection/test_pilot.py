@@ -1,0 +1,155 @@
+"""The pilot before chains on surrogates: what "auto" takes, and how accurate integrals of faint models are."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import fdtri
+
+import pyrjsel as rj
+from pyrjsel.selection.automatic import pilot_of, sampler_of
+from pyrjsel.selection.corrected import Integrals
+from pyrjsel.selection.importance import quantiles
+from pyrjsel.selection.marginal import FAINT, FAINT_VARIANCE, MarginalLikelihood, tolerated
+
+
+def rows(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.normal(size=(n, p)), columns=[f"x{j}" for j in range(p)]), rng
+
+
+def regular(n=300, p=24):
+    x, rng = rows(n, p)
+    y = rng.random(n) < 1 / (1 + np.exp(-0.8 * x["x0"] - 0.4 * x["x1"]))
+    return rj.LogitSelection(y.to_numpy(float), x)
+
+
+def separating():
+    """Three rows of 60, all events, that one variable sets apart under a wide prior."""
+    x, rng = rows(60, 24, seed=2)
+    y = (rng.random(60) < 0.3).astype(float)
+    x["g"] = (np.arange(60) < 3).astype(float)
+    y[:3] = 1
+    return rj.LogitSelection(y, x, coef_prior=rj.Normal(25.0))
+
+
+def crowded():
+    x, rng = rows(30, 60, seed=1)
+    y = rng.random(30) < 1 / (1 + np.exp(-2 * x["x0"] - 2 * x["x1"]))
+    return rj.LogitSelection(y.to_numpy(float), x, coef_prior=rj.Normal(1.0))
+
+
+MAKERS = {"regular": regular, "separating": separating, "crowded": crowded}
+
+
+@pytest.mark.parametrize(
+    ("name", "sampler"), [("regular", "collapsed"), ("separating", "rjmcmc"), ("crowded", "rjmcmc")]
+)
+def test_what_auto_takes(name, sampler):
+    model = MAKERS[name]()
+    assert sampler_of(model.regression, model.space) == sampler
+    assert pilot_of(model.regression, model.space) == pilot_of(model.regression, model.space)
+    # Options of one sampler alone ask for that one.
+    assert sampler_of(model.regression, model.space, {"pairs"}) == "collapsed"
+    assert sampler_of(model.regression, model.space, {"start"}) == sampler
+
+
+def test_fits_follow_it_whatever_the_seed():
+    for model, sampler in ((regular(), "collapsed"), (separating(), "rjmcmc")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", rj.PyrjselWarning)
+            found = [model.fit(draws=10, burn_in=20, chains=1, rng=seed, progress=False) for seed in (1, 2)]
+        assert [run.sampler for run in found] == [sampler] * 2
+
+
+def test_a_level_that_separates_is_right_by_default():
+    """Within 4 Monte Carlo errors (a false alarm of 1e-4, at most once for a seed) of quadrature in two
+    coefficients where the other terms do not matter: the odds of {g} against the model without terms.
+    """
+    model = separating()
+    with pytest.warns(rj.SeparationWarning, match="by g in"):
+        results = model.fit(draws=8000, rng=1, progress=False)
+    assert results.sampler == "rjmcmc"
+    exact = MarginalLikelihood(model.regression, b"0" * 16, 2**15, 3)
+    gammas = np.zeros((2, 25), dtype=np.uint8)
+    gammas[1, 24] = 1
+    wanted = np.diff([exact.integrate(g).log_marginal + float(model.space.log_prior(g)) for g in gammas])[0]
+    models = results.models.set_index("terms")
+    mass = models.loc[[("g",), ()], "posterior"].to_numpy()
+    error = models.loc[[("g",), ()], "mcse"].to_numpy() / mass
+    assert abs(np.log(mass[0] / mass[1]) - wanted) < 4 * np.hypot(*error) + 0.01
+
+
+def test_integrals_are_a_function_of_seed_and_model():
+    """In any order, in any chain: to the last bit."""
+    model = regular()
+    entropy, pilot = b"a seed of 16 byt", pilot_of(model.regression, model.space)
+    assert pilot.uneven == 0
+    assert pilot.log_faint == pilot.log_total
+    rng = np.random.default_rng(3)
+    gammas = (rng.random((40, 24)) < 0.2).astype(np.uint8)
+
+    def masses(order):
+        single = MarginalLikelihood(model.regression, entropy, 64, 25, 1e-3)
+        table = Integrals(single, model.space, True, pilot.log_faint)
+        return {int(k): table.of(gammas[k]).log_mass for k in order}
+
+    one, other = masses(range(40)), masses(rng.permutation(40))
+    assert all(one[k] == other[k] for k in range(40))
+
+
+def test_faint_models_are_integrated_as_well_as_they_matter():
+    model = regular()
+    pilot = pilot_of(model.regression, model.space)
+    single = MarginalLikelihood(model.regression, b"a seed of 16 byt", 64, 25, 1e-5)
+    best = np.zeros(24, dtype=np.uint8)
+    best[:2] = 1
+    faint = best.copy()
+    faint[10:20] = 1
+    log_weights = [float(model.space.log_prior(g)) - pilot.log_total for g in (best, faint)]
+    strict = [single.integrate(g) for g in (best, faint)]
+    found = [single.integrate(g, log_weight=w) for g, w in zip((best, faint), log_weights, strict=True)]
+    assert strict[1].log_marginal + log_weights[1] < np.log(FAINT) - 3
+    # The best as ever, the faint one from the first draws alone; both have the error that they state.
+    assert found[0].log_marginal == strict[0].log_marginal
+    assert found[1].draws == 128 < strict[1].draws
+    assert found[1].variance <= FAINT_VARIANCE
+    # Six errors: a false alarm below 1e-8.
+    error = np.sqrt(found[1].variance + strict[1].variance)
+    assert abs(found[1].log_marginal - strict[1].log_marginal) < 6 * error
+
+
+def test_what_is_tolerated():
+    assert tolerated(0.0, 1e-3) == tolerated(np.log(FAINT), 1e-3) == 1e-3
+    assert tolerated(np.log(FAINT / 5), 1e-3) == pytest.approx(5e-3)
+    assert tolerated(-60.0, 1e-3) == tolerated(-np.inf, 1e-3) == FAINT_VARIANCE
+    # The tolerated variance is never smaller than what is asked for.
+    assert tolerated(-60.0, 0.5) == 0.5
+
+
+def test_hard_integrals_are_not_cut_short():
+    pilot = pilot_of(separating().regression, separating().space)
+    assert pilot.uneven > 0.25
+    assert pilot.log_faint is None
+    assert replace(pilot, uneven=0.1).log_faint == pilot.log_total
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 60])
+@pytest.mark.parametrize("df", [4.0, 8.0])
+def test_quantiles_of_radii(d, df):
+    """Against scipy's, which are good to twelve digits."""
+    p = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 5000), [0.0, 1e-15, 1 - 1e-15, 0.0024, 0.0025]])
+    np.testing.assert_allclose(quantiles(d, df, p), fdtri(d, df, p), rtol=1e-10)
+
+
+def test_collapsed_against_enumeration_with_faint_models():
+    """Within 6 Monte Carlo errors of the exact inclusion: false alarms below 1e-8 a term."""
+    x, rng = rows(120, 9, seed=4)
+    y = rng.random(120) < 1 / (1 + np.exp(-0.8 * x["x0"] - 0.5 * x["x1"]))
+    model = rj.LogitSelection(y.to_numpy(float), x)
+    exact = model.fit(rng=1, progress=False).inclusion["posterior"]
+    found = model.fit(sampler="collapsed", draws=600, chains=2, rng=5, progress=False).inclusion
+    # A term in every draw has no error.
+    assert np.all((found["posterior"] - exact).abs() <= 6 * found["mcse"].fillna(0) + 1e-3)
