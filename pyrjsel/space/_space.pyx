@@ -149,7 +149,7 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
                 m.log_odds += sign * s.log_odds[j]
 
 
-cdef inline bint _parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+cdef bint parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
     """Whether the terms that j needs are in (True where it needs none)."""
     cdef int e
     cdef int first = s.parent_start[j]
@@ -172,11 +172,11 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
     if m.size > s.max_size or m.cost > s.budget:
         return False
     if m.gamma[j]:
-        return _parents_in(s, m.gamma, j)
+        return parents_in(s, m.gamma, j)
     if not s.free_term[j]:
         return False
     for e in range(s.child_start[j], s.child_start[j + 1]):
-        if m.gamma[s.child[e]] and not _parents_in(s, m.gamma, s.child[e]):
+        if m.gamma[s.child[e]] and not parents_in(s, m.gamma, s.child[e]):
             return False
     return True
 
@@ -195,7 +195,7 @@ cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept 
     return cost <= s.budget
 
 
-cdef inline bint _children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
     """Whether the terms that are in have the parents they need without j."""
     cdef int e, f, child, left
     for e in range(s.child_start[j], s.child_start[j + 1]):
@@ -229,8 +229,8 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
         if not s.free_term[j]:
             out[j] = -INFINITY
         elif m.gamma[j]:
-            out[j] = leaving - s.log_odds[j] if _children_stay(s, m.gamma, j) else -INFINITY
-        elif growing and _in_budget(s, m, j) and _parents_in(s, m.gamma, j):
+            out[j] = leaving - s.log_odds[j] if children_stay(s, m.gamma, j) else -INFINITY
+        elif growing and _in_budget(s, m, j) and parents_in(s, m.gamma, j):
             out[j] = entering + s.log_odds[j]
         else:
             out[j] = -INFINITY
@@ -319,7 +319,7 @@ cdef inline bint _put_in(const space_t* s, model_t* m, int j) noexcept nogil:
     """Put j in if the model stays feasible; say whether it was done. The caller keeps the old sums."""
     cdef int e
     cdef double cost = m.cost
-    if not _parents_in(s, m.gamma, j):
+    if not parents_in(s, m.gamma, j):
         return False
     for e in range(s.item_start[j], s.item_start[j + 1]):
         if m.item_use[s.item[e]] == 0:
