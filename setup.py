@@ -49,6 +49,7 @@ def extension(name: str, *sources: str, random: bool = False) -> Extension:
 EXTENSIONS = [
     extension("pyrjsel._core._vecmath", "pyrjsel/_core/vecmath.c"),
     extension("pyrjsel._core._linalg"),
+    extension("pyrjsel.space._index"),
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.space._trades", random=True),
     extension("pyrjsel.families._family"),
@@ -76,6 +77,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection._problem"),
     extension("pyrjsel.selection._rjmcmc", random=True),
     extension("pyrjsel.selection._score"),
+    extension("pyrjsel.selection._search"),
     extension("pyrjsel.selection._spike", random=True),
     extension("pyrjsel.selection._student"),
     extension("pyrjsel.selection._subsets"),

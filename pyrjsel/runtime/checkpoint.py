@@ -32,6 +32,7 @@ from pyrjsel.store import (
     create,
     digest,
     is_left_over,
+    open_regular,
     plain,
     read,
     read_all,
@@ -44,6 +45,8 @@ SCHEMA = 2
 INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.
 SHOWN = 80
+# Words of the pool of a SeedSequence; four unless a user asks for more.
+LARGEST_POOL = 2**16
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class ChainFile:
         self._file: BinaryIO
 
     def __enter__(self) -> "ChainFile":
-        self._file = open(self._draws, "ab")
+        self._file = open_regular(self._draws, "ab")
         try:
             lock(self._file)
         except OSError as error:
@@ -308,12 +311,12 @@ def _generator(state: Plain, folder: Path) -> np.random.Generator:
         seed = np.random.SeedSequence(
             content.plain("entropy"),
             spawn_key=content.sequence("spawn_key", (int,)),
-            pool_size=content.integer("pool_size"),
+            pool_size=content.integer("pool_size", high=LARGEST_POOL),
             n_children_spawned=content.integer("spawned"),
         )
         bits = getattr(np.random, name)(seed)
         bits.state = content.plain("state")
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise StoreError(
             f"The state of the random numbers in {os.fspath(folder)!r} cannot be read: {show(state)}."
         ) from error

@@ -23,8 +23,8 @@ families
     Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
     fifteen units of log mass less, say, which flips do not cross.
 trades
-    At the rate `trades` some terms leave and others come along a path, accepted by the probabilities of the path
-    and of the path backwards, with pi**t as their target; see ``pyrjsel/space/_trades.pyx``.
+    At the rate `trades` some terms leave and others come along a path, accepted by the probabilities of the
+    path and of the path backwards, with pi**t as their target; see ``pyrjsel/space/_trades.pyx``.
 exchanges
     At the rate `exchanges` for each pair of neighbouring temperatures their models are exchanged with
     probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product of the two laws.

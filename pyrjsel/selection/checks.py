@@ -112,13 +112,26 @@ def same_space(first: "Selection", second: "Selection", *, budget: bool = True) 
         return "other terms that are always in"
     if [_prices(one, j) for j in range(one.n_terms)] != [_prices(other, j) for j in range(one.n_terms)]:
         return "other costs"
-    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+    if not _same_prior(one, other):
         return f"another model prior ({one.prior!r}; {other.prior!r})"
     for key, values in first._prior_numbers().items():
         if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
             written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
             return f"another {key} ({written})"
     return None
+
+
+def _same_prior(one: ModelSpace, other: ModelSpace) -> bool:
+    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+        return False
+    first, second = one.by_order, other.by_order
+    if first is None or second is None:
+        return first is second
+    parts = ("log_in", "log_out", "log_open", "odds_open")
+    # Powers of a number that go from A to B and C and back would be the same prior; no two are written so.
+    return np.array_equal(one.rank, other.rank) and all(
+        _close(getattr(first, part), getattr(second, part)) for part in parts
+    )
 
 
 def _prices(space: ModelSpace, term: int) -> dict[str, float]:
@@ -131,10 +144,14 @@ def _close(one: FloatArray, other: FloatArray) -> bool:
 
 def dependent_terms(regression: Regression) -> list[int]:
     """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
-    weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
     if not regression.mean.size:
         return []
-    gram = regression.gram_of(np.arange(regression.mean.size)) / weights.sum()
+    # Of a g-prior the precision, whose weights may be 0 where those of the rows are not.
+    of_prior = regression.prior.rank_tol > 0
+    every = np.arange(regression.mean.size)
+    gram = regression.prior.precision[1:, 1:] if of_prior else regression.gram_of(every)
+    scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+    gram = gram / np.outer(scale, scale)
     values, vectors = eigh(gram)
     null = vectors[:, values <= DEPENDENT * max(1.0, values[-1])]
     loading = np.max(np.abs(null), axis=1, initial=0.0)

@@ -382,7 +382,7 @@ def summarise(
     )
     notes = [
         *drawn.notes,
-        *selection_notes(terms, space.names, diagnostics),
+        *selection_notes(terms, space.names, diagnostics, averaged=estimate.words != VISITS_ALONE),
         *_stuck_chains(chains, manner),
     ]
     for text in notes:

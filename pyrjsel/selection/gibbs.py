@@ -82,7 +82,7 @@ class GibbsOptions:
     start: Any = None
 
     # What fits were before this could be chosen.
-    earlier: ClassVar[Mapping[str, Any]] = {"trades": 0}
+    before: ClassVar[Mapping[str, Any]] = {"trades": 0}
 
     def __post_init__(self) -> None:
         check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))

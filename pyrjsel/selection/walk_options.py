@@ -67,7 +67,7 @@ class CollapsedOptions:
 
     default_sweeps: ClassVar[float] = 1.0
     # What fits were before this could be chosen.
-    earlier: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
+    before: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
 
     def __post_init__(self) -> None:
         if self.sweeps is not None:

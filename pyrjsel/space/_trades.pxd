@@ -14,7 +14,7 @@ cdef class Trades:
     cdef int n_out              # of these, units that have left
     cdef int n_flips
     cdef bint turned            # whether units come now
-    cdef const int* above_start  # (J + 1), CSR: term -> all that strong heredity makes it need, parents first
+    cdef const int* above_start  # (J + 1), CSR: term -> all it needs under strong heredity, parents first
     cdef const int* above
     cdef int* step              # (2 * MOST + 1) where the flips of each unit begin
     cdef int* flip              # terms in the order in which they are flipped
@@ -26,8 +26,8 @@ cdef class Trades:
     cdef double* weight         # (J) probabilities of the next unit
     cdef double* scratch        # (J)
 
-    # What the caller does: begin; fill row() and draw, until nothing is drawn, with flip[step[i] : step[i + 1]]
-    # for the evidence after each; then the log probabilities of both directions, or undo.
+    # What the caller does: begin; fill row() and draw, until nothing is drawn, with the evidence moved by
+    # flip[step[i] : step[i + 1]] after each; then the log probabilities of both directions, or undo.
     cdef void begin(self) noexcept nogil
     cdef double* row(self) noexcept nogil
     cdef int draw(self, model_t* m, bitgen_t* rng) noexcept nogil

@@ -1,14 +1,14 @@
 """Trades: some units of a model leave, one after the other, and then others come, which may be more or fewer.
 
-A unit is a term with terms that it needs: under strong heredity it comes with all that it needs and that
-are missing, under weak heredity with one parent if it has none, which may need one in turn. It leaves alone or
+A unit is a term with terms that it needs: under strong heredity it comes with all that it needs and that are
+missing, under weak heredity with one parent if it has none, which may need one in turn. It leaves alone or
 with terms that nothing else in the model needs any more: each of them, children before their parents, leaves
 with probability 1/2. Under weak heredity this is the only parent that is left, then the only parent of that
 one. So whatever leaves as one unit comes back as one.
 
 A path from gamma to gamma' is a sequence of units that leave, at least one, and of units that come, at least
 one and none of the terms that have left. All models on the way are feasible. With probability `ON` a further
-unit leaves after each; the next one is drawn with weights that are a half equal and a half the roots of the
+unit leaves after each; the next one is drawn with weights that are half equal and half the roots of the
 ratios of posterior masses, over those terms that may leave. Then a unit comes, and after each a further one
 with probability S / (1 + S), held between `LEAST` and `GREATEST`, S the sum of the posterior ratios by single
 terms that may come. It is one of these with weights that are the roots of these ratios, or with probability
@@ -19,12 +19,12 @@ models. A trade is accepted with probability
 
     min{1, [pi(gamma') P(path backwards)] / [pi(gamma) P(path)]},
 
-where both P have the normalisers of all models on the way: detailed balance holds path by path. No evidence is
-needed of any model that breaks a bound, and changes of log masses by flips are looked at once for each model on
-the path, whichever the direction.
+where both P have the normalisers of all models on the way: detailed balance holds path by path. No evidence
+is needed of any model that breaks a bound, and changes of log masses by flips are looked at once for each
+model on the path, whichever the direction.
 
-Moves along flips do not come from a term at a high price to several at low prices of the same explanation, and
-from one set of terms to another that says the same: what is between them is infeasible or next to impossible.
+Single flips do not lead from an expensive term to several cheap ones that explain as much, nor from one set
+of terms to another that says the same: what is between them is infeasible or next to impossible.
 """
 
 cimport cython
@@ -213,7 +213,8 @@ cdef class Trades:
             squares += self.weight[j] * self.weight[j]
         if self.space.c.heredity != HEREDITY_NONE:
             for j in range(self.n_terms):
-                if (score[j] == -INFINITY and not m.gamma[j] and not self.gone[j] and self.space.c.free_term[j]
+                if (self.space.c.free_term[j] and score[j] == -INFINITY
+                        and not m.gamma[j] and not self.gone[j]
                         and not parents_in(&self.space.c, m.gamma, j) and self.affordable(m, j)):
                     self.weight[j] = -1.0
                     n_blind += 1
