@@ -1,7 +1,7 @@
 """The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from typing import Any, ClassVar
@@ -24,13 +24,15 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_options import (
     SLOTS_BOUNDED,
@@ -198,7 +200,10 @@ class GibbsJob:
         # The error variance of the model without terms: any would do.
         variance = self.regression.total / self.regression.nu
         counts = np.zeros((2, len(self.moves)), dtype=np.int64)
-        return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner = GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -215,6 +220,7 @@ class GibbsJob:
                 known.array("counts", np.int64, (2, len(self.moves))),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -276,6 +282,8 @@ class GibbsDraws(ChainDraws):
 class GibbsRunner:
     """One chain: the compiled loop, its generator and what it has recorded."""
 
+    chain = 0
+
     def __init__(self, job: GibbsJob, state: GibbsState, collector: GibbsCollector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
@@ -293,10 +301,11 @@ class GibbsRunner:
     def advance(self, n: int) -> None:
         """Run `n` more iterations."""
         job, stop = self.job, self.done + n
-        burn = min(stop, job.burn_in) - self.done
-        if burn > 0:
-            self.loop.run(self.rng, burn)
-            self.done += burn
+        while self.done < min(stop, job.burn_in):
+            until = min(stop, next_stop(job.burn_in, self.done))
+            self.loop.run(self.rng, until - self.done)
+            self.done = until
+            self.begin_anew()
             if self.done == job.burn_in:
                 self.set_counts(np.zeros((2, len(job.moves)), dtype=np.int64))
                 self.loop.set_families(job.family_rates[1])
@@ -338,6 +347,18 @@ class GibbsRunner:
         collector.variance.append(variance[:kept_b])
         self.done += n
 
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, 1):
+            gamma, variance = self.loop.state()
+            mode = new_start(job.regression, job.space, gamma, self.chain, job.burn_in, variance)
+            if mode is not None:
+                counts = self.counts()
+                self.loop = job.loop(mode, variance)
+                self.set_counts(counts)
+                self.loop.set_families(job.family_rates[0])
+
     def state(self) -> GibbsState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         gamma, variance = self.loop.state()
@@ -351,32 +372,36 @@ class GibbsRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
-    def finish(self, completed: bool) -> GibbsDraws:
-        """Return what was recorded, with coefficients for every so manyth draw."""
+    def look(self) -> GibbsDraws:
+        """Return what was recorded."""
         collector = self.collector
         found = collector.finish(self.counts())
-        coefficients = found.coefficients
-        variance: FloatArray | None = collector.variance.rows
-        if not self.job.in_loop:
-            # A stream of its own: a chain that goes on after this one goes on to the same draws.
-            ahead: Any = np.random.PCG64()
-            ahead.state = self.rng.bit_generator.state
-            coefficients, variance = draw_afterwards(
-                SingleModels(self.job.regression),
-                collector.table,
-                found.index[:: self.job.coefficients_every],
-                np.random.Generator(ahead.jumped()),
-            )
         return GibbsDraws(
             found.words,
             found.index,
             found.log_posterior,
-            coefficients,
+            found.coefficients,
             found.sums,
             found.counts,
-            variance,
+            collector.variance.rows,
             averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, 1.0),
         )
+
+    def finish(self, completed: bool) -> GibbsDraws:
+        """Return what was recorded, with coefficients for every so manyth draw."""
+        found = self.look()
+        if self.job.in_loop:
+            return found
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead: Any = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state
+        coefficients, variance = draw_afterwards(
+            SingleModels(self.job.regression),
+            self.collector.table,
+            found.index[:: self.job.coefficients_every],
+            np.random.Generator(ahead.jumped()),
+        )
+        return replace(found, coefficients=coefficients, error_variance=variance)
 
 
 def gibbs_posterior(
@@ -419,15 +444,18 @@ def gibbs_posterior(
         (searching, sampling),
         options.proposed_trades(space),
     )
-    drawn = settings.run(job, "gibbs", n_draws)
+    before = settings.before if job.in_loop else 0
+    manner = Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0, masses=not job.in_loop)
+    rule = stopping(settings, regression, space, manner, estimate, before)
+    drawn = settings.run(job, "gibbs", n_draws, rule)
     return summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         estimator=estimate,
         averager=None if job.in_loop else partial(averaged_moments, regression, space),
-        before=settings.before if job.in_loop else 0,
+        before=before,
     )

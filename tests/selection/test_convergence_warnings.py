@@ -13,7 +13,8 @@ from pyrjsel.report.errors import IndicatorStats
 from pyrjsel.report.mixing import PRECISE, poor_mixing, selection_notes
 from pyrjsel.selection import averages, collect, rjmcmc
 from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, Manner, _stuck_chains
+from pyrjsel.selection.collect import ChainDraws, Manner
+from pyrjsel.selection.summarising import _stuck_chains
 
 
 @pytest.fixture(scope="module")
