@@ -16,6 +16,7 @@ from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
+from pyrjsel.report.loaded import table_from_plain
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
@@ -86,6 +87,7 @@ __all__ = [
     "scalar_stats",
     "score_table",
     "shown_inclusion",
+    "table_from_plain",
     "to_arviz",
     "without_errors",
 ]
