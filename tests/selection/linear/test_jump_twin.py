@@ -78,7 +78,7 @@ def test_same_draws(linear_kit, prior, name):
 def test_no_term_at_all(linear_kit):
     case = linear_kit.case((), jump_kit.PRIORS["g"], n=10)
     proposed, _ = run_both(case, 20)
-    assert proposed.tolist() == [0, 0, 0, 20]
+    assert proposed.tolist() == [0, 0, 0, 20, 0, 0]
 
 
 @pytest.mark.parametrize("t", [0.4, 1.0, 1.7])
