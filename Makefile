@@ -9,6 +9,10 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check
 # The installed package is tested and not the checkout, in worker processes too.
 PYTEST = PYTHONSAFEPATH=1 $(RUN) -m pytest
 
+# Worker processes of the test suite; tests go to whichever is free.
+WORKERS ?= auto
+SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
+
 # The content of all that the installed package is made of: also notices a file that was removed or put back.
 CONTENT = find pyrjsel setup.py pyproject.toml MANIFEST.in README.md LICENSE -type f \
 	! -name '*.so' ! -name '*.pyc' ! -path 'pyrjsel/*/_[a-z]*.c' | LC_ALL=C sort | xargs cksum | cksum
@@ -65,10 +69,10 @@ demo: install-demo
 	@$(RUN) -m pyrjsel demo
 
 test: install-dev
-	$(PYTEST)
+	$(PYTEST) $(SIDE_BY_SIDE)
 
 test-statistical: install-dev
-	$(PYTEST) -m "statistical or cluster"
+	$(PYTEST) $(SIDE_BY_SIDE) -m "statistical or cluster"
 
 test-debug:
 	PYRJSEL_DEBUG=1 $(MAKE) --no-print-directory test-debug-inner VENV=$(VENV)-debug

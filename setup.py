@@ -76,6 +76,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection._problem"),
     extension("pyrjsel.selection._rjmcmc", random=True),
     extension("pyrjsel.selection._score"),
+    extension("pyrjsel.selection._search"),
     extension("pyrjsel.selection._spike", random=True),
     extension("pyrjsel.selection._student"),
     extension("pyrjsel.selection._subsets"),

@@ -1,5 +1,6 @@
 """Bayesian model and variable selection: formulas and data frames in, tables of models out."""
 
+from pyrjsel import _compiled as _compiled  # first: the others import compiled modules
 from pyrjsel import datasets
 from pyrjsel._errors import (
     ConvergenceWarning,

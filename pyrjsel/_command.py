@@ -1,6 +1,7 @@
 """The command line's selection: a formula and a file go in, a summary, tables, plots and a page come out."""
 
 import argparse
+import ast
 import lzma
 import shlex
 import sys
@@ -9,7 +10,7 @@ import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,14 @@ from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 
 MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
-MODEL_PRIORS = {"beta-binomial": rj.BetaBinomial(1, 1), "uniform": rj.Uniform()}
+COEF_PRIORS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (rj.GPrior, rj.Normal, rj.HyperG, rj.HyperGN, rj.ZellnerSiow, rj.SpikeSlab)
+}
+MODEL_PRIORS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (rj.BetaBinomial, rj.Uniform, rj.Bernoulli, rj.TruncatedPoisson, rj.CostAdjusted)
+}
 # What a file may be called that separates columns by tabs, and not by commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
 # What files raise that are not what their names say: mostly a ValueError, an ImportError where the engine for
@@ -74,9 +82,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     space.add_argument("--max-size", type=int, metavar="N", help="most terms of a model")
     space.add_argument(
         "--model-prior",
-        choices=MODEL_PRIORS,
-        default="beta-binomial",
-        help="prior over models (default: %(default)s)",
+        metavar="PRIOR",
+        default="BetaBinomial",
+        help=(
+            "prior over models, as Python has it: BetaBinomial(1, 1), Uniform, 'Bernoulli(0.1)', "
+            "'TruncatedPoisson(expected_size=3)', or CostAdjusted to the --costs (default: %(default)s)"
+        ),
+    )
+    space.add_argument(
+        "--coef-prior",
+        metavar="PRIOR",
+        help=(
+            "prior on the coefficients, as Python has it: 'GPrior(\"4n\")', 'Normal(1)', and for linear "
+            "models 'HyperG(3)', HyperGN, ZellnerSiow, 'SpikeSlab(0.1, 10)' (default: that of the model)"
+        ),
     )
     rows = parser.add_argument_group("rows")
     rows.add_argument("--weights", metavar="COLUMN", help="column of weights")
@@ -129,11 +148,15 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     with _folder(chosen.out) as plt, _told() as said:
         data = read_rows(chosen.data)
         make = MODELS[chosen.model or _kind(chosen.formula, data)]
+        costs = None if chosen.costs is None else read_costs(chosen.costs)
         model: Any = make(
             chosen.formula,
             data,
-            model_prior=MODEL_PRIORS[chosen.model_prior],
-            costs=None if chosen.costs is None else read_costs(chosen.costs),
+            coef_prior=None
+            if chosen.coef_prior is None
+            else read_prior(chosen.coef_prior, "--coef-prior", COEF_PRIORS),
+            model_prior=read_prior(chosen.model_prior, "--model-prior", MODEL_PRIORS, costs),
+            costs=costs,
             budget=chosen.budget,
             always=chosen.always,
             heredity=chosen.heredity,
@@ -251,6 +274,60 @@ def read_costs(path: Path) -> pd.Series:
     return found
 
 
+def read_prior(
+    text: str, option: str, kinds: Mapping[str, Callable[..., Any]], costs: pd.Series | None = None
+) -> Any:
+    """Return the prior that a word of the command line names, as Python has it: a call of plain values.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``Normal(1, standardize=True)``; a name alone is a call without arguments. Names may be in
+        lower case, with hyphens.
+    option : str
+        What it was given to, for messages.
+    kinds : mapping of str to callable
+        The priors that are known.
+    costs : Series, optional
+        Prices, for a prior that depends on them.
+
+    Returns
+    -------
+    object
+        The prior.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these, or has other arguments.
+    """
+    by_word = {name.lower(): name for name in kinds}
+
+    def made(node: ast.expr) -> Any:
+        if not isinstance(node, ast.Call):
+            return ast.literal_eval(node)
+        if not isinstance(node.func, ast.Name) or node.func.id.lower() not in by_word:
+            raise ValueError
+        kind = kinds[by_word[node.func.id.lower()]]
+        positional = [made(each) for each in node.args]
+        if kind is rj.CostAdjusted:
+            if costs is None:
+                raise rj.ParameterError(f"{option} {text} needs the --costs that it adjusts to.")
+            positional = [costs, *positional]
+        return kind(*positional, **{str(each.arg): made(each.value) for each in node.keywords})
+
+    name = text.strip().replace("-", "")
+    try:
+        return made(ast.parse(text.strip() if name.lower() not in by_word else f"{name}()", mode="eval").body)
+    except rj.PyrjselError:
+        raise
+    except (SyntaxError, ValueError, TypeError, RecursionError) as error:
+        raise rj.ParameterError(
+            f"{option} must be one of {', '.join(kinds)}, with its arguments as Python has them, such as "
+            f"'{next(iter(kinds))}(...)'. Got {text!r} instead."
+        ) from error
+
+
 def write(
     results: rj.SelectionResults,
     summary: Any,
@@ -289,7 +366,7 @@ def write(
         "models": lambda: results.plot_models(top=MOST_MODELS),
         "coefficients": lambda: results.plot_coefficients(top=many),
     }
-    if results.model.priced:
+    if results.model._priced:
         tables["frontier"] = _written(results.frontier())
         plots["frontier"] = results.plot_frontier
     if results.posterior.draws is not None:
@@ -304,7 +381,8 @@ def write(
         f"{results.model.title}: {chosen.formula}",
         summary,
         pictures,
-        command=shlex.join(["python", "-m", "pyrjsel", *words]),
+        # Names of files may be bytes that are no text.
+        command=shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode(),
         warnings=list(dict.fromkeys(said)),
         footer=f"Made by pyrjsel {rj.__version__}.",
     )

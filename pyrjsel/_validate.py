@@ -1,14 +1,34 @@
 """Checks of user input; every message names the parameter, what it must be and what it got."""
 
+import inspect
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import ParameterError, UnknownNameError
+from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
+
+# What options of fits are called in other packages, by what they may be called here.
+ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("rng",): ("seed", "random_state", "random_seed", "set_seed"),
+    ("draws", "particles"): (
+        "n_draws", "num_draws", "ndraws", "samples", "n_samples", "num_samples", "nsamples", "iterations",
+        "n_iterations", "num_iterations", "iter", "iters", "n_iter", "niter", "max_iter", "ndpost", "mcmc",
+    ),
+    ("particles",): ("draws", "n_particles", "num_particles"),
+    ("burn_in",): (
+        "burnin", "burn", "n_burnin", "n_burn", "nburn", "warmup", "n_warmup", "num_warmup", "tune", "n_tune",
+    ),
+    ("thin",): ("thinning", "n_thin", "keepevery"),
+    ("chains",): ("n_chains", "num_chains", "nchains", "nchain"),
+    ("n_jobs",): ("cores", "n_cores", "ncores", "workers", "n_workers", "threads", "processes", "jobs"),
+    ("sampler",): ("method", "algorithm"),
+    ("progress",): ("verbose", "progressbar", "progress_bar", "show_progress"),
+}  # fmt: skip
 
 
 def show(value: object, limit: int = 60) -> str:
@@ -102,9 +122,56 @@ def check_file(value: object, name: str, owner: str) -> str:
     return path
 
 
+def check_unicode(names: Iterable[object], what: str, owner: str) -> None:
+    """Raise :class:`DataError` if a name has half of a surrogate pair, which no file can hold."""
+    for name in names:
+        try:
+            str(name).encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"The {what} of {owner} must be Unicode. Got {name!a} instead, with half of a surrogate pair."
+            ) from error
+
+
+def unmasked(values: object) -> Any:
+    """Return an array without a mask: masked cells of floats are NaN, and of other kinds None.
+
+    What is no array of ``numpy.ma`` is returned as it is.
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask = np.ma.getmaskarray(values)
+    if not mask.any():
+        return np.asarray(values)
+    real = values.dtype.kind in "fc"
+    found = np.array(values.data, dtype=None if real else object)
+    found[mask] = np.nan if real else None
+    return found
+
+
 def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:
     """Return the error for a `name` that is not among the `known` ones, with a guess at what was meant."""
     return UnknownNameError(f"{owner} got {what} {show(name)}, which is not known.{_guess(name, known)}")
+
+
+def unknown_option(
+    name: str, what: str, owner: str, options: Iterable[str], fit: Callable[..., object]
+) -> UnknownNameError:
+    """Return the error for a word that is neither of the `options` nor a parameter of `fit`.
+
+    It names the right one where the word is what another package calls it.
+    """
+    known = [*options]
+    known += [
+        each for each, kind in inspect.signature(fit).parameters.items() if kind.kind == kind.KEYWORD_ONLY
+    ]
+    for ours, theirs in ELSEWHERE.items():
+        meant = next((each for each in ours if each in known), None)
+        if meant and name.lower() in theirs:
+            return UnknownNameError(
+                f"{owner} got {what} {show(name)}, which is not known. Here it is called {meant!r}."
+            )
+    return unknown_name(name, what, owner, known)
 
 
 def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNameError:

@@ -32,7 +32,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_real
+from pyrjsel._validate import bad_value, check_real, unmasked
 from pyrjsel.design import as_pandas
 from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
 from pyrjsel.space import ModelPrior
@@ -79,7 +79,9 @@ class _Selection(BaseEstimator):
     def _fit(self, X: pd.DataFrame, y: FloatArray, sample_weight: ArrayLike | None) -> None:
         """Fit the model of checked columns and response."""
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = _check_sample_weight(
+                unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True
+            )
         name = "y"
         while name in X.columns:
             name += "_"
@@ -113,7 +115,7 @@ class _Selection(BaseEstimator):
 
     def _columns(self, X: Any) -> tuple[Any, bool]:
         """Return data with pandas in place of other tables, and whether some columns are not numbers."""
-        X = as_pandas(X)
+        X = as_pandas(unmasked(X))
         mixed = isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes))
         return X, mixed
 
@@ -121,12 +123,12 @@ class _Selection(BaseEstimator):
         """Return checked columns as a data frame with the names of the features."""
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         if isinstance(X, pd.DataFrame):
-            return X.set_axis(pd.Index(list(names)), axis=1)
-        return pd.DataFrame(X, columns=list(names))
+            return X.set_axis(pd.Index(list(names), dtype=object), axis=1)
+        return pd.DataFrame(X, columns=pd.Index(list(names), dtype=object))
 
     def _checked(self, X: Any, y: ArrayLike, **options: Any) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Return columns and response for a fit."""
-        X, mixed = self._columns(X)
+        (X, mixed), y = self._columns(X), unmasked(y)
         if mixed:
             validate_data(self, X, skip_check_array=True)
             y = column_or_1d(y, warn=True)
@@ -185,10 +187,10 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     >>> X = births[["lwt", "smoke", "ht"]]
     >>> classifier = SelectionClassifier(random_state=1).fit(X, births["low"])
     >>> classifier.inclusion_.round(1)
-    array([0.8, 0.6, 0.8])
+    array([0.8, 0.5, 0.7])
     >>> classifier.predict_proba(X[:2]).round(2)
     array([[0.85, 0.15],
-           [0.81, 0.19]])
+           [0.8 , 0.2 ]])
     """
 
     _make = LogitSelection

@@ -347,3 +347,68 @@ def test_who_reads_the_output_may_stop(folder):
         assert process.communicate()[1] == ""
     assert process.returncode == 1
     assert (folder / "piped" / "report.html").exists()
+
+
+def test_priors_are_given_as_python_has_them(folder, capsys):
+    words = ["low ~ age + lwt + smoke + ht", str(folder / "births.csv"), "--quiet"]
+    births = pd.read_csv(folder / "births.csv")
+    cases = {
+        ("--coef-prior", "Normal(1, standardize=True)"): {"coef_prior": rj.Normal(1, standardize=True)},
+        ("--coef-prior", 'gprior("n", intercept=Normal(2.5))'): {
+            "coef_prior": rj.GPrior("n", intercept=rj.Normal(2.5))
+        },
+        ("--model-prior", "uniform"): {"model_prior": rj.Uniform()},
+        ("--model-prior", "beta-binomial"): {"model_prior": rj.BetaBinomial(1, 1)},
+        ("--model-prior", "Bernoulli(0.1)"): {"model_prior": rj.Bernoulli(0.1)},
+        ("--model-prior", "TruncatedPoisson(expected_size=1)"): {
+            "model_prior": rj.TruncatedPoisson(expected_size=1)
+        },
+    }
+    for options, priors in cases.items():
+        assert main([*words, *options]) == 0
+        fitted = rj.logit(words[0], births, **priors).fit(rng=1)
+        assert capsys.readouterr().out == f"{fitted.summary()}\n"
+
+
+def test_prices_can_be_the_prior(folder, capsys):
+    words = ["low ~ age + lwt + smoke + ht", str(folder / "births.csv"), "--quiet", "--model-prior"]
+    assert main([*words, "CostAdjusted", "--costs", str(folder / "costs.csv")]) == 0
+    births = pd.read_csv(folder / "births.csv")
+    fitted = rj.logit(words[0], births, costs=COSTS, model_prior=rj.CostAdjusted(COSTS)).fit(rng=1)
+    assert capsys.readouterr().out == f"{fitted.summary()}\n"
+    assert main([*words, "CostAdjusted"]) == 2
+    assert "needs the --costs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--coef-prior", "Uniform"], "--coef-prior must be one of GPrior, Normal"),
+        (["--model-prior", "Normal(1)"], "--model-prior must be one of BetaBinomial, Uniform"),
+        (["--coef-prior", "Normal(__import__('os'))"], "--coef-prior must be one of"),
+        (["--coef-prior", "Normal(1"], "--coef-prior must be one of"),
+        (["--coef-prior", "Normal(1, 2, 3, 4, 5, 6, 7)"], "--coef-prior must be one of"),
+        (["--coef-prior", "Normal(-1)"], "'scale' parameter of Normal"),
+        (["--coef-prior", "SpikeSlab(0.1, 10)"], "'coef_prior' parameter of LogitSelection"),
+    ],
+)
+def test_other_priors_are_refused(folder, capsys, options, said):
+    assert main(["low ~ age", str(folder / "births.csv"), *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_files_whose_names_are_no_utf8_are_read_and_named(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    rows, costs, out = (os.fsdecode(name) for name in (b"r\xff.csv", b"c\xff.csv", b"o\xff"))
+    try:
+        pd.read_csv("births.csv").to_csv(rows, index=False)
+    except OSError:
+        pytest.skip("the file system has no such names")
+    pd.Series(COSTS).to_csv(costs, header=["minutes"], index_label="name")
+    words = ["low ~ age + lwt", rows, "--costs", costs, "--out", out, "--quiet"]
+    assert main(words) == 0
+    page = (folder / out / "report.html").read_text(encoding="utf-8")
+    assert r"r\udcff.csv" in page
+    assert pd.read_csv(folder / out / "inclusion.csv").shape[0] == 2
+    assert main(["low ~ age", os.fsdecode(b"none\xff.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
+from pyrjsel._validate import unmasked
 from pyrjsel.design.arrays import array_frame
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.design import Design
@@ -59,7 +60,7 @@ def frames_again(
     else:
         names = design.names if isinstance(design, LabelDesign) else list(design.layout.variables)
         frame = array_frame(exog, list(names), owner, "exog")
-    response = np.asarray(endog, dtype=object if isinstance(design, LabelDesign) else None)
+    response = np.asarray(unmasked(endog), dtype=object if isinstance(design, LabelDesign) else None)
     response = response[:, 0] if response.ndim == 2 and response.shape[1] == 1 else response
     if response.ndim != 1:
         raise DataError(f"The 'endog' of {owner} must be one column. Got shape {response.shape} instead.")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
+from pyrjsel._validate import unmasked
 from pyrjsel.design.build import (
     DesignData,
     Response,
@@ -17,7 +18,7 @@ from pyrjsel.design.build import (
 )
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Table, as_frame
+from pyrjsel.design.frame import Column, Table, array_series, as_frame
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.tables import as_pandas
@@ -102,7 +103,7 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     whole = frame.copy(deep=False)
     whole.columns = pd.Index(table.names, dtype=object)
     whole.insert(
-        0, response, pd.Series(values, index=whole.index) if isinstance(values, np.ndarray) else values
+        0, response, array_series(values).set_axis(whole.index) if isinstance(values, np.ndarray) else values
     )
     return response, table.names, whole
 
@@ -127,7 +128,7 @@ def array_frame(values: object, names: list[str] | None, owner: str, what: str) 
         If it is not two-dimensional, or has another number of columns than names.
     """
     try:
-        array = np.asarray(values)
+        array = np.asarray(unmasked(values))
     except ValueError as error:
         raise DataError(f"The {what!r} of {owner} must be a matrix: {error}.") from error
     if array.ndim == 1 and (names is None or len(names) == 1):
@@ -176,7 +177,7 @@ def _response(
     else:
         name = "y"
         try:
-            array = np.asarray(endog)
+            array = np.asarray(unmasked(endog))
         except ValueError as error:
             raise DataError(f"The 'endog' of {owner} must be one column: {error}.") from error
         if array.ndim == 2 and array.shape[1] == 1:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import show
+from pyrjsel._validate import check_unicode, show
 from pyrjsel.design.frame import Level, plain_level
 from pyrjsel.design.safety import Expression
 
@@ -75,11 +75,18 @@ def used_levels(
     """
     found = pd.unique(value.values).tolist()
     if value.levels is None:
-        levels = tuple(sorted(plain_level(item) for item in found))
+        try:
+            levels = tuple(sorted(map(plain_level, found)))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(
+                f"The {what} {label!r} of {owner} must have levels that are text, numbers or booleans. "
+                f"Got {listed_levels(found)} instead."
+            ) from error
     else:
         check_known(found, value.levels, label, owner)
         present = set(found)
         levels = tuple(item for item in value.levels if item in present)
+    check_unicode(levels, f"levels of the {what} {label!r}", owner)
     if len(levels) < least:
         raise DataError(
             f"The {what} {label!r} of {owner} must have at least two levels in the rows used. "

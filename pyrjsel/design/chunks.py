@@ -15,7 +15,7 @@ from pandas.api.types import is_list_like
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._validate import bad_value
-from pyrjsel.design.frame import as_frame
+from pyrjsel.design.frame import as_frame, check_no_path
 
 T = TypeVar("T")
 # What a user may give as rows; Parquet files, datasets and Dask data frames have no types of their own.
@@ -269,6 +269,7 @@ def as_chunks(data: Any, owner: str) -> Chunks | None:
     """
     if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
         return None
+    check_no_path(data, owner, parquet=True)
     package = type(data).__module__.split(".")[0]
     if package in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
         return DaskChunks(data, owner)

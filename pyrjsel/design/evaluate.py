@@ -15,9 +15,9 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import show
+from pyrjsel._validate import show, unmasked
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
-from pyrjsel.design.frame import Column, plain_level
+from pyrjsel.design.frame import Column, array_series, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
 from pyrjsel.design.transforms import State, Summary, apply_transform, summarise_transform
 
@@ -223,7 +223,11 @@ class Evaluator:
             value = Categories(self._labels(array, node.args[0]))
         if levels is not None:
             written = ast.literal_eval(levels)
-            if not isinstance(written, (list, tuple)) or len(set(map(str, written))) != len(written):
+            if (
+                not isinstance(written, (list, tuple))
+                or not all(isinstance(item, (str, int, float)) for item in written)
+                or len(set(map(str, written))) != len(written)
+            ):
                 raise self._refusal("has levels= that are not a list of distinct numbers or strings")
             value = replace(value, levels=tuple(plain_level(item) for item in written))
         if contrast is not None:
@@ -297,9 +301,10 @@ class Evaluator:
             if value.dtype.kind in "fiub":
                 # numpy's sum of two booleans is a boolean, and their difference an error.
                 return value.astype(np.float64, copy=False)
-            if text:
+            if text and value.dtype.kind in "OSUT":
                 return value
-        elif isinstance(value, (np.generic, int, float)) or (
+            raise self._refusal(f"has an array of {value.dtype} in {where}")
+        if isinstance(value, (np.generic, int, float)) or (
             text and (value is None or isinstance(value, (str, list)))
         ):
             return value
@@ -325,7 +330,7 @@ class Evaluator:
 
     def _shaped(self, value: object, where: str) -> np.ndarray:
         try:
-            array = np.asarray(value)
+            array = np.asarray(unmasked(value))
         except ValueError as error:
             raise self._refusal(f"gives {where} a shape that is no matrix: {error}") from error
         if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:
@@ -337,7 +342,7 @@ class Evaluator:
         if not isinstance(value, Categories):
             array = self._shaped(value, "a value of")
             if array.dtype.kind in "OSUT":
-                flat = pd.Series(array) if array.ndim == 1 else None
+                flat = array_series(array) if array.ndim == 1 else None
                 if flat is None or flat.isna().any():
                     raise DataError(
                         f"{self._owner} computed {self._expression.label!r}, which must be numbers or text "
@@ -358,7 +363,12 @@ class Evaluator:
             if value.values.dtype.kind == "f":
                 self._check_finite(value.values[:, None])
             return value
-        numbers = array.astype(np.float64, copy=False)
+        try:
+            numbers = array.astype(np.float64, copy=False)
+        except OverflowError as error:
+            raise DataError(
+                f"{self._owner} computed integers beyond every float for the term {self._expression.label!r}."
+            ) from error
         numbers = numbers[:, None] if numbers.ndim == 1 else numbers
         self._check_finite(numbers)
         return numbers

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._validate import bad_value, unknown_name, unmasked
 from pyrjsel.design.frame import Column, Table, read_array, read_column
 from pyrjsel.design.tables import as_pandas
 
@@ -71,7 +71,7 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
 
 def _read_array(key: str, value: object, owner: str) -> Column:
     try:
-        array = np.asarray(value)
+        array = np.asarray(unmasked(value))
     except ValueError as error:
         raise DataError(f"The {key!r} parameter of {owner} must be one-dimensional: {error}.") from error
     if array.ndim != 1:

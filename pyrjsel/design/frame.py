@@ -5,6 +5,8 @@ categorical). Here each column becomes one of four kinds with a float64, bool or
 Objects of :class:`decimal.Decimal` become float64.
 """
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,9 +15,9 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from pyrjsel._errors import DataError, UnknownNameError
+from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import missing_column, show
+from pyrjsel._validate import check_unicode, missing_column, show, unmasked
 from pyrjsel.design.safety import MAX_INTEGER
 from pyrjsel.design.tables import as_pandas
 
@@ -30,6 +32,16 @@ _OBJECT_KINDS: dict[str, Kind | Literal["empty"]] = {
     "mixed-integer-float": "real",
     "decimal": "real",
     "empty": "empty",
+}
+# What pandas reads files with, by the last part of their names.
+READERS = {
+    **dict.fromkeys(("csv", "tsv", "tab", "txt", "dat", "data"), "read_csv"),
+    **dict.fromkeys(("xls", "xlsx", "ods"), "read_excel"),
+    **dict.fromkeys(("feather", "arrow"), "read_feather"),
+    **dict.fromkeys(("parquet", "pq"), "read_parquet"),
+    "dta": "read_stata",
+    "sas7bdat": "read_sas",
+    "sav": "read_spss",
 }
 
 
@@ -108,6 +120,8 @@ class Table:
             if self._positions.setdefault(name, position) != position:
                 self._doubled.add(name)
 
+        check_unicode(self.names, "names of columns", owner)
+
     def __len__(self) -> int:
         return len(self._data)
 
@@ -157,13 +171,46 @@ def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
         return data
     if isinstance(data, Mapping):
         try:
-            return pd.DataFrame(dict(data))
+            return pd.DataFrame({key: unmasked(values) for key, values in data.items()})
         except (ValueError, TypeError) as error:
             raise DataError(f"The {name!r} of {owner} do not make a data frame: {error}.") from error
+    check_no_path(data, owner, name)
     hint = " collect() makes a DataFrame of it." if hasattr(data, "collect") else ""
     raise DataError(
         f"The {name!r} of {owner} must be a DataFrame or a mapping of columns. "
         f"Got {type(data).__name__} instead.{hint}"
+    )
+
+
+def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = False) -> None:
+    """Raise an error that says what to do if `data` is the path of a file, or the formula in its place.
+
+    Parameters
+    ----------
+    data : object
+        What a user gave as rows.
+    owner : str
+        Who is asking, for messages.
+    name : str
+        Parameter that the rows were given as.
+    parquet : bool
+        Whether paths of Parquet files, and of folders of them, are fine.
+    """
+    if not isinstance(data, (str, os.PathLike)):
+        return
+    path = os.fspath(data)
+    if isinstance(data, str) and "~" in data and name == "data":
+        raise ParameterError(
+            f"The parameters 'formula' and 'data' of {owner} seem to be swapped: 'data' is the text "
+            f"{show(data)}. The formula comes first."
+        )
+    end = re.sub(r"[.](gz|bz2|xz|zip|zst)$", "", str(path).lower()).rpartition(".")[2]
+    reader = READERS.get(end)
+    if (parquet and reader == "read_parquet") or (reader is None and (parquet or isinstance(data, str))):
+        return
+    raise DataError(
+        f"The {name!r} of {owner} must be rows and not the path of a file. Got {show(path, 200)} instead; "
+        f"read it first, as with pandas.{reader or 'read_csv'}()."
     )
 
 
@@ -226,7 +273,12 @@ def read_array(values: np.ndarray, name: str, owner: str) -> Column:
     """Return one column of a numpy array as a :class:`Column`."""
     if values.dtype.kind in "fiub":
         return _read_numbers(values, name, owner)
-    return read_column(pd.Series(values), name, owner)
+    return read_column(array_series(values), name, owner)
+
+
+def array_series(values: np.ndarray) -> pd.Series:
+    """Return an array as a Series; text stays Python's: that of pandas may not hold all of it."""
+    return pd.Series(values, dtype=object if values.dtype.kind in "OU" else None)
 
 
 def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:

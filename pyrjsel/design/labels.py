@@ -248,6 +248,8 @@ class LabelDesign:
         """
         check_choice(missing, "missing", owner, MISSING)
         response, names, frame = join_columns(endog, exog, owner)
+        if not names:
+            raise DataError(f"The 'exog' of {owner} must have one column at least. Got none.")
         first, *others = (column_expression(name) for name in (response, *names))
         rows = read_labelled(Table(frame, owner), first, others, missing, owner, stacklevel + 1)
         left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)

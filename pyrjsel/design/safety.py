@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pyrjsel._errors import FormulaError, ParameterError
-from pyrjsel._validate import bad_value, show
+from pyrjsel._validate import bad_value, check_unicode, show
 
 MAX_FORMULA = 200_000  # characters of a formula: 5,000 terms of 30 characters and some room
 MAX_FACTOR = 10_000  # characters of one factor
@@ -65,8 +65,8 @@ def allowed_text(functions: tuple[str, ...] = ()) -> str:
     own = f", and of functions= {', '.join(functions)}" if functions else ""
     return (
         f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons, and call "
-        f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy "
-        f"np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}. "
+        f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy, with "
+        f"or without its prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}. "
         "Other functions go in by name through functions={...}."
     )
 
@@ -282,9 +282,11 @@ class _Reader:
                     raise self._refusal(node, "I() takes one argument")
             elif name in self._functions:
                 self.called[name] = None
+            elif name in ARRAY_FUNCTIONS:
+                node.func = ast.Attribute(ast.Name(ARRAY_MODULES[0], ast.Load()), name, ast.Load())
+                self._check_array_call(node)
             elif name not in STATEFUL:
-                hint = f"; did you mean np.{name}?" if name in ARRAY_FUNCTIONS else ""
-                raise self._refusal(node, f"{name!r} may not be called{hint}")
+                raise self._refusal(node, f"{name!r} may not be called")
         else:
             raise self._refusal(node, "only functions that are called by name are allowed")
         node.args = [self.read(item, depth) for item in node.args]
@@ -316,6 +318,7 @@ class _Reader:
         name = node.args[0].value
         if not isinstance(name, str):
             raise self._refusal(node, "Q() takes the name of a column as one string")
+        check_unicode((name,), "names of columns", self._owner)
         self._quotes.append((node.col_offset, node.end_col_offset or 0, name))
         self.variables[name] = None
         return ast.Name(id=name, ctx=ast.Load())

@@ -65,6 +65,10 @@ class Binomial(Family):
         with np.errstate(over="ignore"):  # infinite odds against it are a probability of 0
             return np.asarray(1.0 / (1.0 + np.exp(-eta)))
 
+    def linear(self, mean: float) -> float:
+        """Return the log odds of success probability `mean`."""
+        return float(np.log(mean) - np.log1p(-mean))
+
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return mean * (1.0 - mean)

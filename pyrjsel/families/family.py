@@ -41,6 +41,10 @@ class Family(ABC):
         """Return the expected response at linear predictor `eta`, of the same shape."""
 
     @abstractmethod
+    def linear(self, mean: float) -> float:
+        """Return the linear predictor at which the expected response is `mean`."""
+
+    @abstractmethod
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
 
@@ -101,6 +105,17 @@ class Family(ABC):
     @abstractmethod
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return what predictive checks look at, by name, where rows have these `weights` (rows,)."""
+
+    def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return what :meth:`log_likelihood` leaves out: logs of binomial coefficients, or of factorials.
+
+        Of no use for families with an error variance, which leave nothing out.
+        """
+        w = np.ones(y.size) if weights is None else weights
+        rows = w > 0
+        y, w, zero = y[rows], w[rows], np.zeros(int(rows.sum()))
+        full = self.log_density(y, zero[:, None], w, None)
+        return float(full.sum()) - self.log_likelihood(y, zero, w)
 
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
         """Return how far responses are from their predicted expectations: the root mean squared error."""

@@ -41,6 +41,10 @@ class Gaussian(Family):
         """Return the expected response at linear predictor `eta`: itself."""
         return eta
 
+    def linear(self, mean: float) -> float:
+        """Return the linear predictor at which the expected response is `mean`: itself."""
+        return mean
+
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return np.ones_like(mean)

@@ -66,6 +66,10 @@ class Poisson(Family):
         with np.errstate(over="ignore"):  # inf is what it is then
             return np.exp(eta)
 
+    def linear(self, mean: float) -> float:
+        """Return the logarithm of the expected count `mean`."""
+        return float(np.log(mean))
+
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +23,8 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, run, sigma = results.model, results.run, results.sigma
     settings = run.settings
-    rows = f"{results.nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
-    convention = " (exp(-d^2/w^2))" if model.convention == "w2" else ""
     info = [
-        ("Response", model.design.response),
-        ("Observations", rows),
-        ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
-        ("Kernel", f"{model.kernels[0].name}, width {results.width:g}{convention}"),
-        ("Prior of their number", f"Poisson({settings.mean_kernels:g}), at most {settings.max_kernels}"),
+        *_data_facts(model, results.nobs, [results.width]),
         ("Mean number", f"{results.mean_kernels:.2f}"),
         ("Noise sd", f"{sigma['mean']:.4g} ({sigma['ci_lower']:.4g} to {sigma['ci_upper']:.4g})"),
         ("Prior of noise", variance_text(model, "noise")),
@@ -57,6 +52,29 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
     return info, notes
+
+
+def _data_facts(model: KernelRegression, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:
+    rows = f"{nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
+    convention = " (exp(-d^2/w^2))" if model.convention == "w2" else ""
+    several = ", ".join(f"{width:g}" for width in widths)
+    settings = model.settings
+    return [
+        ("Response", model.design.response),
+        ("Observations", rows),
+        ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
+        ("Kernel", f"{model.kernels[0].name}, width {several}{convention}"),
+        ("Prior of their number", f"Poisson({settings.mean_kernels:g}), at most {settings.max_kernels}"),
+    ]
+
+
+def model_facts(model: KernelRegression) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, kernels and priors."""
+    return [
+        *_data_facts(model, model.nobs, model.widths),
+        ("Prior of noise", variance_text(model, "noise")),
+        ("Prior of coefficients", variance_text(model, "coef")),
+    ]
 
 
 def variance_text(model: KernelRegression, which: str) -> str:

@@ -13,6 +13,7 @@ from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng, counted
 from pyrjsel.design import Design, DesignData, TableLike
+from pyrjsel.kernel.describe import model_facts
 from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
 from pyrjsel.kernel.options import ChainOptions, choose
 from pyrjsel.kernel.priors import Prior, check_prior, scaled
@@ -20,6 +21,7 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.report import model_html
 from pyrjsel.runtime import Checkpoint, FitSettings
 from pyrjsel.store import Plain
 
@@ -383,7 +385,7 @@ class KernelRegression:
             If the run was interrupted, the particles have collapsed, or chains disagree.
         """
         owner = f"{self._owner}.fit"
-        chosen, loop = choose(sampler, options, owner)
+        chosen, loop = choose(sampler, options, owner, self.fit)
         settings = replace(self.settings, **loop)
         about = None if checkpoint is None else self._identity(sampler, settings)
         if isinstance(chosen, ChainOptions):
@@ -440,6 +442,9 @@ class KernelRegression:
             "kernel": self.kernels[0].name,
             **{name: value for name, value in vars(settings).items() if name != "kernel"},
         }
+
+    def _repr_html_(self) -> str:
+        return model_html("Kernel regression", self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

@@ -1,10 +1,10 @@
 """Options of ``fit``, by sampler."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pyrjsel._validate import check_choice, check_int, unknown_name
+from pyrjsel._validate import check_choice, check_int, unknown_option
 
 SAMPLERS = ("smc", "mcmc")
 ORDERS = ("random", "given")
@@ -58,7 +58,9 @@ class ChainOptions:
 Options = FilterOptions | ChainOptions
 
 
-def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[Options, dict[str, Any]]:
+def choose(
+    sampler: object, options: Mapping[str, Any], owner: str, fit: Callable[..., object]
+) -> tuple[Options, dict[str, Any]]:
     """Return the options of a sampler, and those of its loop.
 
     Raises
@@ -74,6 +76,7 @@ def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[Opt
     own = [field.name for field in fields(kind)]
     for name in options:
         if name not in own and name not in loop:
-            raise unknown_name(name, f"for sampler={sampler!r} the option", owner, [*loop, *own])
+            known = [*own, *loop]
+            raise unknown_option(name, f"for sampler={sampler!r} the option", owner, known, fit)
     chosen = kind(**{name: value for name, value in options.items() if name in own})
     return chosen, {name: value for name, value in options.items() if name in loop}

@@ -1,11 +1,11 @@
 """The posterior as weighted draws, whatever sampler they come from."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.kernels import KernelFunction
 
@@ -70,7 +70,7 @@ class KernelPosterior:
         """Which entries of `centres` are kernels, bool (N, k_max)."""
         return np.arange(self.centres.shape[1]) < self.k[:, None]
 
-    @cached_property
+    @kept_property
     def used(self) -> IntArray:
         """Rows that are a centre in some draw, in order, shape (m,)."""
         return np.unique(self.centres[self.held]).astype(np.int64)
@@ -86,7 +86,7 @@ class KernelPosterior:
         """Return the constant column and the kernels of the used centres at points `x`: (n, m + 1)."""
         return np.column_stack([np.ones(len(x)), self.kernel(x, self.x[self.used])])
 
-    @cached_property
+    @kept_property
     def laws(self) -> tuple[Coefficients, ...]:
         """Conditional laws of the coefficients given kernels and variances, by number of kernels.
 

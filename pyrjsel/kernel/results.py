@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import turn
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_int
 from pyrjsel.design import AbsentArray
@@ -22,7 +23,7 @@ from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.sampling import fit_chains
 from pyrjsel.kernel.saving import Saving
 from pyrjsel.kernel.scaling import check_squares
-from pyrjsel.report import Report, to_arviz
+from pyrjsel.report import Report, own_copy, results_html, to_arviz
 from pyrjsel.runtime import by_chain, known_ends
 
 if TYPE_CHECKING:
@@ -72,9 +73,10 @@ class KernelResults(Looks, Saving):
     @property
     def posterior(self) -> KernelPosterior:
         """Weighted draws of the kernels and variances, in standardised units."""
-        if self._posterior is None:
-            self._posterior = self.run.posterior()
-        return self._posterior
+        with turn(self, "posterior"):
+            if self._posterior is None:
+                self._posterior = self.run.posterior()
+            return self._posterior
 
     def _filter(self, what: str) -> FilterRun:
         """Return the run of the filter, or raise :class:`NotAvailableError`."""
@@ -188,7 +190,7 @@ class KernelResults(Looks, Saving):
         NotAvailableError
             After ``sampler="mcmc"``.
         """
-        table = self._filter("log evidence").widths.copy()
+        table = own_copy(self._filter("log evidence").widths)
         table["log_evidence"] -= self.model.nobs * np.log(self.model.scaling.y_sd)
         return table
 
@@ -226,7 +228,7 @@ class KernelResults(Looks, Saving):
         After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
         ``ess``, ``r_hat``.
         """
-        return self.run.diagnostics().copy()
+        return own_copy(self.run.diagnostics())
 
     def summary(self, top: int = 10) -> Report:
         """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.
@@ -464,6 +466,8 @@ class KernelResults(Looks, Saving):
             observed = self.model.scaling.raw_response(y)
             groups["observed_data"] = {self.model.design.response: (["row"], observed)}
         return to_arviz(groups, {"row": self.run.index.tolist()})
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

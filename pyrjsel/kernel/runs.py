@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.evidence import pool_evidence
 from pyrjsel.kernel.filter import FilterJob
@@ -216,7 +216,7 @@ class ChainRun:
         """Return mean, sd, MCSE, ESS and R-hat of what the chains have done."""
         return self._stats
 
-    @cached_property
+    @kept_property
     def _stats(self) -> pd.DataFrame:
         series = {
             "kernels": self.draws.k.astype(np.float64),

@@ -45,6 +45,18 @@ def describe(results: MixtureResults) -> tuple[list[tuple[str, str]], list[str]]
     return info, _notes(results)
 
 
+def model_facts(model: MixtureClassifier) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, constraints, kernels and priors."""
+    return [
+        *_data_facts(model),
+        *space_facts(model.space, count_models(model.space), "Inputs"),
+        ("Kernels", " or ".join(str(count) for count in model.components)),
+        ("Background", BACKGROUND_WORDS[model.background]),
+        ("Prior", repr(model.prior)),
+        ("Model prior", repr_short(model.model_prior)),
+    ]
+
+
 def tables(results: MixtureResults, rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the tables of a summary, with `rows` of the table of models, under their captions."""
     whole = pd.DataFrame({"posterior": results.posterior.probability})

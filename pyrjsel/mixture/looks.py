@@ -15,7 +15,7 @@ from pyrjsel._validate import bad_value, check_int
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.draws import MixturePosterior
 from pyrjsel.mixture.predict import kept, selected
-from pyrjsel.report import Ellipses, ModelLooks, plot_calibration, plot_plane, plot_trace
+from pyrjsel.report import Ellipses, ModelLooks, plot_calibration, plot_plane, plot_trace, results_html
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
@@ -48,6 +48,8 @@ class Plotted(Protocol):
 class Looks(ModelLooks):
     """The plot methods of :class:`MixtureResults`."""
 
+    _repr_html_ = results_html
+
     def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
         posterior = self.posterior
         return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
@@ -75,7 +77,7 @@ class Looks(ModelLooks):
         """
         draws = self.draws
         panels: dict[str, Any] = {"Size (inputs)": draws.size}
-        if self.model.priced:
+        if self.model._priced:
             panels["Cost"] = draws.cost
         panels |= {"Log posterior": draws.log_posterior, "Kernels with rows": draws.occupied}
         return plot_trace(panels, continuous=["Log posterior"], ax=ax)

@@ -4,7 +4,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +11,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import PyrjselWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
-from pyrjsel._validate import check_choice, counted, unknown_name
+from pyrjsel._validate import check_choice, counted, unknown_option
 from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
 from pyrjsel.mixture.compare import FOLDS, compare
+from pyrjsel.mixture.describe import model_facts
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
 from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.report import model_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
 from pyrjsel.store import Plain, plain
@@ -299,7 +301,7 @@ class MixtureClassifier(OverSpace):
             n_observations=float(self.data.n),
             owner=self._owner,
         )
-        self.priced = prices is not None
+        self._priced = prices is not None
         fixed = [name for name, free in zip(self.space.names, self.space.free, strict=True) if not free]
         # Copies, checked by now, as files and checkpoints know them.
         self._constraints: dict[str, Plain] = {
@@ -327,7 +329,7 @@ class MixtureClassifier(OverSpace):
         """Position of the label of each row among the classes, -1 where it is missing, shape (n,)."""
         return self.data.y
 
-    @cached_property
+    @kept_property
     def z(self) -> FloatArray:
         """Inputs of the rows in range units, shape (n, p): from -1/2 to 1/2, NaN where missing."""
         return np.ascontiguousarray(self.scaling.units(self.data.X))
@@ -432,7 +434,7 @@ class MixtureClassifier(OverSpace):
         known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
         for option in options:
             if option not in known:
-                raise unknown_name(option, "the option", owner, known)
+                raise unknown_option(option, "the option", owner, known, self.fit)
         chosen = MixtureOptions(proposal=self.proposal, **options)
         settings = FitSettings.check(
             owner,
@@ -477,6 +479,9 @@ class MixtureClassifier(OverSpace):
         problem = self._problem(components)
         keep = np.delete(np.arange(self.nobs), rows)
         return replace(problem, z=np.ascontiguousarray(problem.z[keep]), label=problem.label[keep])
+
+    def _repr_html_(self) -> str:
+        return model_html(self.title, self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

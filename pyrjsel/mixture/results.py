@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_int, unknown_name
 from pyrjsel.design import AbsentRows
@@ -29,6 +29,7 @@ from pyrjsel.report import (
     kept_table,
     log_chosen,
     model_table,
+    own_copy,
     score_table,
     to_arviz,
     without_errors,
@@ -126,7 +127,7 @@ class MixtureResults(Looks, Extending, Saving):
             raise NotAvailableError(
                 "One number of kernels was fitted: components=[2, 3, 5] compares several."
             )
-        return self._comparison.copy()
+        return own_copy(self._comparison)
 
     @property
     def inclusion(self) -> pd.DataFrame:
@@ -145,7 +146,7 @@ class MixtureResults(Looks, Extending, Saving):
         """The same with the errors of prior inclusion probabilities and Bayes factors."""
         model, posterior = self.model, self.posterior
         excluded = posterior.probability @ (1.0 - posterior.models)
-        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model.priced)
+        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model._priced)
 
     @property
     @kept_table
@@ -168,7 +169,7 @@ class MixtureResults(Looks, Extending, Saving):
         return model_table(
             [space.terms_of(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
             posterior.probability[:rows],
             stats.mcse[:rows],
             stats.odds[:rows],
@@ -187,9 +188,9 @@ class MixtureResults(Looks, Extending, Saving):
         Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
         the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds.
         """
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
 
-    @cached_property
+    @kept_property
     def draws(self) -> SubsetDraws:
         """The draws of all chains: subsets, log posterior, log likelihood, kernels with rows."""
         posterior = self.posterior

@@ -20,11 +20,24 @@ if TYPE_CHECKING:
 
 def describe(results: PatternResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
-    model, settings, groups = results.model, results.posterior.settings, results.model.compression
+    model, settings = results.model, results.posterior.settings
     chains, draws = results.draws.log_posterior.shape
+    info = [
+        *model_facts(model),
+        ("Sampler", results.sampler),
+        ("Chains x draws", f"{chains} x {draws:,}"),
+        ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
+        ("Seconds of work", f"{sum(results.posterior.seconds):.1f}"),
+    ]
+    return info, _notes(results)
+
+
+def model_facts(model: PatternLogit) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, patterns and priors."""
+    groups = model.compression
     shares = np.bincount(model.y, minlength=len(model.classes)) / model.nobs
     rows = f"{model.nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
-    info = [
+    return [
         ("Response", model.design.response),
         ("Observations", rows),
         (
@@ -33,17 +46,12 @@ def describe(results: PatternResults) -> tuple[list[tuple[str, str]], list[str]]
         ),
         ("Features", str(model.features.n_features)),
         ("Patterns", f"{groups.kind}, order {model.order}"),
-        ("Number of patterns", f"{results.n_patterns:,}"),
-        ("Number of groups", f"{results.n_groups:,}" + ("" if groups.compressed else " (not compressed)")),
-        ("Groups / patterns", f"{results.n_groups / results.n_patterns:.3f}"),
+        ("Number of patterns", f"{model.n_patterns:,}"),
+        ("Number of groups", f"{model.n_groups:,}" + ("" if groups.compressed else " (not compressed)")),
+        ("Groups / patterns", f"{model.n_groups / model.n_patterns:.3f}"),
         ("Prior", f"{model.prior.family}, sigma_0 = {np.exp(model.prior.log_sigma_0):.3g}"),
         ("Prior of scales", scale_text(model)),
-        ("Sampler", results.sampler),
-        ("Chains x draws", f"{chains} x {draws:,}"),
-        ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-        ("Seconds of work", f"{sum(results.posterior.seconds):.1f}"),
     ]
-    return info, _notes(results)
 
 
 def scale_text(model: PatternLogit) -> str:

@@ -1,11 +1,11 @@
 """Groups of patterns that the same training cases express."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features, Kind
 
@@ -81,12 +81,12 @@ class Groups:
         """Number of groups G."""
         return len(self.indptr) - 1
 
-    @cached_property
+    @kept_property
     def n_patterns(self) -> int:
         """Number of patterns that some case expresses (rounded, from 2**53 on)."""
         return int(self.counts.sum())
 
-    @cached_property
+    @kept_property
     def sizes(self) -> IntArray:
         """Number of cases of each group, shape (G,)."""
         return np.diff(self.indptr)

@@ -7,10 +7,10 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import check_choice, check_int
+from pyrjsel._validate import check_choice, check_int, unmasked
 from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.build import report_missing
-from pyrjsel.design.frame import Level
+from pyrjsel.design.frame import Level, array_series
 from pyrjsel.design.labels import MISSING, read_labels
 
 NEXT = "next"  # the response: the symbol that follows a history
@@ -89,7 +89,7 @@ def cut(sequence: Any, order: int, owner: str, missing: str) -> tuple[list[str],
     ``"raise"``, else one position beyond those of the symbols.
     """
     order = check_int(order, "order", owner, low=1)
-    values = list(sequence) if isinstance(sequence, str) else sequence
+    values = list(sequence) if isinstance(sequence, str) else unmasked(sequence)
     if not isinstance(values, pd.Series):
         try:
             array = np.asarray(values) if not isinstance(values, pd.Categorical) else values
@@ -97,7 +97,7 @@ def cut(sequence: Any, order: int, owner: str, missing: str) -> tuple[list[str],
             raise DataError(f"The 'sequence' of {owner} must be one-dimensional: {error}.") from error
         if array.ndim != 1:
             raise DataError(f"The 'sequence' of {owner} must be one-dimensional. Got shape {array.shape}.")
-        values = pd.Series(array)
+        values = array_series(array) if isinstance(array, np.ndarray) else pd.Series(array)
     if len(values) <= order:
         raise DataError(
             f"The 'sequence' of {owner} must be longer than the order, {order}. Got {len(values)} symbols."

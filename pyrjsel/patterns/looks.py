@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Log scales that a trace shows unless asked for others.
 TRACES = 3
-SCORES = {"error_rate": "Error rate", "amlp": "Average minus log probability"}
+SCORES = {"error_rate": "Error rate", "log_score": "Log score"}
 
 
 class Plotted(Protocol):
@@ -79,7 +79,7 @@ class Looks:
         new: Any,
         others: Sequence[PatternResults] = (),
         *,
-        measure: str = "amlp",
+        measure: str = "log_score",
         ax: Any = None,
     ) -> Any:
         """Plot scores on new rows by order, over several fits.
@@ -90,9 +90,9 @@ class Looks:
             Rows with the variables of all fits and the response.
         others : sequence of PatternResults, default ()
             Fits of other orders or priors; one line for each prior.
-        measure : {"amlp", "error_rate"}
-            Average minus log probability of the true classes, or the share of the rows whose most probable
-            class is another.
+        measure : {"log_score", "error_rate"}
+            Mean log probability of the true classes (higher is better), or the share of the rows whose most
+            probable class is another.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 

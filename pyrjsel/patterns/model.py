@@ -9,18 +9,20 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_bool, check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows, TableLike
 from pyrjsel.design.frame import Level
 from pyrjsel.patterns.compression import find_groups
+from pyrjsel.patterns.describe import model_facts
 from pyrjsel.patterns.features import Features, Kind
 from pyrjsel.patterns.histories import read_histories
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
-from pyrjsel.report import kept_table
+from pyrjsel.report import model_html, own_copy
 from pyrjsel.runtime import FitSettings
 from pyrjsel.store import Plain, plain
 
@@ -313,13 +315,16 @@ class PatternLogit:
         return self.compression.n_patterns
 
     @property
-    @kept_table
     def groups(self) -> pd.DataFrame:
         """The groups, the one of all cases first.
 
         Columns: ``pattern``, one of the lowest order; ``orders``, the lowest and the highest; ``patterns``,
         how many; ``cases``, how many express them.
         """
+        return own_copy(self._groups)
+
+    @kept_property
+    def _groups(self) -> pd.DataFrame:
         return self.compression.table(self.features)
 
     # ------------------------------------------------------------------ fit
@@ -402,7 +407,7 @@ class PatternLogit:
         1  0.7  0.3
         """
         owner = f"{self._owner}.fit"
-        name, chosen = choose(sampler, options, owner)
+        name, chosen = choose(sampler, options, owner, self.fit)
         settings = FitSettings.check(
             owner,
             draws=draws,
@@ -434,6 +439,9 @@ class PatternLogit:
             "sampler": sampler,
             **{f"option {name}": value for name, value in vars(options).items()},
         }
+
+    def _repr_html_(self) -> str:
+        return model_html("Logistic model of interaction patterns", self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

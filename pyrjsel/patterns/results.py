@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, counted, unknown_name
 from pyrjsel.design import AbsentRows
@@ -26,7 +26,7 @@ from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.predict import predict_probabilities
 from pyrjsel.patterns.saving import Saving
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, kept_table, log_chosen, score_table, to_arviz
+from pyrjsel.report import Report, kept_table, log_chosen, own_copy, results_html, score_table, to_arviz
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.model import PatternLogit
@@ -85,7 +85,7 @@ class PatternResults(Looks, Extending, Saving):
         s = self.draws.s
         return s.reshape(-1, *s.shape[2:])
 
-    @cached_property
+    @kept_property
     def _sigma(self) -> FloatArray:
         """Draws of the scales of orders 0 to O, shape (D, O + 1)."""
         log_sigma = self.draws.log_sigma.reshape(-1, self.model.order)
@@ -126,7 +126,7 @@ class PatternResults(Looks, Extending, Saving):
     @property
     def diagnostics(self) -> pd.DataFrame:
         """How the sampler did: mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
 
     @property
     @kept_table
@@ -318,7 +318,7 @@ class PatternResults(Looks, Extending, Saving):
     def score(
         self, new: Any = None, endog: ArrayLike | None = None, *, draws: int = 1, unseen: str = "raise"
     ) -> pd.DataFrame:
-        """Return error rate and average minus log probability (AMLP) of the true classes.
+        """Return error rate and log score of the class probabilities.
 
         Parameters
         ----------
@@ -333,8 +333,8 @@ class PatternResults(Looks, Extending, Saving):
         Returns
         -------
         DataFrame
-            Rows ``error_rate`` and ``amlp``; columns ``value``, ``se``, the standard error over cases, and
-            ``cases``.
+            Rows ``error_rate`` and ``log_score``, the mean log probability of the true class (higher is
+            better); columns ``value``, ``se``, the standard error over cases, and ``cases``.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class PatternResults(Looks, Extending, Saving):
         if len(true) == 0:
             raise DataError(f"{owner} needs one row at least.")
         wrong = (probability.argmax(axis=1) != true).astype(np.float64)
-        return score_table({"error_rate": wrong, "amlp": -log_chosen(probability, true)})
+        return score_table({"error_rate": wrong, "log_score": log_chosen(probability, true)})
 
     def expand(self, pattern: Mapping[str, Any] | str | list[Any] | tuple[Any, ...]) -> pd.DataFrame:
         """Return draws of the coefficient of one pattern, from those of its group's sum.
@@ -483,6 +483,8 @@ class PatternResults(Looks, Extending, Saving):
             groups["observed_data"] = {model.design.response: (["case"], np.asarray(model.y))}
             coords["case"] = range(model.nobs)
         return to_arviz(groups, coords)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         chains, draws = self.draws.log_posterior.shape

@@ -1,7 +1,7 @@
 """Sampling of pattern models: options, state, chains. The loop itself is in ``_slice.pyx``."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_choice, check_int, check_real, unknown_name
+from pyrjsel._validate import check_choice, check_int, check_real, unknown_option
 from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
@@ -111,7 +111,9 @@ Options = SliceOptions | InterweavingOptions
 OPTIONS: dict[str, type[Options]] = {"slice": SliceOptions, "interweaving": InterweavingOptions}
 
 
-def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[str, Options]:
+def choose(
+    sampler: object, options: Mapping[str, Any], owner: str, fit: Callable[..., object]
+) -> tuple[str, Options]:
     """Return the sampler that ``sampler`` stands for, and its options.
 
     ``"auto"`` is interweaving: it has many times the effective draws a second of the slice sampler.
@@ -128,7 +130,8 @@ def choose(sampler: object, options: Mapping[str, Any], owner: str) -> tuple[str
     kind = OPTIONS[name]
     for option in options:
         if option not in kind.__dataclass_fields__:
-            raise unknown_name(option, f"for sampler={name!r} the option", owner, kind.__dataclass_fields__)
+            known = kind.__dataclass_fields__
+            raise unknown_option(option, f"for sampler={name!r} the option", owner, known, fit)
     return name, kind(**options)
 
 

@@ -14,14 +14,21 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
-from pyrjsel.report.kept import kept_table
+from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
 from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.plots import plot_inclusion, plot_models
-from pyrjsel.report.render import Report, covered_caption, dropped_note, repr_short
+from pyrjsel.report.render import (
+    Report,
+    covered_caption,
+    dropped_note,
+    model_html,
+    repr_short,
+    results_html,
+)
 from pyrjsel.report.scores import calibration_table, log_chosen, score_table
 from pyrjsel.report.sensitivity import plot_sensitivity
 from pyrjsel.report.tables import (
@@ -57,8 +64,10 @@ __all__ = [
     "indicator_stats",
     "kept_table",
     "log_chosen",
+    "model_html",
     "model_stats",
     "model_table",
+    "own_copy",
     "plot_band",
     "plot_calibration",
     "plot_check",
@@ -73,6 +82,7 @@ __all__ = [
     "plot_sensitivity",
     "plot_trace",
     "repr_short",
+    "results_html",
     "scalar_stats",
     "score_table",
     "shown_inclusion",

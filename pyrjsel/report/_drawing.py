@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +17,11 @@ from pyrjsel._validate import bad_value, check_bool, check_int
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Drawn = TypeVar("Drawn")
+Parameters = ParamSpec("Parameters")
+# matplotlib is not made for several threads, in different figures neither.
+_drawing = threading.RLock()
 
 # Blue and vermilion of Okabe and Ito, told apart with every kind of colour vision.
 BLUE = "#0072B2"
@@ -27,6 +34,17 @@ ROW, TIGHT_ROW = 0.2, 0.15
 MANY = 40
 # The largest number that is drawn: margins beyond it, and differences, must not overflow.
 HIGHEST = 1e300
+
+
+def one_at_a_time(draw: Callable[Parameters, Drawn]) -> Callable[Parameters, Drawn]:
+    """Return a function that uses matplotlib, of all such functions one at a time."""
+
+    @wraps(draw)
+    def wait(*args: Parameters.args, **named: Parameters.kwargs) -> Drawn:
+        with _drawing:
+            return draw(*args, **named)
+
+    return wait
 
 
 def pyplot() -> Any:

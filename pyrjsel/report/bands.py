@@ -18,6 +18,7 @@ from pyrjsel.report._drawing import (
     drawable,
     legend_above,
     numbers,
+    one_at_a_time,
     vector,
 )
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@one_at_a_time
 def plot_band(
     x: ArrayLike,
     curve: ArrayLike,

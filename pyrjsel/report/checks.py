@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above
+from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 BARS = 30
 
 
+@one_at_a_time
 def plot_check(
     name: str, replicated: ArrayLike, observed: ArrayLike, p_value: float, *, ax: Axes | None = None
 ) -> Axes:

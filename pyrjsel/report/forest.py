@@ -18,6 +18,7 @@ from pyrjsel.report._drawing import (
     legend_above,
     name_axis,
     name_list,
+    one_at_a_time,
     row_axes,
     row_order,
     vector,
@@ -32,6 +33,7 @@ SMALLEST, LARGEST = 4.0, 40.0
 APART = 0.26
 
 
+@one_at_a_time
 def plot_coefficients(
     names: Sequence[str],
     inclusion: ArrayLike,

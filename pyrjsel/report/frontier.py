@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, curve_axes, drawable, legend_above, vector
+from pyrjsel.report._drawing import (
+    BLUE,
+    GREY,
+    HIGHEST,
+    curve_axes,
+    drawable,
+    legend_above,
+    one_at_a_time,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 8.0, 120.0
 
 
+@one_at_a_time
 def plot_frontier(
     budget: ArrayLike,
     deviance: ArrayLike,

@@ -10,12 +10,23 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, drawable, name_axis, name_list, row_axes, vector
+from pyrjsel.report._drawing import (
+    BLUE,
+    GREY,
+    HIGHEST,
+    drawable,
+    name_axis,
+    name_list,
+    one_at_a_time,
+    row_axes,
+    vector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@one_at_a_time
 def plot_intervals(
     names: Sequence[str],
     middle: ArrayLike,

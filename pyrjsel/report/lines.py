@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import HIGHEST, curve_axes, drawable, legend_above, vector
+from pyrjsel.report._drawing import HIGHEST, curve_axes, drawable, legend_above, one_at_a_time, vector
 from pyrjsel.report.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ MARKERS = "os^Dv"
 APART = 0.08
 
 
+@one_at_a_time
 def plot_lines(
     series: Mapping[str, tuple[ArrayLike, ...]],
     *,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
+from pyrjsel.report._drawing import one_at_a_time
 from pyrjsel.report.render import Report
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Picture:
     png: bytes
 
 
+@one_at_a_time
 def as_png(figure: Figure) -> bytes:
     """Return a figure as a PNG picture.
 

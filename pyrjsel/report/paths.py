@@ -8,12 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, VERMILION, curve_axes, drawable, numbers
+from pyrjsel.report._drawing import (
+    BLUE,
+    GREY,
+    HIGHEST,
+    VERMILION,
+    curve_axes,
+    drawable,
+    numbers,
+    one_at_a_time,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@one_at_a_time
 def plot_path(
     values: ArrayLike,
     *,

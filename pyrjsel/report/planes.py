@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, GREY, HIGHEST, curve_axes, drawable, legend_above, numbers
+from pyrjsel.report._drawing import (
+    BLUE,
+    GREY,
+    HIGHEST,
+    curve_axes,
+    drawable,
+    legend_above,
+    numbers,
+    one_at_a_time,
+)
 from pyrjsel.report.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
@@ -41,6 +50,7 @@ class Ellipses:
     strength: FloatArray
 
 
+@one_at_a_time
 def plot_plane(
     points: ArrayLike,
     group: ArrayLike,
@@ -139,6 +149,7 @@ def plot_plane(
     return shown
 
 
+@one_at_a_time
 def plot_calibration(table: pd.DataFrame, what: str, *, ax: Axes | None = None) -> Axes:
     """Plot shares of events against the probabilities that were said.
 

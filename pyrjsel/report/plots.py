@@ -18,6 +18,7 @@ from pyrjsel.report._drawing import (
     name_axis,
     name_list,
     numbers,
+    one_at_a_time,
     row_axes,
     row_order,
     vector,
@@ -32,6 +33,7 @@ LEAST_LABELLED = 0.035
 MOST_ROWS = 40
 
 
+@one_at_a_time
 def plot_inclusion(
     names: Sequence[str],
     prior: ArrayLike,
@@ -106,6 +108,7 @@ def plot_inclusion(
     return ax
 
 
+@one_at_a_time
 def plot_models(
     names: Sequence[str],
     gamma: ArrayLike,

@@ -4,6 +4,7 @@ import html
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from statsmodels.iolib.summary import Summary
@@ -36,10 +37,6 @@ LABELS = {
     "mean_included": "mean | in",
     "sd_included": "sd | in",
     "expected_size": "expected size",
-    "elpd_se": "SE",
-    "per_row": "per row",
-    "per_row_se": "SE per row",
-    "elpd_diff": "elpd difference",
     "se": "SE",
     "log_score": "log score",
     "difference_se": "SE of the difference",
@@ -275,7 +272,10 @@ def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
 
 def repr_short(prior: object) -> str:
     """Return the repr of a prior without the parameters that are not set."""
-    return repr(prior).replace(", intercept=None", "").replace(", expected_size=None", "")
+    text = repr(prior)
+    for unset in (", information='unit'", ", intercept=None", ", expected_size=None"):
+        text = text.replace(unset, "")
+    return text
 
 
 def _mass(posterior: pd.Series) -> str:
@@ -411,3 +411,15 @@ def _latex_table(grid: _Grid) -> str:
     text: str = table.as_latex_tabular(center=False)
     caption = [_latex(grid.caption), r"\par"] if grid.caption else []
     return "\n".join([r"\begin{center}", *caption, text, r"\end{center}"])
+
+
+def results_html(results: Any) -> str:
+    """Return the summary of results as HTML, for notebooks."""
+    found: Report = results.summary()
+    return found.as_html()
+
+
+def model_html(title: str, model: Any, facts: Sequence[tuple[str, str]]) -> str:
+    """Return what a model is as HTML, for notebooks: its formula and (label, value) pairs."""
+    formula = [("Formula", repr_short(model.design.formula))] if model.design.formula else []
+    return Report(title, [*formula, *facts], []).as_html()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value, check_int
-from pyrjsel.report._drawing import BLUE, GREY, VERMILION, curve_axes, vector
+from pyrjsel.report._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_time, vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,7 @@ MARKS = ("o", "s", "^", "D")
 WIDE = 50
 
 
+@one_at_a_time
 def plot_sensitivity(
     names: Sequence[str],
     inclusion: ArrayLike,

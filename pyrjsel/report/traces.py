@@ -20,6 +20,7 @@ from pyrjsel.report._drawing import (
     drawable,
     legend_above,
     numbers,
+    one_at_a_time,
     pyplot,
 )
 
@@ -40,6 +41,7 @@ MOST_NAMED = 8
 FEW_DRAWS = 40
 
 
+@one_at_a_time
 def plot_trace(
     panels: Mapping[str, ArrayLike], *, continuous: Collection[str] = (), ax: ArrayLike | None = None
 ) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyrjsel._errors import PyrjselError
+from pyrjsel._once import catching_warnings
 from pyrjsel._validate import listed
 
 
@@ -24,7 +25,7 @@ class Refits:
     @contextmanager
     def named(self, label: str) -> Iterator[None]:
         """Name the fit in errors of the package, and keep its warnings for :meth:`warn`."""
-        with warnings.catch_warnings(record=True) as found:
+        with catching_warnings, warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             try:
                 yield

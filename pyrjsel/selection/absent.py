@@ -30,6 +30,8 @@ class AbsentRegression(TermColumns, Absent):
     term_start : int32 array (J + 1,)
     family : Family
     prior : RankRule
+    log_constant : float
+        What log marginal likelihoods that were saved leave out; NaN in files that do not say.
     """
 
     mean: FloatArray
@@ -37,6 +39,7 @@ class AbsentRegression(TermColumns, Absent):
     term_start: NDArray[np.intc]
     family: Family
     prior: RankRule
+    log_constant: float = np.nan
 
 
 @dataclass

@@ -131,10 +131,14 @@ def _close(one: FloatArray, other: FloatArray) -> bool:
 
 def dependent_terms(regression: Regression) -> list[int]:
     """Return the terms whose columns take part in a linear dependence, intercept and weights included."""
-    weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
     if not regression.mean.size:
         return []
-    gram = regression.gram_of(np.arange(regression.mean.size)) / weights.sum()
+    # Of a g-prior the precision, whose weights may be 0 where those of the rows are not.
+    of_prior = regression.prior.rank_tol > 0
+    every = np.arange(regression.mean.size)
+    gram = regression.prior.precision[1:, 1:] if of_prior else regression.gram_of(every)
+    scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+    gram = gram / np.outer(scale, scale)
     values, vectors = eigh(gram)
     null = vectors[:, values <= DEPENDENT * max(1.0, values[-1])]
     loading = np.max(np.abs(null), axis=1, initial=0.0)

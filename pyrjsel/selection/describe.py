@@ -24,7 +24,7 @@ SEPARATED_NOTES = 3
 def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
-    count = results.prior_inclusion.n_models if model.lacks_models else count_models(model.space)
+    count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
     info = [*_data_facts(model), *space_facts(model.space, count)]
     info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
     info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
@@ -43,6 +43,16 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
     ]
     return info, _notes(results)
+
+
+def model_facts(model: Selection) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, constraints and priors."""
+    priors = {**model._priors(), "model prior": model.model_prior}
+    return [
+        *_data_facts(model),
+        *space_facts(model.space, count_models(model.space)),
+        *((name.capitalize(), repr_short(prior)) for name, prior in priors.items()),
+    ]
 
 
 def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -87,6 +97,11 @@ def _notes(results: SelectionResults) -> list[str]:
             "MCSE of averages is that of the models visited and those next to them: it does not see modes "
             "that no chain has visited."
         )
+    if np.isnan(model.regression.log_constant):
+        notes.append(
+            "Log marginal likelihoods are not shown: the file is of an earlier version and lacks constants "
+            "of the likelihood. With rj.load(path, data=...) they are complete."
+        )
     if data.n_dropped:
         notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
     if prior.method == "sampled":
@@ -94,7 +109,7 @@ def _notes(results: SelectionResults) -> list[str]:
     if prior.method == "unknown":
         notes.append("Prior inclusion probabilities, and Bayes factors with them, are not known.")
     if model.dependent:
-        kind = "get prior and posterior probability 0" if model.lacks_models else "rest on the prior"
+        kind = "get prior and posterior probability 0" if model._lacks_models else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)
@@ -102,6 +117,9 @@ def _notes(results: SelectionResults) -> list[str]:
         names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
         if names:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    audited = None if posterior.audit is None else posterior.audit.line()
+    if audited is not None:
+        notes.append(audited)
     for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
         notes.append(
             f"{model.regression.family.apart} by {', '.join(culprits)} in the model "
@@ -110,6 +128,6 @@ def _notes(results: SelectionResults) -> list[str]:
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
         notes.append(f"So they are in {more} more of the best models.")
-    if results.median_problem is not None:
-        notes.append(results.median_problem)
+    if results._median_problem is not None:
+        notes.append(results._median_problem)
     return notes + posterior.notes

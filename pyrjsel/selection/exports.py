@@ -74,7 +74,7 @@ class Exports:
             "included": (["term"], draws.models.astype(np.int8)[visited]),
             "size": ([], draws.size[:, kept]),
         }
-        if model.priced:
+        if model._priced:
             posterior["cost"] = ([], draws.cost[:, kept])
         if whole:
             posterior["coefficients"] = (["coefficient"], draws.coefficients)

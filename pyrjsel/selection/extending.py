@@ -10,6 +10,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.runtime import known_ends
+from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.collect import thinning
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.gaussian_rows import GaussianRows
@@ -101,6 +102,7 @@ class Extending:
         # As in fit, so that warnings are about the line of the caller.
         find = model._samplers[posterior.sampler][1]
         longer = find(model.regression, model.space, settings.thinned(step, THINNED), options)
+        warn_of_missed(model, longer, 2)
         return type(results)(model, longer, settings.finished(), options=options)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
 from pyrjsel.report import plot_frontier, scalar_stats
@@ -185,14 +185,14 @@ class _Run:
         """Whether the models are those that chains visited."""
         return self.results.posterior.draws is not None
 
-    @cached_property
+    @kept_property
     def best(self) -> IntArray:
         """The best of each model and all before it, (m,)."""
         top = np.maximum.accumulate(self.log_mass)
         better = np.concatenate([[True], self.log_mass[1:] > top[:-1]])
         return np.maximum.accumulate(np.where(better, np.arange(top.size), 0))
 
-    @cached_property
+    @kept_property
     def total(self) -> FloatArray:
         """Log of the mass of each model and all before it, (m,)."""
         return np.logaddexp.accumulate(self.log_mass)
@@ -298,7 +298,7 @@ def frontier_table(
     stacklevel: int,
 ) -> pd.DataFrame:
     """Return the frontier; of `stacklevel`, 2 is the caller of this function."""
-    if not results.model.priced:
+    if not results.model._priced:
         raise NotAvailableError(f"{owner} needs costs: the model was made without any.")
     _check_others(results, others, owner)
     asked = _check_budgets(budgets, (results, *others), owner)

@@ -1,8 +1,7 @@
 """Gaussian regression problems: sums over rows, coefficient prior, and what compiled loops make of them."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from scipy.linalg import eigh
 from scipy.special import gammaln
 
 from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.families import Gaussian
@@ -68,6 +68,7 @@ class GaussianRegression(TermColumns):
     family : Gaussian
     """
 
+    log_constant: ClassVar[float] = 0.0  # marginal likelihoods leave nothing out
     mean: FloatArray
     scale: FloatArray
     term_start: NDArray[np.intc]
@@ -275,7 +276,7 @@ class GaussianRegression(TermColumns):
         """Whether cross-products of all columns are formed at once."""
         return self.rooted is None or self.mean.size <= max(SMALL_GRAM, self.n)
 
-    @cached_property
+    @kept_property
     def gram(self) -> FloatArray:
         """X'WX of the standardised columns, (D, D)."""
         if self.products is not None:
@@ -283,7 +284,7 @@ class GaussianRegression(TermColumns):
         assert self.rooted is not None
         return self.rooted @ self.rooted.T
 
-    @cached_property
+    @kept_property
     def matrix(self) -> FloatArray:
         """A = X'WX + P, or X'WX for a g-prior, (D, D)."""
         return self.gram + np.diag(self.prior.precision) if self.prior.rank_tol == 0 else self.gram
@@ -306,14 +307,14 @@ class GaussianRegression(TermColumns):
         """What each column adds to m'P m, (D,)."""
         return self.prior.precision * self.prior.mean**2
 
-    @cached_property
+    @kept_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues and eigenvectors of the columns' correlations."""
         scale = np.sqrt(np.where(np.diag(self.gram) > 0, np.diag(self.gram), 1.0))
         values, vectors = eigh(self.gram / np.outer(scale, scale))
         return values, vectors / scale[:, None]
 
-    @cached_property
+    @kept_property
     def spectrum(self) -> Spectrum:
         """Columns along the principal directions of the spikes' prior."""
         return Spectrum.of(self, self.prior.precision)
@@ -325,7 +326,7 @@ class GaussianRegression(TermColumns):
             return 0
         return self.rows - int(np.sum(self._spectrum[0] > RANK_TOL))
 
-    @cached_property
+    @kept_property
     def least_residual(self) -> float:
         """The least 1 - R^2 of a model, R^2 relative to y'Wy + 2 b; 0 where columns may interpolate."""
         if self.total == 0 or self.spare == 0:
@@ -359,7 +360,7 @@ class GaussianRegression(TermColumns):
 
     # ------------------------------------------------------------------ compiled
 
-    @cached_property
+    @kept_property
     def shrinkage(self) -> Shrinkage:
         """Integrals over g, for a mixture."""
         assert self.prior.mixture is not None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from pyrjsel._once import kept_property
 from pyrjsel.report import IndicatorStats, inclusion_of, kept_table, without_errors
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.space import PriorInclusion, prior_inclusion_of
@@ -22,14 +22,14 @@ class Included:
     model: Selection
     posterior: Posterior
 
-    @cached_property
+    @kept_property
     def prior_inclusion(self) -> PriorInclusion:
         """Prior inclusion probabilities under the constraints, over the models that have a coefficient prior.
 
         Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
         """
         model, posterior = self.model, self.posterior
-        if not model.lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+        if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             return model.prior_inclusion
         exist = np.isfinite(posterior.log_marginal)
         return prior_inclusion_of(model.space, posterior.packed.words[exist])
@@ -67,4 +67,4 @@ class Included:
         excluded = posterior.excluded
         if excluded is None:
             excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
-        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model.priced)
+        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model._priced)

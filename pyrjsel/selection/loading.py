@@ -9,10 +9,12 @@ import pandas as pd
 from scipy import sparse
 
 from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
+from pyrjsel._once import catching_warnings
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
+from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
@@ -52,7 +54,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
     design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
     choices = _choices(content.part("choices"))
     rows = content.part("rows")
-    with warnings.catch_warnings():
+    with catching_warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore", PyrjselWarning)  # all was said when the model was made
         if given.data is not None and rows.flag("summed"):
             extras = dict(design.extra_columns)
@@ -119,8 +121,20 @@ def _without_rows(
         np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
         kind._family,
         RankRule(columns.number("rank_tol")),
+        _log_constant(columns, model),
     )
     return model
+
+
+def _log_constant(content: Content, model: Selection) -> float:
+    """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
+
+    Nothing is left out of those of gaussian responses and of single 0/1 outcomes.
+    """
+    if "log_constant" in content:
+        return content.number("log_constant")
+    single = model._family.name == "binomial" and "weights" not in model.design.extra_columns
+    return 0.0 if single or isinstance(model, LinearSelection) else np.nan
 
 
 # ---------------------------------------------------------------------- results
@@ -128,6 +142,8 @@ def _without_rows(
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
+    if "audit" in content:  # files did not always have it
+        posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
     separated = {}
@@ -157,7 +173,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "prior inclusion" in content:
         results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
     elif (
-        isinstance(model.regression, AbsentRegression) and model.lacks_models and posterior.draws is not None
+        isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
     ):
         # Files did not always have it.
         unknown = np.full(len(model.term_names), np.nan)

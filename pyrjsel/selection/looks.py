@@ -121,7 +121,7 @@ class Looks(ModelLooks):
         """
         draws = self.draws
         panels = {"Size (terms)": draws.size}
-        if self.model.priced:
+        if self.model._priced:
             panels["Cost"] = draws.cost
         panels |= {"Log posterior": draws.log_posterior, "Terms changed": draws.changes}
         return plot_trace(panels, continuous=["Log posterior"], ax=ax)

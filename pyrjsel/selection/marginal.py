@@ -1,7 +1,6 @@
 """Marginal likelihoods of models: Laplace's approximation and its importance-sampling correction."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -10,6 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import fdtri, gammaln, ndtr
 
 from pyrjsel._errors import DataError
+from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection._laplace import ModeFinder
 from pyrjsel.selection.checks import separated_models
@@ -186,6 +186,10 @@ class _Stage:
         return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
 
 
+# Public methods of the class below that use its search for modes, which is a workspace.
+ALONE = alone("finder")
+
+
 class MarginalLikelihood:
     """Marginal likelihoods of the models of one regression problem.
 
@@ -220,9 +224,12 @@ class MarginalLikelihood:
         self.max_columns = max_columns
         self.variance = VARIANCE if variance is None else variance
 
-    @cached_property
+    @kept_property
     def finder(self) -> ModeFinder:
-        """The compiled search for modes; it owns scratch space and must not be shared by threads."""
+        """The compiled search for modes; it owns scratch space, which one thread may use at a time.
+
+        The methods see to that; what looks at the search itself must have this object to itself.
+        """
         return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
 
     def __getstate__(self) -> dict[str, object]:
@@ -235,10 +242,12 @@ class MarginalLikelihood:
         digest = blake2b(self.entropy + pack(gamma).tobytes(), digest_size=16).digest()
         return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
+    @ALONE
     def mode(self, gamma: np.ndarray) -> FloatArray:
         """Return the posterior mode of a model on the internal scale, (D + 1,), zero outside it."""
         return self.finder.mode(np.ascontiguousarray(gamma, dtype=np.uint8))
 
+    @ALONE
     def integrate(
         self,
         gamma: np.ndarray,
@@ -355,6 +364,7 @@ class MarginalLikelihood:
                 "proper prior."
             )
 
+    @ALONE
     def exists(self, gamma: np.ndarray) -> bool:
         """Return whether model `gamma` (J,) has a coefficient prior and a posterior mode."""
         self.mode(gamma)
@@ -371,15 +381,18 @@ class MarginalLikelihood:
         """Return the same of models `gammas` (m, J)."""
         return np.array([self.log_marginal(gamma) for gamma in gammas])
 
+    @ALONE
     def deviance(self, gamma: np.ndarray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
         best = self.finder.maximum_likelihood(np.ascontiguousarray(gamma, dtype=np.uint8))[0]
         return 2.0 * (self.regression.saturated - best)
 
+    @ALONE
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
         """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""
         return separated_models(self.regression, self.finder, gammas)
 
+    @ALONE
     def approximate(self, gamma: np.ndarray) -> Integral:
         """Return Laplace's approximation, a normal posterior at the mode; its error is not known."""
         self.mode(gamma)

@@ -2,9 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import fields, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,12 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, counted, listed, unknown_name
+from pyrjsel._validate import bad_value, counted, listed, unknown_name, unknown_option
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
+from pyrjsel.report import model_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
+from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -25,6 +27,7 @@ from pyrjsel.selection.checks import (
     dependent_terms,
 )
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.describe import model_facts
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.listing import MOST_MODELS
@@ -210,7 +213,7 @@ class Selection(Studies, OverSpace):
         self.regression = self._make_regression()
         dependent = self._dependent_terms()
         self.dependent = tuple(self.space.names[j] for j in dependent)
-        if self.lacks_models:
+        if self._lacks_models:
             text = (
                 "Columns are linearly dependent, on one another or on the intercept, in "
                 f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
@@ -242,7 +245,7 @@ class Selection(Studies, OverSpace):
             n_observations=n_observations,
             owner=self._owner,
         )
-        self.priced = costs is not None
+        self._priced = costs is not None
         # Copies, checked by now: what the user does with the originals later changes nothing here.
         fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
         prices = None if costs is None else dict(costs.items())
@@ -325,18 +328,18 @@ class Selection(Studies, OverSpace):
         return {"coefficient prior": [prior.precision, prior.shift, prior.penalty]}
 
     @property
-    def needs_independence(self) -> bool:
+    def _needs_independence(self) -> bool:
         """Whether models with linearly dependent columns have no coefficient prior."""
         return self.regression.prior.rank_tol > 0
 
     @property
-    def lacks_models(self) -> bool:
+    def _lacks_models(self) -> bool:
         """Whether models that satisfy the constraints have no coefficient prior."""
-        return bool(self.dependent) and self.needs_independence
+        return bool(self.dependent) and self._needs_independence
 
-    @cached_property
+    @kept_property
     def _existence(self) -> Existence | None:
-        if not self.lacks_models:
+        if not self._lacks_models:
             return None
         found = self._independent_columns()
         if not found.exists(self.space.empty_model()[None])[0]:
@@ -349,6 +352,9 @@ class Selection(Studies, OverSpace):
     def nobs(self) -> int:
         """Number of rows used."""
         return self.data.n
+
+    def _repr_html_(self) -> str:
+        return model_html(self.title, self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
@@ -449,7 +455,8 @@ class Selection(Studies, OverSpace):
         ConvergenceWarning
             If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
             draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
-            coefficients, are averages of too few draws.
+            coefficients, are averages of too few draws; if a search finds a model that matters and that no
+            chain visited (see ``audit`` of the results).
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is
@@ -461,7 +468,11 @@ class Selection(Studies, OverSpace):
         if sampler == "auto":
             sampler = "enumerate" if self._enumerable() else self._large_sampler()
         kind, find = self._samplers[sampler]
-        chosen = kind(**_known_options(options, sampler, [item.name for item in fields(kind)], owner))
+        names = [item.name for item in fields(kind)]
+        for name in options:
+            if name not in names:
+                raise unknown_option(name, f"for sampler={sampler!r} the option", owner, names, self.fit)
+        chosen = kind(**options)
         settings = FitSettings.check(
             owner,
             draws=draws,
@@ -475,6 +486,7 @@ class Selection(Studies, OverSpace):
             about=None if checkpoint is None else identity(self, sampler, chosen),
         )
         posterior = find(self.regression, self.space, settings, chosen)
+        warn_of_missed(self, posterior, 2)
         return SelectionResults(self, posterior, settings, options=chosen)
 
     def _large_sampler(self) -> str:
@@ -483,12 +495,3 @@ class Selection(Studies, OverSpace):
 
     def _enumerable(self) -> bool:
         return count_dfs(self.space, MOST_MODELS)[1]
-
-
-def _known_options(
-    options: Mapping[str, Any], sampler: str, known: Sequence[str], owner: str
-) -> Mapping[str, Any]:
-    for name in options:
-        if name not in known:
-            raise unknown_name(name, f"for sampler={sampler!r} the option", owner, known)
-    return options

@@ -35,7 +35,8 @@ class LogitSelection(Selection):
     exog : DataFrame or array_like, shape (n, p)
         One term a column, without a constant column. Text and categories become factors.
     coef_prior : GPrior or Normal, optional
-        Prior on the coefficients of a model; None is ``GPrior(g="4n")``.
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: as much
+        information as one trial has in the model without terms, and a flat intercept.
     <model prior>
     <constraints>
     weights : str or array_like, optional
@@ -68,13 +69,13 @@ class LogitSelection(Selection):
     >>> model.count_models()
     8
     >>> model.fit(rng=1).inclusion["posterior"].round(2).to_dict()
-    {'age': 0.19, 'lwt': 0.48, 'smoke': 0.36}
+    {'age': 0.17, 'lwt': 0.46, 'smoke': 0.34}
     """
 
     title = "Logistic model selection"
     _owner = "LogitSelection"
     _family = Binomial()
-    _default_prior = GPrior("4n")
+    _default_prior = GPrior("n", information="null")
     _samplers = SAMPLERS
 
 
@@ -94,10 +95,11 @@ class PoissonSelection(Selection):
     exog : DataFrame or array_like, shape (n, p)
         One term a column, without a constant column. Text and categories become factors.
     coef_prior : GPrior or Normal, optional
-        Prior on the coefficients of a model; None is ``GPrior(g="4n")``. Its intercept, the log rate at
-        the mean of the columns, has prior mean 0 and standard deviation 2, which is informative for
-        rates of less than 0.02 or more than 50: ``GPrior("4n", intercept="flat")`` knows nothing of
-        the level, and does not depend on the unit of the exposure.
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: as much
+        information as one row has in the model without terms, and a flat intercept, whatever the unit
+        of the exposure. The intercept of ``GPrior("4n")``, the log rate at the mean of the columns, has
+        prior mean 0 and standard deviation 2, which is informative for rates of less than 0.02 or more
+        than 50.
     <model prior>
     <constraints>
     weights : str or array_like, optional
@@ -139,11 +141,11 @@ class PoissonSelection(Selection):
     >>> model.count_models()
     8
     >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
-    {'traffic': 1.0, 'width': 0.3, 'light': 0.1}
+    {'traffic': 1.0, 'width': 0.5, 'light': 0.2}
     """
 
     title = "Poisson model selection"
     _owner = "PoissonSelection"
     _family = Poisson()
-    _default_prior = GPrior("4n")
+    _default_prior = GPrior("n", information="null")
     _samplers = SAMPLERS

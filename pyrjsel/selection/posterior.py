@@ -1,6 +1,9 @@
 """What every sampler hands to the results: models, inclusion, coefficients, draws, diagnostics."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,9 @@ from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.runtime import Ends
 from pyrjsel.selection.draws import Draws
 from pyrjsel.space import PackedModels
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.audit import Audit
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Moments:
     sd_included: FloatArray
 
     @classmethod
-    def of_sums(cls, sums: FloatArray, scale: FloatArray, centre: float = 0.0) -> "Moments":
+    def of_sums(cls, sums: FloatArray, scale: FloatArray, centre: float = 0.0) -> Moments:
         """From averages (4 or 6, D + 1) of internal coefficients with the intercept of the design's columns.
 
         Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,). Means and
@@ -52,7 +58,7 @@ class Moments:
         included: FloatArray,
         first_in: FloatArray | None = None,
         second_in: FloatArray | None = None,
-    ) -> "Moments":
+    ) -> Moments:
         """From E[b], E[b^2], P(b > 0) and P(included) over all models, of the design's own columns.
 
         The last two are parts of the first two: of the models that include a column, where it has
@@ -103,6 +109,8 @@ class Posterior:
         Probabilities of exclusion, where they are known better than as those of the models without a term.
     ends : Ends, optional
         Where the chains ended, of a sampler that draws.
+    audit : Audit, optional
+        What a search found that no chain has visited, of a sampler that draws.
     """
 
     sampler: str
@@ -127,6 +135,7 @@ class Posterior:
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
     ends: Ends | None = None
+    audit: Audit | None = None
 
     @property
     def gamma(self) -> ByteArray:

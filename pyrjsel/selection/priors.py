@@ -12,7 +12,7 @@ import numpy as np
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_bool, check_real
+from pyrjsel._validate import bad_value, check_bool, check_choice, check_real
 
 # Scales and means of normal priors are squared, which must leave numbers.
 FARTHEST = 1e100
@@ -20,14 +20,15 @@ FARTHEST = 1e100
 
 @dataclass(frozen=True)
 class Columns:
-    """What a prior may know of the design: moments of its columns, never the response.
+    """What a prior may know of the data: moments of the columns, and of the response its mean at most.
 
     Attributes
     ----------
     mean, scale : ndarray (D,)
         Weighted mean and standard deviation of each column (scale 1 for a constant one).
     gram : ndarray (D, D)
-        Weighted cross-products of the standardised columns.
+        Cross-products of the standardised columns, weighted as the information of the prior asks for
+        (:attr:`GPrior.information`) and centred by the same weights.
     total_weight : float
         Sum of the weights; the number of rows where there are none.
     """
@@ -168,30 +169,44 @@ class Normal:
 class GPrior:
     """Zellner's g-prior, ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
-    phi is the error variance of a gaussian model and 1 otherwise; W holds the weights (numbers of
-    trials, or of rows behind a mean count) and nothing else of the likelihood's curvature, so that
-    grouping equal rows changes nothing and the prior does not know the response.
+    phi is the error variance of a gaussian model and 1 otherwise. `information` says what W is. Grouping
+    equal rows changes nothing in either case.
 
     Parameters
     ----------
     g : float, "n" or "4n"
-        A positive number, or n or 4 n with n the sum of the weights: ``"n"`` is the unit-information
-        prior, ``"4n"`` the low-information prior for logistic models of Ntzoufras, Dellaportas and
-        Forster (2003).
+        A positive number, or n or 4 n with n the sum of the weights (the number of trials or rows):
+        ``"n"`` is the unit-information prior under ``information="null"``, and in linear models;
+        ``"4n"`` is the low-information prior for logistic models of Ntzoufras, Dellaportas and Forster
+        (2003).
+    information : {"unit", "null"}
+        Whose information `g` divides. ``"unit"``: W holds the weights alone (numbers of trials, or of
+        rows behind a mean count), so that the prior does not depend on the response. ``"null"``: W
+        holds the weights that the model of intercept and offset alone, fitted, gives the rows (weight
+        times variance of the response), and columns are centred by them. Without an offset that is
+        ``g / (p (1 - p))`` of ``"unit"`` in a logistic model with a share p of events, ``g`` over the
+        mean count in a Poisson model. Linear models have the same prior under both.
     intercept : None, "joint", "flat" or Normal, optional
-        ``"joint"`` counts the intercept as a column of X_gamma (the default for logistic and Poisson
-        models): the linear predictor at the mean of the columns has prior mean 0 and variance g / n;
-        ``"flat"`` centres the columns and gives it a flat prior; a :class:`Normal` centres the
-        columns and gives it that prior.
+        ``"flat"`` centres the columns and gives the intercept a flat prior (the default under
+        ``information="null"``, and the only choice of linear models); ``"joint"`` counts it as a column
+        of X_gamma (the default for logistic and Poisson models under ``information="unit"``, and not
+        known to ``"null"``): the linear predictor at the mean of the columns has prior mean 0 and
+        variance g / n; a :class:`Normal` centres the columns and is the prior of the linear predictor
+        at their weighted mean.
 
     Examples
     --------
+    The default of logistic and Poisson models, and the published prior of logistic models:
+
     >>> import pyrjsel as rj
+    >>> rj.GPrior("n", information="null")
+    GPrior(g='n', information='null', intercept=None)
     >>> rj.GPrior("4n")
-    GPrior(g='4n', intercept=None)
+    GPrior(g='4n', information='unit', intercept=None)
     """
 
     g: float | str
+    information: str = "unit"
     intercept: "str | Normal | None" = None
 
     def __post_init__(self) -> None:
@@ -200,6 +215,10 @@ class GPrior:
                 raise bad_value("g", "GPrior", "a positive number, 'n' or '4n'", self.g)
         else:
             check_real(self.g, "g", "GPrior", low=0, open_low=True)
+        check_choice(self.information, "information", "GPrior", ("unit", "null"))
+        if self.information == "null" and isinstance(self.intercept, str) and self.intercept == "joint":
+            must = "None, 'flat' or a Normal where its information is 'null'"
+            raise bad_value("intercept", "GPrior", must, self.intercept)
         _check_intercept(self.intercept, "GPrior", ("joint", "flat"))
 
     def value(self, total_weight: float) -> float:
@@ -225,7 +244,7 @@ class GPrior:
         Parameters
         ----------
         columns : Columns
-            What the prior may know of the design.
+            What the prior may know of the data, cross-products for its `information`.
 
         Returns
         -------
@@ -234,7 +253,9 @@ class GPrior:
         """
         size = columns.mean.size
         g = self.value(columns.total_weight)
-        intercept = "joint" if self.intercept is None else self.intercept
+        intercept = self.intercept
+        if intercept is None:
+            intercept = "flat" if self.information == "null" else "joint"
         precision = np.zeros((size + 1, size + 1))
         precision[1:, 1:] = columns.gram / g
         shift, penalty = np.zeros(size + 1), np.zeros(size + 1)

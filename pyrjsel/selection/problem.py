@@ -1,18 +1,19 @@
 """From design columns to the standardised arrays that samplers see, and back."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Binomial, Family
 from pyrjsel.selection._problem import Problem
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.grouping import equal_rows
 from pyrjsel.selection.layout import TermColumns
+from pyrjsel.selection.null_model import null_information
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 from pyrjsel.space import ModelSpace, Space
 
@@ -35,6 +36,9 @@ class Regression(TermColumns):
     saturated : float
         Log-likelihood of the saturated model, of all rows as they were given.
     family : Family
+    log_constant : float
+        What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
+        minus those of factorials of counts.
     n_extra : int
         Numbers that states of chains have beside coefficients.
 
@@ -54,6 +58,7 @@ class Regression(TermColumns):
     prior: CompiledPrior
     saturated: float
     family: Family = field(default_factory=Binomial)
+    log_constant: float = 0.0
     n_extra: ClassVar[int] = 0
 
     @classmethod
@@ -70,7 +75,7 @@ class Regression(TermColumns):
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
         family = Binomial() if family is None else family
-        saturated = family.saturated(y, weights)
+        saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
         equal = equal_rows(x, offset)
         if equal is not None:
             y, weights = equal.merge(y, weights)
@@ -87,7 +92,10 @@ class Regression(TermColumns):
         scale[constant] = 1.0
         columns[1:][constant] = 0.0
         columns[1:] /= scale[:, None]
-        gram = (columns[1:] * w) @ columns[1:].T
+        if isinstance(coef_prior, GPrior) and coef_prior.information == "null":
+            gram = null_information(family, columns[1:], y, w, offset)
+        else:
+            gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
         return cls(
             columns,
@@ -100,9 +108,10 @@ class Regression(TermColumns):
             prior,
             saturated,
             family,
+            log_constant,
         )
 
-    @cached_property
+    @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
         w = self.weights

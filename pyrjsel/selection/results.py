@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
-from pyrjsel.report import Report, coefficient_table, kept_table, model_table
+from pyrjsel.report import Report, coefficient_table, kept_table, model_table, own_copy, results_html
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
@@ -67,7 +67,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     >>> births = rj.datasets.birthwt().data
     >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
     >>> results.inclusion["posterior"].round(1).to_dict()
-    {'lwt': 0.8, 'smoke': 0.6, 'ht': 0.8}
+    {'lwt': 0.8, 'smoke': 0.5, 'ht': 0.7}
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ pieces
 
-    @cached_property
+    @kept_property
     def _marginal(self) -> SingleModel:
         return self.model._make_marginal(self.posterior)
 
@@ -109,9 +109,10 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         """The best models by rank, at most 10,000 (1,000 after sampling).
 
         Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (by importance sampling; binomial coefficients and
-        factorials of counts left out) and ``deviance`` (at the maximum of the likelihood, from the
-        saturated model, as in statsmodels). For gaussian models `log_marginal` is exact, log p(y | model)
+        against this), ``odds_mcse``, ``log_marginal`` (log p(y | model) by importance sampling, with binomial
+        coefficients and factorials of counts, and a density of one for a flat intercept) and ``deviance`` (at
+        the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian models
+        `log_marginal` is exact, log p(y | model)
         with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
         log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
         are nearly dependent or fit the response to 1e-8 of its variance). `posterior` is the frequency of
@@ -127,17 +128,23 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
-        known = posterior.log_marginal
         return model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model.priced else np.full(len(gamma), np.nan),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
             posterior.probability[:rows],
             posterior.mcse[:rows],
             posterior.odds[:rows],
             posterior.odds_mcse[:rows],
-            known[:rows] if known is not None else self._marginal.log_marginals(gamma),
+            self._log_marginals(rows) + self.model.regression.log_constant,
             np.array([self._marginal.deviance(row) for row in gamma]),
+        )
+
+    def _log_marginals(self, rows: int) -> FloatArray:
+        """Return the log marginal likelihoods of the best models, without the constants of the family."""
+        known = self.posterior.log_marginal
+        return (
+            known[:rows] if known is not None else self._marginal.log_marginals(self.posterior.packed[:rows])
         )
 
     @property
@@ -238,7 +245,44 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
         integrated by importance sampling, seconds.
         """
-        return self.posterior.diagnostics.copy()
+        return own_copy(self.posterior.diagnostics)
+
+    @property
+    def audit(self) -> pd.DataFrame:
+        """What a search found that no chain has visited, by term.
+
+        For each term that no draw holds, the best feasible model with it is searched for: from the term alone
+        (with the terms that heredity makes it need), adding what raises the posterior most and is affordable;
+        and from the best visited model, where terms leave that cost least until the term fits, and others
+        enter. For each free term that all draws hold, the best model without it is searched for in the same
+        way. The search is greedy: it can miss models, and says nothing of models whose terms were all
+        visited. It takes at most about a twentieth of the work of the fit; among thousands of terms the less
+        promising ones get one flip alone. Nothing in it is random.
+
+        Columns ``visited`` (whether chains visited the model), ``question`` ("with" the term or "without"
+        it), ``model`` (terms of the best model found), ``log_odds`` (its log posterior odds against the best
+        visited model, NaN where no model was found) and ``found_by``: "visits" (the best visited model; its
+        odds are those of the visits where marginal likelihoods are not known), "search", "flip" (only the
+        best visited model with this term changed was looked at) or "nothing". Odds of "search" and "flip"
+        come from marginal likelihoods; for models that are not linear, those far below the best visited model
+        come from a quadratic approximation to the log-likelihood.
+
+        A ConvergenceWarning of ``fit`` names a model that was missed and matters: its posterior is within
+        exp(-7) of that of the best visited model, and its probability, with that of its neighbours, is above
+        0.02 or worth more than 20 visits in this run, and not in the inclusion probabilities already.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which visits every model; if the results come from a file without it.
+        """
+        if self.posterior.audit is None:
+            raise NotAvailableError(
+                "Enumeration visits every model: there is nothing to audit."
+                if self.posterior.draws is None
+                else "These results come from a file without an audit. Extend them, or fit again."
+            )
+        return self.posterior.audit.table(self.model.space)
 
     @property
     def draws(self) -> Draws:
@@ -258,7 +302,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
 
     # ------------------------------------------------------------------ single models
 
-    @cached_property
+    @kept_property
     def _median(self) -> tuple[ByteArray, str | None]:
         """Median probability model and None, or the model closest to it and why that stands in for it."""
         posterior, space = self.posterior, self.model.space
@@ -278,7 +322,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         )
 
     @property
-    def median_problem(self) -> str | None:
+    def _median_problem(self) -> str | None:
         """Why the median probability model cannot be used, in words, or None if it can."""
         return self._median[1]
 
@@ -357,7 +401,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             raise bad_value("others", "screen", "a sequence of SelectionResults", others)
         return screened((self, *others), threshold)
 
-    @cached_property
+    @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
 
@@ -386,6 +430,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         rows = self._model_rows(min(top, possible, self.posterior.odds.size))
         info, notes = describe(self)
         return Report(self.model.title, info, tables(self, rows), notes)
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

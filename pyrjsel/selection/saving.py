@@ -70,6 +70,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
     table = results.models
     averaged, variance = results._averaged if posterior.draws is None else (None, None)
     median, problem = results._median
+    constant = model.regression.log_constant
     return {
         "class": type(model).__name__,
         "design": model.design.to_dict(),
@@ -81,14 +82,16 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
             "mean": model.regression.mean,
             "scale": model.regression.scale,
             "rank_tol": float(model.regression.prior.rank_tol),
+            "log_constant": None if np.isnan(constant) else float(constant),
         },
         "dependent": list(model.dependent),
         "settings": results.settings.to_plain(),
         "options": None if results.options is None else plain(vars(results.options)),
         "ends": None if posterior.ends is None else posterior.ends.to_plain(),
         "posterior": _posterior(posterior),
+        "audit": None if posterior.audit is None else posterior.audit.to_plain(),
         "models": {
-            "log_marginal": table["log_marginal"].to_numpy(dtype=float),
+            "log_marginal": results._log_marginals(len(table)),
             "deviance": table["deviance"].to_numpy(dtype=float),
         },
         "prior inclusion": _prior_inclusion(results),
@@ -101,7 +104,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
 
 def _prior_inclusion(results: SelectionResults) -> Plain:
     """Return what rows alone say of it, and marginal likelihoods of all models do not."""
-    if not results.model.lacks_models or results.posterior.draws is None:
+    if not results.model._lacks_models or results.posterior.draws is None:
         return None
     prior = results.prior_inclusion
     return {

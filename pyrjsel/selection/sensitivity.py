@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
-from pyrjsel.report import Report, plot_sensitivity, repr_short
+from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.refits import refit
@@ -76,9 +76,9 @@ class SensitivityResults:
     >>> study.inclusion.round(1)
     prior  g=10  g=100  g=1000
     term
-    lwt     0.9    1.0     0.8
-    smoke   0.8    0.8     0.5
-    ht      0.9    0.9     0.7
+    lwt     1.0    0.9     0.5
+    smoke   0.8    0.7     0.2
+    ht      0.9    0.8     0.4
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class SensitivityResults:
 
         Columns ``terms`` and ``posterior`` of the best model, ``expected_size`` (posterior mean number of
         terms) and ``log_marginal``: the log marginal likelihood averaged over all models with their prior
-        probabilities, where the sampler knows it (enumeration), else NaN. Constants are left out for
-        logistic and Poisson models; for linear ones they are in, and densities of the intercept and,
-        without a `sigma_prior`, of log sigma^2 count as one. Its differences are log Bayes factors between
+        probabilities, where the sampler knows it (enumeration), else NaN. Constants of the likelihood are in;
+        densities of a flat intercept and, in linear models without a `sigma_prior`, of log sigma^2 count as
+        one. Its differences are log Bayes factors between
         priors where these have the same, or proper, priors on the intercept.
         """
         rows = [
@@ -161,6 +161,8 @@ class SensitivityResults:
     @property
     def _labels(self) -> list[str]:
         return [key if isinstance(key, str) else ", ".join(key) for key in self.results]
+
+    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return f"<SensitivityResults: {len(self.results)} priors ({'; '.join(self._labels)})>"
@@ -211,7 +213,7 @@ def log_evidence(results: SelectionResults) -> float:
     prior = np.asarray(results.model.space.log_prior(posterior.gamma), dtype=float)
     known = np.isfinite(posterior.log_marginal)
     joint = posterior.log_marginal[known] + prior[known]
-    return float(logsumexp(joint) - logsumexp(prior[known]))
+    return float(logsumexp(joint) - logsumexp(prior[known])) + results.model.regression.log_constant
 
 
 def refit_over(
@@ -258,7 +260,7 @@ def grid(model: Selection, coef_priors: Any, model_priors: Any, g: Any, scale: A
     if coef_priors is not None:
         axes.append(Axis(NAMES[0], _by_name(coef_priors, "coef_priors")))
     if g is not None:
-        base = model.coef_prior if isinstance(model.coef_prior, GPrior) else GPrior("n")
+        base = model.coef_prior if isinstance(model.coef_prior, GPrior) else model._default_prior
         chosen = [replace(base, g=value) for value in _values(g, "g")]
         places = tuple(prior.value(model._n_observations()) for prior in chosen)
         axes.append(Axis(NAMES[0], _named([f"g={_short(p.g)}" for p in chosen], chosen, "g"), places, "g"))

@@ -197,8 +197,7 @@ def poisson(
     >>> wards["people"] = rng.integers(500, 5000, size=60)
     >>> wards["cases"] = rng.poisson(wards["people"] * np.exp(-6 + 0.5 * wards["age"]))
     >>> wards["log_people"] = np.log(wards["people"])
-    >>> prior = rj.GPrior("4n", intercept="flat")
-    >>> model = rj.poisson("cases ~ age + income", wards, offset="log_people", coef_prior=prior)
+    >>> model = rj.poisson("cases ~ age + income", wards, offset="log_people")
     >>> model.fit(rng=1).best()
     ('age',)
     """

@@ -11,12 +11,12 @@ converges faster than any power of the step.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection.grids import draw, find_nodes
 from pyrjsel.selection.mixtures import Mixture
@@ -217,7 +217,7 @@ class Shrinkage:
         drawn = draw(lambda log_g: self.log_weight(log_g, d, odds)[None], nodes, size, rng)
         return np.asarray(np.exp(drawn))
 
-    @cached_property
+    @kept_property
     def _tables(self) -> dict[int, Panels]:
         return {}
 

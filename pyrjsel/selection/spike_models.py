@@ -3,7 +3,9 @@
 import numpy as np
 from scipy.special import ndtr, stdtr
 
+from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection._variance import VarianceEvidence
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.grids import DEPTH, draw, find_nodes
 from pyrjsel.selection.single import ModelMoments, SingleModels
@@ -21,6 +23,10 @@ def single_models(regression: GaussianRegression) -> SingleModels:
     return SingleModels(regression) if regression.prior.ratio is None else SpikeModels(regression)
 
 
+# Public methods of the class below that use its evidence, which is a workspace.
+ALONE = alone("evidence")
+
+
 class SpikeModels(SingleModels):
     """What results ask about single models where "out" means a spike.
 
@@ -32,8 +38,20 @@ class SpikeModels(SingleModels):
 
     def __init__(self, regression: GaussianRegression) -> None:
         super().__init__(regression)
-        self.evidence = variance_evidence(regression)
         self.scaled = regression.prior.kind == "spike"
+
+    @kept_property
+    def evidence(self) -> VarianceEvidence:
+        """The compiled evidence; it owns scratch space, which one thread may use at a time.
+
+        The methods see to that; what looks at the evidence itself must have this object to itself.
+        """
+        return variance_evidence(self.regression)
+
+    def __getstate__(self) -> dict[str, object]:
+        state = self.__dict__.copy()
+        state.pop("evidence", None)  # raw pointers; made again where it is needed
+        return state
 
     def exists(self, gamma: np.ndarray) -> bool:
         """Return True: every model has a coefficient prior."""
@@ -46,6 +64,7 @@ class SpikeModels(SingleModels):
         """
         return float(self.log_marginals(np.atleast_2d(gamma))[0])
 
+    @ALONE
     def log_marginals(self, gammas: ByteArray) -> FloatArray:
         """Return log p(y | model) of models `gammas` (m, J)."""
         if self.scaled:
@@ -54,6 +73,7 @@ class SpikeModels(SingleModels):
         top = value.max(axis=1)
         return np.asarray(top + np.log(np.exp(value - top[:, None]).sum(axis=1) * step))
 
+    @ALONE
     def sums(self, gammas: ByteArray, weights: FloatArray) -> FloatArray:
         """Return weighted sums over models (m, J) of posterior moments of the coefficients.
 
@@ -81,6 +101,7 @@ class SpikeModels(SingleModels):
             total += np.stack([weight @ row for row in rows])
         return total
 
+    @ALONE
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of all coefficients under model `gamma` (J,), and of sigma^2.
 
@@ -93,6 +114,7 @@ class SpikeModels(SingleModels):
             np.arange(self.regression.n_columns), mean / scale, square / scale**2, positive, float(variance)
         )
 
+    @ALONE
     def sample_with_variance(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:

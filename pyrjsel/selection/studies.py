@@ -40,7 +40,8 @@ class Studies:
             Priors over models. Given beside priors on the coefficients, every pair is fitted.
         g : sequence of float or str, optional
             In place of `coef_priors`: g-priors with these g, "n" and "4n" among them, otherwise like that
-            of the model if it has one. Mixtures of g-priors for linear models go into `coef_priors`.
+            of the model if it has one, else like the default of its family. Mixtures of g-priors for linear
+            models go into `coef_priors`.
         scale : sequence of float, optional
             In place of `coef_priors`: normal priors with these scales, otherwise like that of the model if
             it has one.
@@ -150,8 +151,8 @@ class Studies:
         >>> import pyrjsel as rj
         >>> births = rj.datasets.birthwt().data
         >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
-        >>> cv.scores["elpd"].round(0).to_dict()
-        {'bma': -114.0, 'hpm': -118.0, 'mpm': -118.0}
+        >>> cv.scores["log_score"].round(2).to_dict()
+        {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
         """
         stream = check_rng(rng, "cross_validate")
         model = cast("Selection", self)

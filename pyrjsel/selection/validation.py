@@ -14,7 +14,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family
-from pyrjsel.report import Report
+from pyrjsel.report import Report, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.folds import make_folds
 from pyrjsel.selection.predict import rows_of_fit
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 OWNER = "cross_validate"
 WHICH = ("bma", "hpm", "mpm")
-FORMATS = dict.fromkeys(("elpd", "elpd_se", "elpd_diff", "se"), "fixed2") | dict.fromkeys(
-    ("per_row", "per_row_se", "brier"), "fixed3"
-)
+FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
 
 
 class CrossValidation:
@@ -56,7 +54,7 @@ class CrossValidation:
     >>> births = rj.datasets.birthwt().data
     >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
     >>> cv.scores["brier"].round(2).to_dict()
-    {'bma': 0.21, 'hpm': 0.21, 'mpm': 0.21}
+    {'bma': 0.21, 'hpm': 0.22, 'mpm': 0.21}
     """
 
     def __init__(
@@ -102,44 +100,42 @@ class CrossValidation:
     def scores(self) -> pd.DataFrame:
         """Scores over all rows, by predictor.
 
-        Columns ``elpd`` (sum over the rows of the log predictive densities, larger is better),
-        ``elpd_se`` (its standard error, rows taken as independent), ``per_row`` and ``per_row_se`` (the
-        same divided by the number of rows), and ``brier`` (binomial: mean squared error of the
-        probabilities of single outcomes) or ``rmse``.
+        Columns ``log_score`` (mean over the rows of the log predictive densities; higher is better), ``se``
+        (its standard error, rows taken as independent), and ``brier`` (binomial: mean squared error of the
+        probabilities of single outcomes) or ``rmse``. The log score times the number of rows is the expected
+        log pointwise predictive density (elpd) of ArviZ and loo.
         """
         rows = []
         for which in self._log_density.columns:
-            total, error = _sum(self._log_density[which].to_numpy())
-            n = len(self._fold)
-            rows.append((total, error, total / n, error / n, self._error(which, slice(None))))
-        columns = ["elpd", "elpd_se", "per_row", "per_row_se", self._family.error_name]
+            rows.append((*_mean(self._log_density[which].to_numpy()), self._error(which, slice(None))))
+        columns = ["log_score", "se", self._family.error_name]
         return pd.DataFrame(rows, index=self._log_density.columns.copy(), columns=columns)
 
     @property
     def differences(self) -> pd.DataFrame:
-        """Differences of `elpd` between two predictors, paired by row.
+        """Differences of log scores between two predictors, paired by row.
 
-        By ``first`` and ``second``: ``elpd_diff`` (positive if the first predicts better) and its
+        By ``first`` and ``second``: ``difference`` (positive if the first predicts better) and its
         standard error ``se``.
         """
         pairs = list(combinations(self._log_density.columns, 2))
-        rows = [_sum((self._log_density[one] - self._log_density[two]).to_numpy()) for one, two in pairs]
+        rows = [_mean((self._log_density[one] - self._log_density[two]).to_numpy()) for one, two in pairs]
         index = pd.MultiIndex.from_tuples(pairs, names=["first", "second"])
-        return pd.DataFrame(rows, index=index, columns=["elpd_diff", "se"], dtype=float)
+        return pd.DataFrame(rows, index=index, columns=["difference", "se"], dtype=float)
 
     @property
     def folds(self) -> pd.DataFrame:
-        """Scores by fold and predictor: ``rows``, ``elpd``, ``per_row`` and ``brier`` or ``rmse``."""
+        """Scores by fold and predictor: ``rows``, ``log_score`` and ``brier`` or ``rmse``."""
         rows, keys = [], []
         codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):
             inside = np.flatnonzero(codes == code)
             for which in self._log_density.columns:
-                total = float(self._log_density[which].to_numpy()[inside].sum())
-                rows.append((inside.size, total, total / inside.size, self._error(which, inside)))
+                score = float(self._log_density[which].to_numpy()[inside].mean())
+                rows.append((inside.size, score, self._error(which, inside)))
                 keys.append((label, which))
         index = pd.MultiIndex.from_tuples(keys, names=["fold", "which"])
-        columns = ["rows", "elpd", "per_row", self._family.error_name]
+        columns = ["rows", "log_score", self._family.error_name]
         return pd.DataFrame(rows, index=index, columns=columns)
 
     def summary(self) -> Report:
@@ -165,11 +161,13 @@ class CrossValidation:
         ]
         return Report(f"{self.model.title}: cross-validation", info, tables, notes)
 
+    _repr_html_ = results_html
+
     def __repr__(self) -> str:
-        elpd = self.scores["elpd"]
+        score = self.scores["log_score"]
         return (
-            f"<CrossValidation: {self._fold.nunique()} folds, {len(self._fold)} rows, best {elpd.idxmax()} "
-            f"with elpd {elpd.max():.2f}>"
+            f"<CrossValidation: {self._fold.nunique()} folds, {len(self._fold)} rows, best {score.idxmax()} "
+            f"with log score {score.max():.3f}>"
         )
 
 
@@ -238,7 +236,7 @@ def _predictors(which: Any) -> list[str]:
     return list(names)
 
 
-def _sum(values: FloatArray) -> tuple[float, float]:
-    """Return the sum of values (n,) of independent rows and its standard error."""
-    with np.errstate(invalid="ignore"):  # the error of an infinite sum is unknown
-        return float(values.sum()), float(np.sqrt(values.size * values.var(ddof=1)))
+def _mean(values: FloatArray) -> tuple[float, float]:
+    """Return the mean of values (n,) of independent rows and its standard error."""
+    with np.errstate(invalid="ignore"):  # the error of an infinite mean is unknown
+        return float(values.mean()), float(np.sqrt(values.var(ddof=1) / values.size))

@@ -14,6 +14,8 @@ from pyrjsel._validate import bad_value, check_real, show, unknown_name
 from pyrjsel.space.context import TermLike
 
 BUDGET_TOLERANCE = 1e-9
+# Of all prices: squares of costs, which errors of averages are made of, are finite numbers then.
+LARGEST_SUM = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,10 @@ def _read_prices(costs: object, owner: str) -> dict[Hashable, float]:
             )
     elif not isinstance(costs, Mapping):
         raise bad_value("costs", owner, "a mapping or a Series of names to costs", costs)
-    return {key: check_real(value, f"costs[{key!r}]", owner, low=0.0) for key, value in costs.items()}
+    prices = {key: check_real(value, f"costs[{key!r}]", owner, low=0.0) for key, value in costs.items()}
+    if sum(prices.values()) > LARGEST_SUM:
+        raise bad_value("costs", owner, f"prices that add up to at most {LARGEST_SUM:g}", costs)
+    return prices
 
 
 def price_items(

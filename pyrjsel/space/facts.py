@@ -1,11 +1,11 @@
 """What is said of a space by models and in summaries: constraints, and how many models satisfy them."""
 
 from decimal import Decimal
-from functools import cached_property
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel._once import kept_property
 from pyrjsel._validate import listed
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.existing import Existence
@@ -22,7 +22,7 @@ class OverSpace:
         """Names of the J terms."""
         return self.space.names
 
-    @cached_property
+    @kept_property
     def prior_inclusion(self) -> PriorInclusion:
         """Prior inclusion probabilities under the constraints, over the models that exist."""
         return prior_inclusion(self.space, 0, self._existence)

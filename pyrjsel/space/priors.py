@@ -472,7 +472,13 @@ class CostAdjusted(ModelPrior):
             cost = np.array([given[name] for name in context.free_names])
             least = cost.min() if self.baseline is None else self.baseline
             columns = np.array(context.columns, dtype=np.float64)[free]
-            odds[free] = -0.5 * columns * (cost / least - 1.0) * np.log(context.n_observations)
+            with np.errstate(over="ignore"):
+                odds[free] = -0.5 * columns * (cost / least - 1.0) * np.log(context.n_observations)
+            if not np.isfinite(odds.sum()):
+                raise ParameterError(
+                    f"The 'costs' parameter of CostAdjusted must give finite prior odds in {context.owner}. "
+                    f"Got costs from {cost.min():g} to {cost.max():g}, and a baseline of {least:g}."
+                )
         return np.zeros(context.n_free + 1), odds
 
     def _logpmf(self, models: FloatArray, size: FloatArray, context: PriorContext) -> FloatArray:

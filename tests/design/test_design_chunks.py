@@ -323,7 +323,9 @@ def test_files_that_are_none(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.csv"
     path.write_text("y,x\n1,2\n")
-    for source in (path, tmp_path / "none.parquet"):
+    with pytest.raises(DataError, match=r"'data' of Test must be rows.*rows\.csv.*pandas\.read_csv\(\)"):
+        as_chunks(path, "Test")
+    for source in (path.rename(tmp_path / "rows"), tmp_path / "none.parquet"):
         with pytest.raises(DataError, match="'data' of Test cannot be read as a Parquet file"):
             from_chunks("y ~ x", source)
 

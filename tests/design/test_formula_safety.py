@@ -171,8 +171,30 @@ def test_the_message_names_the_piece_and_the_list(frame):
     assert "'load' may not be called" in message
     assert all(f"np.{name}" in message for name in ARRAY_FUNCTIONS)
     assert "own" in message
-    with pytest.raises(FormulaError, match=r"did you mean np\.log\?"):
-        Design.from_formula("y ~ log(x)", frame)
+
+
+def test_functions_of_numpy_need_no_prefix(frame):
+    plain, data = Design.from_formula("y ~ log(x) + I(sqrt(x) + abs(x)) + round(x, 1)", frame)
+    assert [term.name for term in plain.terms] == ["log(x)", "I(sqrt(x) + abs(x))", "round(x, 1)"]
+    _, expected = Design.from_formula("y ~ np.log(x) + I(np.sqrt(x) + np.abs(x)) + np.round(x, 1)", frame)
+    np.testing.assert_array_equal(data.X, expected.X)
+    again = Design.from_dict(plain.to_dict())
+    np.testing.assert_array_equal(again.transform(frame).X, data.X)
+    # The same function with and without its prefix is one term, as it is called first.
+    twice, _ = Design.from_formula("y ~ log(x) + np.log(x)", frame)
+    assert [term.name for term in twice.terms] == ["log(x)"]
+
+
+def test_a_function_of_the_user_comes_before_one_of_numpy(frame):
+    design, data = Design.from_formula("y ~ log(x)", frame, functions={"log": lambda x: 2 * x})
+    np.testing.assert_array_equal(data.X[:, 0], 2 * frame["x"])
+    assert design.functions.keys() == {"log"}
+
+
+def test_functions_without_prefix_take_no_more_than_with_it(frame):
+    for text in ("log(x, x)", "log(x, out=x)", "sqrt(*[x])", "where(x)", "np(x)", "log.at(x)"):
+        with pytest.raises(FormulaError, match="not allowed"):
+            Design.from_formula(f"y ~ {text}", frame)
 
 
 def test_every_listed_function_of_numpy_works(frame):

@@ -75,10 +75,15 @@ def flowers():
 SYMBOLS = "abracadabra and abracadabra" * 3
 ENUMERATE, SHORT = {"rng": 1}, {"rng": 1, "draws": 150, "chains": 2, "progress": False}
 LOGIT = "low ~ lwt + smoke + ht + race"
+FOUR_N = rj.GPrior("4n")  # the default of logistic and Poisson models in the days of version 1
 # Rows, the model of them, options of its fit.
 FITS = {
-    "logit enumerated": (births, lambda d: rj.logit(LOGIT, d), ENUMERATE),
-    "logit collapsed": (births, lambda d: rj.logit(LOGIT, d), {**SHORT, "sampler": "collapsed"}),
+    "logit enumerated": (births, lambda d: rj.logit(LOGIT, d, coef_prior=FOUR_N), ENUMERATE),
+    "logit collapsed": (
+        births,
+        lambda d: rj.logit(LOGIT, d, coef_prior=FOUR_N),
+        {**SHORT, "sampler": "collapsed"},
+    ),
     "logit rjmcmc": (
         births,
         lambda d: rj.logit(
@@ -94,7 +99,9 @@ FITS = {
     ),
     "poisson": (
         births,
-        lambda d: rj.poisson("ftv ~ age * smoke + lwt", d, heredity="strong", model_prior=rj.Uniform()),
+        lambda d: rj.poisson(
+            "ftv ~ age * smoke + lwt", d, heredity="strong", coef_prior=FOUR_N, model_prior=rj.Uniform()
+        ),
         ENUMERATE,
     ),
     "linear enumerated": (

@@ -202,8 +202,14 @@ DIFFERENT = {
     "max_size": ({"max_size": 2}, "another max_size"),
     "heredity": ({"heredity": "strong"}, "another heredity"),
     "model prior": ({"model_prior": rj.Uniform()}, "another model prior"),
-    "g": ({"coef_prior": rj.GPrior("n")}, r"another coefficient prior \(GPrior\(g='4n'\); GPrior\(g='n'\)\)"),
-    "intercept": ({"coef_prior": rj.GPrior("4n", intercept="flat")}, "another coefficient prior"),
+    "g": (
+        {"coef_prior": rj.GPrior("n")},
+        r"another coefficient prior \(GPrior\(g='n', information='null'\); GPrior\(g='n'\)\)",
+    ),
+    "intercept": (
+        {"coef_prior": rj.GPrior("n", "null", intercept=rj.Normal(2.0))},
+        "another coefficient prior",
+    ),
     "prior": ({"coef_prior": rj.Normal(2.0)}, "another coefficient prior"),
 }
 
@@ -221,7 +227,7 @@ def test_other_posteriors_are_refused(case, walk):
 @pytest.mark.parametrize(
     "options",
     [
-        {"coef_prior": rj.GPrior(4.0 * len(BIRTHS))},
+        {"coef_prior": rj.GPrior(float(len(BIRTHS)), information="null")},
         {"model_prior": rj.BetaBinomial(1.0, expected_size=2.0)},  # of four terms: b = 1
         {"weights": np.ones(len(BIRTHS)), "offset": np.zeros(len(BIRTHS))},
         {"costs": pd.Series(COSTS).iloc[::-1]},

@@ -94,7 +94,7 @@ def test_median_model_that_is_allowed(sampler):
     assert results.best("mpm") == ("a", "b", "c")
     share = results.inclusion["posterior"]
     assert [name for name in share.index if share[name] >= 0.5] == ["a", "b", "c"]
-    assert results.median_problem is None
+    assert results._median_problem is None
     assert "median probability model" not in str(results.summary())
 
 

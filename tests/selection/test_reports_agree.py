@@ -123,7 +123,7 @@ def test_tables_are_averages_of_the_draws(fitted, scenario):
     included, b = draws.included, draws.coefficients
     assert np.allclose(included.mean(axis=(0, 1)), results.inclusion["posterior"], atol=1e-12)
     assert np.array_equal(draws.size, included.sum(axis=2))
-    if results.model.priced:
+    if results.model._priced:
         prices = results.models.set_index("terms")["cost"]
         best = tuple(np.array(results.model.term_names)[included[0, 0]])
         assert draws.cost[0, 0] == prices[best]

@@ -323,7 +323,7 @@ def test_log_posterior_of_draws(name, weighted, births):
 )
 def test_log_posterior_counts_the_model_prior(prior, births):
     """Against the same draws under the uniform prior: the log prior probability, up to a constant."""
-    model = rj.logit(FORMULA, births, model_prior=prior)
+    model = rj.logit(FORMULA, births, coef_prior=rj.GPrior("4n"), model_prior=prior)
     draws = fit(model, sampler="rjmcmc", draws=60, chains=1).draws
     owner = np.array([0, 0, 1, 2, 3])
     x, ones = model.data.X, np.ones(len(births))

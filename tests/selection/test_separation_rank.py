@@ -76,7 +76,7 @@ def test_a_spline_beside_its_own_variable(frame):
     assert len(results.models) == 8
     text = str(results.summary())
     assert "Models: the best 6 of 8 enumerated" in text
-    assert "inf" not in text
+    assert "inf" not in text.replace("information", "")
 
 
 @pytest.mark.parametrize(

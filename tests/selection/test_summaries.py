@@ -46,8 +46,15 @@ def fit(model, **options):
 
 def test_summary_text(results):
     text = str(results.summary())
-    for part in ("Logistic model selection", "low", "189", "59 (31.2 %)", "GPrior(g='4n')", "BetaBinomial"):
+    for part in (
+        "Logistic model selection",
+        "low",
+        "189",
+        "59 (31.2 %)",
+        "GPrior(g='n', information='null')",
+    ):
         assert part in text
+    assert "BetaBinomial" in text
     assert f"{results.sampler}" in text
     assert "Feasible models" in text
     assert ("Chains x draws" in text) == (results.sampler == "rjmcmc")
@@ -64,7 +71,7 @@ def test_summary_in_other_formats(results):
     summary = results.summary()
     page = summary._repr_html_()
     assert page.count("<table") == page.count("</table>") == 3
-    assert "GPrior(g=&#x27;4n&#x27;)" in page
+    assert "GPrior(g=&#x27;n&#x27;, information=&#x27;null&#x27;)" in page
     tex = summary.as_latex()
     assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") == 3
     assert r"59 (31.2 \%)" in tex
@@ -138,7 +145,7 @@ def test_summary_of_thousands_of_terms():
 
 def test_reprs(model, enumerated):
     assert repr(model) == f"<LogitSelection {FORMULA!r}: 189 rows, 4 terms>"
-    assert repr(enumerated).startswith("<SelectionResults of enumerate: best model (no terms), posterior 0.3")
+    assert repr(enumerated).startswith("<SelectionResults of enumerate: best model (no terms), posterior 0.4")
 
 
 def test_table_of_models_is_bounded(births, monkeypatch):

@@ -1,5 +1,7 @@
 """Models that cannot be made: each gives an error of the package that names what is wrong."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,6 @@ import pyrjsel as rj
 MODEL_CASES = {
     # the formula
     "formula is no string": (lambda: build(3), rj.ParameterError, "'formula'.*string.*Got 3"),
-    "arguments swapped": (lambda: rj.logit(FRAME, "y ~ x"), rj.DataError, "'data'.*DataFrame.*Got str"),
     "no response": (lambda: build("x + z"), rj.FormulaError, "'x [+] z'.*no response"),
     "nothing left of ~": (lambda: build("~ x"), rj.FormulaError, "'~ x'.*no response"),
     "nothing right of ~": (lambda: build("y ~"), rj.FormulaError, "'y ~'.*cannot be read"),
@@ -36,7 +37,47 @@ MODEL_CASES = {
     ),
     "unknown response": (lambda: build("died ~ x"), rj.UnknownNameError, "'died'"),
     "unknown function": (lambda: build("y ~ foo(x)"), rj.FormulaError, r"foo\(x\).*functions="),
-    "bare log": (lambda: build("y ~ log(w)"), rj.FormulaError, r"did you mean np\.log"),
+    "bare log of negative numbers": (lambda: build("y ~ log(x)"), rj.DataError, r"'log\(x\)'.* rows"),
+    "formula and data swapped": (
+        lambda: rj.logit(FRAME, "y ~ x"),
+        rj.ParameterError,
+        "'formula' and 'data' of LogitSelection seem to be swapped.*'y ~ x'",
+    ),
+    "rows in chunks and formula swapped": (
+        lambda: rj.linear(FRAME, "y ~ x"),
+        rj.ParameterError,
+        "'formula' and 'data' of LinearSelection seem to be swapped",
+    ),
+    "pattern formula swapped": (
+        lambda: rj.pattern_logit(FRAME, "y ~ interactions(x)"),
+        rj.ParameterError,
+        "'formula' and 'data' of PatternLogit seem to be swapped",
+    ),
+    "kernel formula swapped": (
+        lambda: rj.kernel_regression(FRAME, "y ~ x"),
+        rj.ParameterError,
+        "'formula' and 'data' of KernelRegression seem to be swapped",
+    ),
+    "mixture formula swapped": (
+        lambda: rj.mixture_classifier(FRAME, "y ~ x"),
+        rj.ParameterError,
+        "'formula' and 'data' of MixtureClassifier seem to be swapped",
+    ),
+    "path of a CSV file": (
+        lambda: rj.logit("y ~ x", "rows.csv"),
+        rj.DataError,
+        r"'data'.* the path of a file. Got 'rows.csv'.*pandas.read_csv\(\)",
+    ),
+    "path of a packed CSV file for a linear model": (
+        lambda: rj.linear("y ~ x", Path("folder/rows.csv.gz")),
+        rj.DataError,
+        r"'data'.*'folder/rows.csv.gz'.*pandas.read_csv\(\)",
+    ),
+    "path of a Parquet file for counts": (
+        lambda: rj.poisson("y ~ x", "rows.parquet"),
+        rj.DataError,
+        r"pandas.read_parquet\(\)",
+    ),
     "import": (lambda: build("y ~ __import__('os').system('true')"), rj.FormulaError, "not allowed"),
     "open": (lambda: build("y ~ open('/etc/passwd')"), rj.FormulaError, "'open' may not be called"),
     "attribute": (lambda: build("y ~ x.__class__"), rj.FormulaError, "attributes are not allowed"),

@@ -164,6 +164,7 @@ COEF_PRIORS = {
     "g joint": GPrior("4n"),
     "g flat": GPrior(9.0, intercept="flat"),
     "g normal": GPrior("n", intercept=Normal(2.0, 0.5)),
+    "g null": GPrior("n", information="null"),
     "normal raw": Normal(0.8),
     "normal raw, mean": Normal(0.8, mean=0.3, intercept=Normal(1.5, -0.4)),
     "normal raw, flat": Normal(1.2, mean=-0.2, intercept="flat"),

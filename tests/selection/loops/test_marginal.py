@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from balance_oracle import information_weights
 from scipy import optimize, stats
 from scipy.interpolate import CubicSpline
 
@@ -38,14 +39,17 @@ class Joint:
         # The prior is normal in R beta: rows R, mean, covariance, log |dR beta / dbeta| of slopes.
         self.rows, self.jacobian = np.eye(self.d), 0.0
         self.mean, covariance = np.zeros(self.d), np.eye(self.d)
-        flat = prior.intercept == "flat"
+        null = getattr(prior, "information", "unit") == "null"
+        flat = prior.intercept == "flat" or (null and prior.intercept is None)
         if isinstance(prior, GPrior):
             g = {"n": self.w.sum(), "4n": 4 * self.w.sum()}.get(prior.g, prior.g)
-            if prior.intercept in (None, "joint"):
+            if not null and prior.intercept in (None, "joint"):
                 covariance = g * np.linalg.inv((self.x.T * self.w) @ self.x)
             else:
                 self.rows[0, 1:] = mean
-                covariance[1:, 1:] = g * np.linalg.inv(((x - mean).T * self.w) @ (x - mean))
+                w = information_weights(case)
+                centred = x - w @ x / w.sum()
+                covariance[1:, 1:] = g * np.linalg.inv((centred.T * w) @ centred)
         else:
             covariance *= prior.scale**2
             self.mean[:] = prior.mean

@@ -1,0 +1,129 @@
+"""Input that no file could hold or no number stands for is refused by name, before any fit."""
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+
+N, HALF = 30, "\ud800"
+
+
+def rows(**renamed):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"y": rng.normal(size=N), "b": np.arange(N) % 2, "x": rng.normal(size=N), "z": rng.normal(size=N)}
+    )
+    frame["c"] = pd.Series(np.array(["u", "v", "u"] * 10, dtype=object), dtype=object)
+    frame.columns = pd.Index([renamed.get(name, name) for name in frame.columns], dtype=object)
+    return frame
+
+
+def halved():
+    """Rows with half of a surrogate pair among the labels."""
+    return rows().assign(c=pd.Series(["u", HALF] * 15, dtype=object))
+
+
+NAMES = {
+    "a term": lambda: rj.linear("y ~ .", rows(x=HALF)),
+    "a column that is not used": lambda: rj.linear("y ~ z", rows(x=HALF)),
+    "a quoted name": lambda: rj.linear(r"y ~ Q('\ud800')", rows(x=HALF)),
+    "a response": lambda: rj.LinearSelection(pd.Series(rows()["y"].to_numpy(), name=HALF), rows()[["x"]]),
+    "weights": lambda: rj.linear("y ~ z", rows(x=HALF), weights=HALF),
+    "an array's column": lambda: rj.LinearSelection(rows()["y"], rows(x=HALF).drop(columns=["y", "c"])),
+    "a chunk": lambda: rj.linear("y ~ .", lambda: iter([rows(x=HALF)])),
+    "a mixture's input": lambda: rj.mixture_classifier("c ~ .", rows(x=HALF)),
+    "a kernel's input": lambda: rj.kernel_regression("y ~ .", rows(x=HALF).drop(columns="c")),
+    "a feature": lambda: rj.PatternLogit(rows()["b"], rows(c=HALF).drop(columns=["x", "y", "z"])),
+    "a level": lambda: rj.linear("y ~ c", halved()),
+    "a level of a function": lambda: rj.linear(
+        "y ~ f(x)", rows(), functions={"f": lambda x: np.where(x > 0, HALF, "a").astype(object)}
+    ),
+    "a class": lambda: rj.mixture_classifier("c ~ x", halved()),
+    "a class of patterns": lambda: rj.PatternLogit(halved()["c"], rows()[["b"]]),
+    "a level of patterns": lambda: rj.PatternLogit(rows()["b"], halved()[["c"]]),
+    "a symbol": lambda: rj.PatternLogit.from_sequence("ab" * 20 + HALF + "a", order=1),
+}
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_names_that_are_no_unicode_are_refused(what):
+    with pytest.raises(rj.DataError, match=r"must be Unicode. Got '\\ud800' instead"):
+        NAMES[what]()
+
+
+@pytest.mark.parametrize("levels", ["[None]", "[None, 'u', 'v']", "['u', ['v']]"])
+def test_levels_that_are_no_labels_are_refused(levels):
+    with pytest.raises(rj.FormulaError, match="levels= that are not a list of distinct numbers or strings"):
+        rj.linear(f"y ~ C(c, levels={levels})", rows())
+
+
+@pytest.mark.parametrize(
+    "exog", [rows()[[]], np.empty((N, 0)), pd.DataFrame(index=range(N))], ids=["frame", "array", "index"]
+)
+def test_a_pattern_model_needs_a_column(exog):
+    with pytest.raises(rj.DataError, match="'exog' of PatternLogit must have one column at least"):
+        rj.PatternLogit(rows()["b"], exog)
+
+
+def of(values):
+    return {"f": lambda x: np.array(values * (len(x) // 2), dtype=object)}
+
+
+MODELS = {
+    "selection": lambda formula, functions: rj.linear(formula.format("y"), rows(), functions=functions),
+    "kernel": lambda formula, functions: rj.kernel_regression(
+        formula.format("y"), rows(), functions=functions
+    ),
+    "mixture": lambda formula, functions: rj.mixture_classifier(
+        formula.format("c"), rows(), functions=functions
+    ),
+}
+
+
+@pytest.mark.parametrize("room", MODELS)
+@pytest.mark.parametrize("values", [[10**400, 1], [10**400, 1.5]], ids=["int", "mixed"])
+def test_integers_beyond_every_float_are_refused(room, values):
+    with pytest.raises(rj.DataError, match=r"integers beyond every float for the term 'f\(x\)'"):
+        MODELS[room]("{} ~ f(x)", of(values))
+
+
+@pytest.mark.parametrize("values", [[Fraction(10**400, 3), 1], [1j, 2j], ["a", 1]])
+def test_levels_of_other_kinds_are_refused(values):
+    with pytest.raises(rj.DataError, match="text, numbers or booleans"):
+        rj.linear("y ~ C(f(x))", rows(), functions=of(values))
+    with pytest.raises(rj.DataError, match=r"text, numbers or booleans|mixed kind"):
+        rj.pattern_logit("b ~ interactions(C(f(x)))", rows(), functions=of(values))
+
+
+@pytest.mark.parametrize("kind", ["complex128", "datetime64[ns]"])
+def test_arrays_that_are_no_numbers_do_not_reach_transforms(kind):
+    with pytest.raises(rj.FormulaError, match=f"an array of {kind.replace('[', '.').replace(']', '.')}"):
+        rj.linear("y ~ center(f(x))", rows(), functions={"f": lambda x: x.astype(np.int64).astype(kind)})
+
+
+@pytest.mark.parametrize("options", [{}, {"budget": 5.0}, {"budget": 1e308}])
+@pytest.mark.parametrize("cost", [1e308, 1e150])
+def test_prices_whose_sums_are_no_numbers_are_refused(cost, options):
+    prices = {"x": cost, "z": cost}
+    with pytest.raises(rj.ParameterError, match=r"'costs' parameter of .* add up to at most 1e\+150"):
+        rj.linear("y ~ x + z", rows(), costs=prices, **options)
+    with pytest.raises(rj.ParameterError, match=r"'costs' parameter of .* add up to at most 1e\+150"):
+        rj.mixture_classifier("c ~ x + z", rows(), costs=prices, **options)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+def test_large_prices_are_taken_whose_sums_are_numbers():
+    results = rj.linear("y ~ x + z", rows(), costs={"x": 4e149, "z": 4e149}, budget=1e150).fit(
+        sampler="collapsed", draws=50, chains=2, rng=1
+    )
+    assert set(results.models["cost"]) <= {0.0, 4e149, 8e149}
+    assert np.isfinite(results.draws.cost.std())
+    assert len(str(results.summary())) > 0
+
+
+def test_relative_costs_whose_odds_are_no_numbers_are_refused():
+    with pytest.raises(rj.ParameterError, match="CostAdjusted must give finite prior odds"):
+        rj.linear("y ~ x + z", rows(), model_prior=rj.CostAdjusted({"x": 1e308, "z": 1e-308}))
