@@ -269,7 +269,8 @@ class PopulationRunner:
         self.laws, self.grid = list(state.laws), state.grid.copy()
         self.log_law, self.sums, self.visits = state.log_law.copy(), state.sums.copy(), state.visits.copy()
         self.loop = self._loop(state.level)
-        self.loop.set_counts([job.blocks.all_counts(counts) for counts in state.moves], state.exchanges)
+        moves = np.array([job.blocks.all_counts(counts) for counts in state.moves])
+        self.loop.set_counts(moves, state.exchanges)
         self.done = state.done
         self.collector = collector or Collector(
             job.space.n_terms,

@@ -1,15 +1,15 @@
 """Moves of several terms in plain numpy: the twin of ``_blocks.pyx``, from the definitions.
 
-What is proposed, how probable that is, and how probable the way back would have been is written out for whole
-models and states. Random numbers, after those for the terms and for their order:
+What is proposed, how probable that is, and how probable the way back would have been is written out for
+whole models and states. Random numbers, after those for the flips and swaps of an iteration:
 
-- trade: a uniform number for the direction, one for the term and, where several sets of its unit may move, one for
-  the set; in: a uniform number for each term that leaves; out: one for each that enters and, before all but the
-  first of them, one for whether that is so; then those of the coefficients and of the decision;
+- trade: a uniform number for the direction, one for the term and, where several sets of its unit may move,
+  one for the set; in: a uniform number for each term that leaves; out: one for each that enters and, before
+  all but the first of them, one for whether that is so; then those of the coefficients and of the decision;
 - family: a uniform number for the family and one for its terms; then as above.
 
-Coefficients take a standard normal number a column and two exponential ones; with fixed proposals, these for each
-term. Nothing is drawn after it is known that the new state has no mass or that no path leads back.
+Coefficients take a standard normal number a column and two exponential ones; with fixed proposals, these for
+each term. Nothing is drawn after it is known that the new state has no mass or that no path leads back.
 """
 
 import math
@@ -24,8 +24,8 @@ from pyrjsel.selection import reference
 from pyrjsel.selection.reference import Move, State, Student, Transition
 from pyrjsel.space import ModelSpace
 
-# Terms on the other side of a trade at most, Newton steps behind a proposal, and bounds of the probability that
-# an addition was the last.
+# Terms on the other side of a trade at most, Newton steps behind a proposal, and bounds of the probability
+# that an addition was the last.
 MOST = 20
 STEPS = 3
 STOPS = (0.1, 0.9)
@@ -67,7 +67,7 @@ class Blocks:
         return next((family for family in self.families if family[-1] == j), np.array([j]))
 
     def sets(self, gamma: ByteArray, j: int, inward: bool) -> Models:
-        """Return the models of `gamma` with (without) `j` and terms of its unit that go with it, bounds apart."""
+        """Return `gamma` with (without) `j` and terms of its unit that go with it, bounds apart."""
         unit, loose = self.unit(j), replace(self.space, budget=math.inf, max_size=gamma.size)
         found = []
         for model in self.parts(gamma, unit):
@@ -98,9 +98,8 @@ class Blocks:
 
     def beside(self, gamma: ByteArray, inside: bool, j: int) -> list[int]:
         """Return the free terms inside (outside) that are not of the unit of term `j`."""
-        return [
-            i for i in np.flatnonzero((gamma == inside) & (self.space.free == 1)) if i not in self.unit(j)
-        ]
+        free = np.flatnonzero((gamma == inside) & (self.space.free == 1))
+        return [int(i) for i in free if i not in self.unit(j)]
 
     # ------------------------------------------------------------------ coefficients
 
@@ -142,7 +141,7 @@ class Blocks:
         return sum(law.logpdf(part) for law, part in zip(laws, np.split(values, ends), strict=True))
 
     def log_bayes(self, b: FloatArray, j: int, inside: bool) -> float:
-        """Return about the log Bayes factor of term `j` given all else: by a Newton step, or by its own block."""
+        """Return about the log Bayes factor of term `j`: by a Newton step, or by its own block."""
         block = self.transition.block(j)
         normal = self.transition.newton(b, block)
         at = b[block] if inside else normal.mean
@@ -153,7 +152,7 @@ class Blocks:
     # ------------------------------------------------------------------ paths
 
     def evictions(self, state: State, j: int, unit: ByteArray, path: list[int]) -> dict[int, float]:
-        """Return the log probabilities of what leaves next on a path in of the terms `unit`, by term."""
+        """Return the log probabilities of what leaves next on a path in of terms `unit`."""
         gamma = state.gamma.copy()
         gamma[path] = 0
         weights = {
@@ -165,7 +164,7 @@ class Blocks:
     def additions(
         self, gamma: ByteArray, b: FloatArray, j: int, unit: ByteArray, first: bool
     ) -> tuple[dict[int, float], float]:
-        """Return the log probabilities of what enters next on a path out of the terms `unit`, and of a stop."""
+        """Return log probabilities of what enters next on a path out of terms `unit`, and of a stop."""
         weights = {}
         for i in self.beside(gamma, False, j):
             larger = gamma | unit
@@ -181,8 +180,9 @@ class Blocks:
     def enter_path(
         self, middle: State, j: int, unit: ByteArray, choose: "Chooser"
     ) -> tuple[float, list[int], list[Student]] | None:
-        """Return the log probability of a path out, its terms, and the laws of their blocks; None for no path."""
-        gamma, b, path, log_p = middle.gamma.copy(), middle.b, [], 0.0
+        """Return log probability, terms and laws of blocks of a path out; None for no path."""
+        gamma, b, log_p = middle.gamma.copy(), middle.b, 0.0
+        path: list[int] = []
         while True:
             chances, stop = self.additions(gamma, b, j, unit, not path)
             if not chances:
@@ -260,8 +260,8 @@ class Blocks:
     def trade_in(
         self, state: State, j: int, larger: ByteArray, choose: "Chooser", rng: "Drawer"
     ) -> tuple[State, float] | None:
-        """Return the state after a trade of a path for the terms that `larger` has more, and the log ratio."""
-        unit = larger & ~state.gamma & 1
+        """Return the state after a trade of a path for what `larger` has more, and the log ratio."""
+        unit = larger - state.gamma
         ways = len(self.sets(state.gamma, j, True))
         left = self.leave_path(state, j, unit, choose)
         if left is None:
@@ -286,7 +286,7 @@ class Blocks:
         self, state: State, j: int, smaller: ByteArray, choose: "Chooser", rng: "Drawer"
     ) -> tuple[State, float] | None:
         """Return the state after a trade of the terms that `smaller` lacks for a path, and the log ratio."""
-        unit = state.gamma & ~smaller & 1
+        unit = state.gamma - smaller
         ways = len(self.sets(state.gamma, j, False))
         leave = [int(i) for i in self.unit(j) if unit[i]]
         middle = self.without(state, leave)
@@ -306,7 +306,7 @@ class Blocks:
         return new, self.log_ratio(state, new, (laws, path), (back_laws, leave), log_paths)
 
     def family(self, state: State, model: ByteArray, rng: "Drawer") -> tuple[State, float] | None:
-        """Return the state with `model` for the model, other terms keeping their blocks, and the log ratio."""
+        """Return the state with `model`, other terms keeping their blocks, and the log ratio."""
         if not self.transition.has_prior(model):
             return None
         leave = np.flatnonzero((state.gamma == 1) & (model == 0)).tolist()

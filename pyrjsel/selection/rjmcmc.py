@@ -88,13 +88,14 @@ class RJMCMCOptions:
         Swap proposals an iteration; None is as many as there are free terms under a budget or a
         largest size, where flips alone move through deletions, and a quarter of that elsewhere.
     trades : int, optional
-        Trades an iteration: a term, with what heredity makes it need, comes in and as many others leave as a
-        budget or a largest size asks for, or the reverse. None is 1 where swaps of one term for another are
-        not enough, because prices differ or heredity makes terms come together, and 0 elsewhere.
+        Trades an iteration: a term, with what heredity makes it need, comes in and as many others leave as
+        a budget or a largest size asks for (at most 20), or the reverse. None is 2 where swaps of one term
+        for another are not enough, because prices differ or heredity makes terms come together, and 0
+        elsewhere.
     families : int, optional
         Under heredity, proposals an iteration that decide on an interaction and all that it needs together,
-        since one whose main effects are weak is found by no other way. None is an eighth of the
-        number of interactions. Interactions of four variables and more have no family of their own.
+        since one whose main effects are weak is found by no other way. None is a quarter of the number of
+        interactions. Interactions of four variables and more have no family of their own.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models.
@@ -250,7 +251,9 @@ class RJRunner:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
-        self.loop = make_loop(job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed, job.blocks)
+        self.loop = make_loop(
+            job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed, job.blocks
+        )
         self.loop.set_counts(job.blocks.all_counts(state.counts))
         self.done = state.done
         self.collector = collector or Collector(
@@ -375,7 +378,7 @@ def block_moves(options: RJMCMCOptions, space: ModelSpace) -> BlockMoves:
         trades = TRADES if space.bounded and (groups or not _alike(space)) else 0
     moves = options.families
     if moves is None:
-        moves = -(-len(groups) // 8)
+        moves = -(-len(groups) // 4)
     return BlockMoves(trades if np.sum(space.free) > 1 else 0, moves if groups else 0, groups)
 
 

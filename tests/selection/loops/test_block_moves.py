@@ -25,6 +25,9 @@ SPACES = {
     "weak": (TREE, {"heredity": "weak", "costs": {"a": 2, "b": 1, "c": 1}, "budget": 3, "max_size": 3}),
     "dependent": (["a", "a+b", "b", "d"], {"costs": {"a": 1, "a+b": 1, "b": 1, "d": 2}, "budget": 3}),
 }
+# Half of the spaces with each family, some with both.
+PAIRS = [(space, ("binomial", "poisson")[k % 2]) for k, space in enumerate(SPACES)]
+PAIRS += [("budget", "poisson"), ("strong", "binomial"), ("weak", "poisson")]
 # Both sides are sums of some hundred terms of size one; matrices have condition numbers up to 1e4.
 TOLERANCE = 1e-8
 
@@ -100,15 +103,15 @@ def check_trades(case, rng, fixed=None, t=1.0):
                     continue
                 values = random_b(oracle, gamma, rng)[blocks.columns(enter)]
                 terms = np.array(path, dtype=np.intc)
-                forth = loop.block_ratio(
-                    "in" if inward else "out", j, pattern_of(unit, model), terms, values
-                )
+                forth = loop.block_ratio("in" if inward else "out", j, pattern_of(unit, model), terms, values)
                 if t == 1.0:
                     propose = blocks.trade_in if inward else blocks.trade_out
                     choose = reference_blocks.Given(path)
                     _, want = propose(state, j, model, choose, reference_blocks.Fixed(values))
                     assert forth == pytest.approx(want, abs=TOLERANCE, rel=1e-10)
-                new = blocks.with_terms(blocks.without(state, np.flatnonzero(state.gamma > gamma)), enter, values)
+                new = blocks.with_terms(
+                    blocks.without(state, np.flatnonzero(state.gamma > gamma)), enter, values
+                )
                 np.testing.assert_array_equal(new.gamma, gamma)
                 left = [int(i) for i in unit if moved[i]] if not inward else path[::-1]
                 back = loop_of(case, new, fixed, t).block_ratio(
@@ -120,11 +123,11 @@ def check_trades(case, rng, fixed=None, t=1.0):
     return seen
 
 
-@pytest.mark.parametrize("space", SPACES)
-def test_trades_have_detailed_balance(kit, space, family):
+@pytest.mark.parametrize(("space", "likelihood"), PAIRS)
+def test_trades_have_detailed_balance(kit, space, likelihood):
     names, options = SPACES[space]
     prior = GPrior("n") if len(space) % 2 or space == "dependent" else Normal(0.8)
-    case = kit.case(names, n=25, seed=8, coef_prior=prior, weighted=True, family=family, **options)
+    case = kit.case(names, n=25, seed=8, coef_prior=prior, weighted=True, family=likelihood, **options)
     assert check_trades(case, np.random.default_rng(9)) >= 10
 
 
@@ -164,10 +167,16 @@ def test_probabilities_of_paths_sum_to_one(kit, space):
     assert np.sum(sums) > 5
 
 
-@pytest.mark.parametrize("heredity", ["strong", "weak"])
-@pytest.mark.parametrize("bound", [{}, {"max_size": 3}, {"always": ["b"]}])
-def test_families_have_detailed_balance(kit, heredity, bound, family):
-    case = kit.case(TREE, n=25, seed=8, coef_prior=GPrior("n"), heredity=heredity, family=family, **bound)
+@pytest.mark.parametrize(
+    ("heredity", "bound", "likelihood"),
+    [
+        ("strong", {}, "binomial"),
+        ("strong", {"always": ["b"]}, "poisson"),
+        ("weak", {"max_size": 3}, "poisson"),
+    ],
+)
+def test_families_have_detailed_balance(kit, heredity, bound, likelihood):
+    case = kit.case(TREE, n=25, seed=8, coef_prior=GPrior("n"), heredity=heredity, family=likelihood, **bound)
     blocks, oracle, rng, seen = blocks_of(case), Oracle(case), np.random.default_rng(4), 0
     for state, t in product(states(case, rng), (1.0, 0.5)):
         for f, unit in enumerate(sorted(blocks.families, key=lambda terms: terms[-1])):
@@ -178,7 +187,9 @@ def test_families_have_detailed_balance(kit, heredity, bound, family):
                 leave = [int(i) for i in unit if model[i] < state.gamma[i]]
                 values = random_b(oracle, model, rng)[blocks.columns(enter)]
                 new, want = blocks.family(state, model, reference_blocks.Fixed(values))
-                forth = loop_of(case, state, t=t).block_ratio("family", f, pattern_of(unit, model), block=values)
+                forth = loop_of(case, state, t=t).block_ratio(
+                    "family", f, pattern_of(unit, model), block=values
+                )
                 back = loop_of(case, new, t=t).block_ratio(
                     "family", f, pattern_of(unit, state.gamma), block=state.b[blocks.columns(leave)]
                 )
@@ -215,10 +226,10 @@ def run_both(case, seed, iterations, fixed=None, trades=4, family_moves=3):
     return loop.counts(), moves
 
 
-@pytest.mark.parametrize("space", SPACES)
-def test_same_draws(kit, space, family):
+@pytest.mark.parametrize(("space", "likelihood"), PAIRS)
+def test_same_draws(kit, space, likelihood):
     names, options = SPACES[space]
-    case = kit.case(names, n=30, seed=3, signal=0.4, coef_prior=GPrior("n"), family=family, **options)
+    case = kit.case(names, n=30, seed=3, signal=0.4, coef_prior=GPrior("n"), family=likelihood, **options)
     counts, moves = run_both(case, 17, 40)
     for at, name in ((4, "trade"), (5, "family")):
         made = [move for move in moves if move.name == name]
