@@ -49,6 +49,7 @@ def extension(name: str, *sources: str, random: bool = False) -> Extension:
 EXTENSIONS = [
     extension("pyrjsel._core._vecmath", "pyrjsel/_core/vecmath.c"),
     extension("pyrjsel._core._linalg"),
+    extension("pyrjsel.space._index"),
     extension("pyrjsel.space._space", random=True),
     extension("pyrjsel.families._family"),
     extension("pyrjsel.kernel._filter", random=True),

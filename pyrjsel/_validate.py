@@ -115,10 +115,12 @@ def check_path(value: object, name: str, owner: str, must: str = "the path of a 
 
 
 def check_file(value: object, name: str, owner: str) -> str:
-    """Return `value` as the path of something that is no folder, or raise :class:`ParameterError`."""
+    """Return `value` as the path of a regular file or of nothing yet, or raise :class:`ParameterError`."""
     path = check_path(value, name, owner)
     if os.path.isdir(path):
         raise bad_value(name, owner, "the path of a file, not of a folder", value)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise bad_value(name, owner, "the path of a regular file, not of a pipe or a device", value)
     return path
 
 
@@ -178,6 +180,28 @@ def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNam
     """Return the error for data without the column `name`, with a guess at what it is called there."""
     text = f"{owner} needs the column {show(name)}, which the data do not have."
     return UnknownNameError(f"{text}{_guess(name, known)}")
+
+
+def beyond(value: float, limit: float, digits: int = 2, percent: bool = False) -> str:
+    """Return a number above `limit`, or below it, with as many digits as show on which side of it it is.
+
+    Parameters
+    ----------
+    value, limit : float
+        Neither is NaN.
+    digits : int
+        Fewest decimals.
+    percent : bool
+        Whether the text is in percent, as that of the limit is.
+    """
+    kind = "%" if percent else "f"
+    factor = 100.0 if percent else 1.0
+    for places in range(digits, 17):
+        text = f"{value:.{places}{kind}}"
+        shown = float(text.rstrip("%"))
+        if (shown > factor * limit) == (value > limit) and (shown < factor * limit) == (value < limit):
+            return text
+    return repr(value)
 
 
 def counted(number: int, noun: str) -> str:

@@ -99,6 +99,10 @@ class ChainRunner:
             for name, array in vars(drawn).items():
                 getattr(self.draws, name)[: self.kept] = array
 
+    def look(self) -> KernelDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> KernelDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""
         kept = self.draws.take(slice(self.kept))

@@ -20,6 +20,7 @@ from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import scalar_stats
+from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.runtime import Ends, FitSettings
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
@@ -28,8 +29,14 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
-# Split R-hat beyond which chains have plainly not converged.
-WORST_R_HAT = 1.2
+# Split R-hat beyond which chains have not converged.
+WORST_R_HAT = 1.05
+# Quantities of the diagnostics, in words.
+WORDS = {
+    "kernels": "the number of kernels",
+    "log_sigma": "log sigma",
+    "log_marginal": "the log marginal likelihood",
+}
 STATS = ("mean", "sd", "mcse", "ess", "r_hat")
 
 Draws = tuple[NDArray[np.int32], FloatArray, FloatArray]
@@ -236,11 +243,8 @@ class ChainRun:
     @property
     def notes(self) -> list[str]:
         """What is wrong with the run."""
-        found = [*self.interrupted]
-        worst = self._stats["r_hat"].max()
-        if worst > WORST_R_HAT:
-            found.append(f"Chains disagree: R-hat is {worst:.2f} at worst. Use more draws.")
-        return found
+        stats = self._stats.rename(index=WORDS)
+        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, WORST_R_HAT)
 
     def warn(self, stacklevel: int) -> None:
         """Warn of an interrupted run and of chains that disagree."""

@@ -16,7 +16,7 @@ from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.runtime import FitSettings
-from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels
+from pyrjsel.space import ModelPrior, PackedModels, prior_makers
 from pyrjsel.store import Content, Given, described, frame_from_plain, register
 
 OWNER = "load"
@@ -66,7 +66,7 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
     model.prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
     if not isinstance(model.prior, MixturePrior):
         raise content.wrong("prior", "a prior of kernels")
-    model_prior = described(content.plain("model_prior"), PRIOR_MAKERS)
+    model_prior = described(content.plain("model_prior"), prior_makers(None))
     if not isinstance(model_prior, ModelPrior):
         raise content.wrong("model_prior", "a prior over subsets")
     held = content.part("constraints")

@@ -394,6 +394,10 @@ class MixtureRunner:
             raise recorded.wrong("index", f"rows of {len(self.table)} subsets")
         self.told = len(self.table), self.kept, self.kept_kernels
 
+    def look(self) -> MixtureDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> MixtureDraws:
         """Return what was recorded, with the counts of moves and of exchanges."""
         return MixtureDraws(**self._recorded(), counts=np.concatenate(self.loop.counts(), axis=1))

@@ -268,6 +268,10 @@ class PatternRunner:
         self.written = self.kept
         return {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
 
+    def look(self) -> PatternDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> PatternDraws:
         """Return what was recorded, as that of one chain without the axis of chains."""
         return PatternDraws(self.s[: self.kept], self.log_sigma[: self.kept], self.log_posterior[: self.kept])

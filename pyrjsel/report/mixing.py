@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import counted, listed
+from pyrjsel._validate import beyond, counted, listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
 from pyrjsel.space import ByModel
 
@@ -15,6 +15,9 @@ WORST_R_HAT = 1.2
 # Effective draws of a quantity below which its figures are not to be trusted: 100 leave a probability of one
 # half uncertain by 0.05, and the ends of a 95 % interval by a quarter of the posterior deviation.
 LEAST_ESS = 100
+# Monte Carlo error of an average of conditional probabilities that is small enough whatever its effective
+# sample size: that compares it with draws of 0 and 1, and says nothing where the probability is near either.
+PRECISE = 0.01
 
 
 def chain_diagnostics(
@@ -69,7 +72,9 @@ def chain_diagnostics(
     return frame
 
 
-def selection_notes(terms: IndicatorStats, names: Sequence[str], diagnostics: pd.DataFrame) -> list[str]:
+def selection_notes(
+    terms: IndicatorStats, names: Sequence[str], diagnostics: pd.DataFrame, averaged: bool = False
+) -> list[str]:
     """Return texts on the chains of a model with terms that come and go, if they are not good enough.
 
     Parameters
@@ -80,12 +85,16 @@ def selection_notes(terms: IndicatorStats, names: Sequence[str], diagnostics: pd
         Of the terms.
     diagnostics : DataFrame
         As of :func:`chain_diagnostics`, with size and log posterior among the quantities.
+    averaged : bool, default False
+        Whether inclusion probabilities are averages of conditional ones. These can be precise where visits
+        are as good as constant: those with an MCSE of at most 0.01 are not said to have few effective draws.
     """
     row = diagnostics.loc["all"]
     quantities = {"the model size": "size", "the log posterior": "log_posterior"}
     r_hat = pd.Series({name: row[f"r_hat_{column}"] for name, column in quantities.items()})
     ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
-    of_terms = pd.Series(terms.ess, index=[f"the inclusion of {name}" for name in names])
+    few = np.where(terms.mcse <= PRECISE, np.nan, terms.ess) if averaged else terms.ess
+    of_terms = pd.Series(few, index=[f"the inclusion of {name}" for name in names])
     return disagreement(terms, names) + poor_mixing(
         r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
     )
@@ -104,7 +113,7 @@ def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
     return [text]
 
 
-def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int) -> list[str]:
+def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int, worst: float = WORST_R_HAT) -> list[str]:
     """Return a text on quantities whose R-hat is too large, or else on those with few effective draws.
 
     Parameters
@@ -113,13 +122,13 @@ def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int) -> list[str]:
         Of quantities by name, over all chains; NaN where unknown, as of what never moved.
     draws : int
         Of all chains.
+    worst : float
+        R-hat that is too large.
     """
-    bad = r_hat[r_hat > WORST_R_HAT].sort_values(ascending=False)
+    bad = r_hat[r_hat > worst].sort_values(ascending=False)
     if len(bad):
-        more = (
-            f" and above {WORST_R_HAT} for {len(bad) - 1} more" if len(bad) > 1 else f", above {WORST_R_HAT}"
-        )
-        which = f"{bad.iloc[0]:.2f} for {bad.index[0]}{more}"
+        more = f" and above {worst} for {len(bad) - 1} more" if len(bad) > 1 else f", above {worst}"
+        which = f"{beyond(bad.iloc[0], worst)} for {bad.index[0]}{more}"
         return [f"R-hat over all chains is {which}: they have not converged; run longer."]
     few = ess[ess < LEAST_ESS].sort_values()
     if len(few):

@@ -52,6 +52,8 @@ COEFFICIENT_COLUMNS = [
     "mean_included",
     "sd_included",
 ]
+# Relative differences of odds that are rounding.
+ROUNDING = 1e-9
 
 
 def inclusion_bayes_factor(
@@ -259,7 +261,8 @@ def model_table(
     posterior, mcse : array_like of shape (m,) or scalar
         Posterior probability and its Monte Carlo error.
     odds, odds_mcse : array_like of shape (m,) or scalar
-        Posterior odds of the first model against each, and their Monte Carlo error.
+        Posterior odds of the first model against each, and their Monte Carlo error; where they are known and
+        probabilities are counted, these need not fall from rank to rank.
     log_marginal : array_like of shape (m,) or scalar, optional
         Log marginal likelihood, NaN if unknown; None has no such column.
     deviance : array_like of shape (m,) or scalar, optional
@@ -273,7 +276,7 @@ def model_table(
     Raises
     ------
     ParameterError
-        If a column has the wrong length or the models are not in order of falling posterior.
+        If a column has the wrong length or the models are not in order of rising odds.
 
     Examples
     --------
@@ -295,8 +298,8 @@ def model_table(
     columns: dict[str, Any] = {
         key: _column(values, key, owner, m) for key, values in numbers.items() if values is not None
     }
-    if np.any(np.diff(columns["posterior"]) > 0):
-        raise bad_value("posterior", owner, "in falling order, since rows are ranks", posterior)
+    if np.any(columns["odds"][1:] < (1.0 - ROUNDING) * columns["odds"][:-1]):
+        raise bad_value("odds", owner, "in rising order, since rows are ranks", odds)
     sizes = np.asarray(size)
     if sizes.shape != (m,) or (m > 0 and sizes.dtype.kind not in "iu"):
         raise bad_value("size", owner, f"a vector of {m} ints", size)

@@ -1,5 +1,6 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
 
+from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, WARM, Accuracy, Figure, Rule, above
 from pyrjsel.runtime.chains import (
     ChainJob,
     ChainRunner,
@@ -16,6 +17,11 @@ from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings, power_of_2
 
 __all__ = [
+    "AUTO",
+    "MCSE",
+    "MOST",
+    "WARM",
+    "Accuracy",
     "ChainEnd",
     "ChainJob",
     "ChainRunner",
@@ -23,10 +29,13 @@ __all__ = [
     "Checkpoint",
     "DrawnChains",
     "Ends",
+    "Figure",
     "FitSettings",
     "Refits",
     "ResumableJob",
     "ResumableRunner",
+    "Rule",
+    "above",
     "by_chain",
     "deal",
     "known_ends",

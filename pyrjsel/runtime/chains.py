@@ -20,6 +20,7 @@ from pyrjsel.runtime.board import Board, RemoteBoard
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
 from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
+from pyrjsel.runtime.live import Live
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
@@ -44,6 +45,15 @@ class ChainRunner(Protocol):
 
 class ResumableRunner(ChainRunner, Protocol):
     """A chain that can write down where it is."""
+
+    job: Any
+    """What it does; a job of more iterations takes its place in a run that goes on round by round."""
+
+    def look(self) -> Any:
+        """Return what ``finish`` does, without what the accuracy of a run does not need.
+
+        The chain goes on afterwards.
+        """
 
     def plain_state(self) -> Plain:
         """Return the state between two iterations, with sums over what was recorded, as plain data."""
@@ -94,7 +104,7 @@ class ChainsOutcome:
     iterations : list of int
         Iterations that each chain did.
     ends : list of ChainEnd
-        Where each chain ended; none of chains that cannot go on, or that were not to, or where one is lost.
+        Where each chain ended that is not lost; none of chains that cannot go on, or that were not to.
     lost : list of int
         Numbers of the chains whose worker died each time that they were begun.
     """
@@ -106,7 +116,7 @@ class ChainsOutcome:
     ends: list[ChainEnd]
     lost: list[int] = field(default_factory=list)
 
-    def drawn(self, size: Callable[[Any], int], asked: int) -> "DrawnChains":
+    def drawn(self, size: Callable[[Any], int], asked: int, stops: bool = False) -> "DrawnChains":
         """Return the chains that have draws: all of a completed run.
 
         Parameters
@@ -115,6 +125,8 @@ class ChainsOutcome:
             Number of draws of a chain's result.
         asked : int
             Draws that each was to have.
+        stops : bool, default False
+            Whether these are of a round, of a run that stops by itself.
 
         Raises
         ------
@@ -127,7 +139,8 @@ class ChainsOutcome:
         draws = min(size(self.results[chain]) for chain in have)
         some, notes = f"{len(have)} of {len(self.results) + len(self.lost)} chains", []
         if not self.completed:
-            notes.append(f"Interrupted: {some} with {draws:,} of {asked:,} draws each.")
+            of = "" if stops else f" of {asked:,}"
+            notes.append(f"Interrupted: {some} with {draws:,}{of} draws each.")
         elif self.lost:
             notes.append(f"{some}. {_deaths(self.lost)}")
         return DrawnChains(
@@ -135,7 +148,8 @@ class ChainsOutcome:
             [self.seconds[chain] for chain in have],
             draws,
             notes,
-            Ends(self.ends, self.completed) if self.ends else None,
+            Ends(self.ends, self.completed) if self.ends and not self.lost else None,
+            asked,
         )
 
 
@@ -155,6 +169,8 @@ class DrawnChains:
         What is to be said of an interrupted run, or one that lost chains; empty of another.
     ends : Ends or None
         Where all chains of the run ended, those without draws among them; None where one is lost.
+    asked : int
+        Draws that each was to have, in the last round of a run that stops by itself.
     """
 
     results: list[Any]
@@ -162,6 +178,7 @@ class DrawnChains:
     draws: int
     notes: list[str]
     ends: Ends | None
+    asked: int
 
 
 def run_chains(
@@ -176,6 +193,9 @@ def run_chains(
     earlier: Sequence[ChainEnd] = (),
     keep_ends: bool = False,
     spare: bool = False,
+    live: Live | None = None,
+    seeds: Sequence[np.random.SeedSequence] | None = None,
+    name: str | None = None,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -196,7 +216,7 @@ def run_chains(
     progress : bool, optional
         Whether to show a progress bar. None shows one after a second in a terminal or notebook.
     label : str
-        What stands before the progress bar, and in the names of the files of a checkpoint.
+        What stands before the progress bar.
     checkpoint : Checkpoint, optional
         Where chains of a :class:`ResumableJob` write down where they are, at least every ten seconds and
         before they end, and from where they go on.
@@ -206,6 +226,12 @@ def run_chains(
         Whether the outcome says where chains of a :class:`ResumableJob` have ended.
     spare : bool, default False
         Whether the run can do without some of its chains, if their worker processes keep dying.
+    live : Live, optional
+        Where chains are kept, and gone on with, of a round of a longer run: what they give is a look.
+    seeds : sequence of SeedSequence, optional
+        What chains begin with; None are children of that of `rng`.
+    name : str, optional
+        What stands in the names of the files of a checkpoint; None is `label`.
 
     Returns
     -------
@@ -256,7 +282,7 @@ def run_chains(
     chains = check_int(chains, "chains", "run_chains", low=1)
     if progress is not None:
         progress = check_bool(progress, "progress", "run_chains")
-    seeds = spawn_seeds(rng, chains)
+    seeds = spawn_seeds(rng, chains) if seeds is None else seeds
     if checkpoint is not None:
         if not hasattr(job, "resume"):
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
@@ -268,9 +294,10 @@ def run_chains(
         start = _Start(
             seeds[chain],
             chain,
-            None if checkpoint is None else checkpoint.chain(label, chain),
+            None if checkpoint is None else checkpoint.chain(name or label, chain),
             earlier[chain] if earlier else None,
             keep_ends and hasattr(job, "resume"),
+            live,
         )
         return joblib.delayed(_run_chain)(sent, start, board, parent)
 
@@ -305,7 +332,7 @@ def run_chains(
         completed=all(done == job.total for done in iterations) and not (lost and guard.count),
         seconds=list(seconds),
         iterations=list(iterations),
-        ends=[] if lost else [end for end in ends if end is not None],
+        ends=[end for end in ends if end is not None],
         lost=lost,
     )
 
@@ -361,9 +388,13 @@ class _Start:
     file: ChainFile | None
     earlier: ChainEnd | None
     keep_end: bool
+    live: Live | None
 
     def runner(self, job: Any) -> tuple[Any, int, float]:
         """Return a runner, and the iterations and seconds that it has behind it."""
+        held = None if self.live is None else self.live.take(self.chain, job)
+        if held is not None:
+            return held
         end = self.earlier if self.file is None else self.file.load(self.earlier)
         if end is None:
             return job.start(self.seed, self.chain), 0, 0.0
@@ -413,8 +444,10 @@ def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, 
     if file is not None and written < done:
         file.save(done, before + time.perf_counter() - begin, runner)
     end = ChainEnd(done, 0.0, runner.plain_state()) if start.keep_end else None
-    result = runner.finish(done == total)
+    result = runner.finish(done == total) if start.live is None else runner.look()
     seconds = before + time.perf_counter() - begin
+    if start.live is not None:
+        start.live.keep(start.chain, runner, done, seconds)
     return result, done, seconds, end and replace(end, seconds=seconds)
 
 

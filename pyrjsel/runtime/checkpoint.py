@@ -32,6 +32,7 @@ from pyrjsel.store import (
     create,
     digest,
     is_left_over,
+    open_regular,
     plain,
     read,
     read_all,
@@ -44,6 +45,8 @@ SCHEMA = 2
 INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.
 SHOWN = 80
+# Words of the pool of a SeedSequence; four unless a user asks for more.
+LARGEST_POOL = 2**16
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,16 @@ class Checkpoint:
         run = digest({"about": dict(self.about), "generator": self.generator})
         return ChainFile(self.folder, f"{label}-{chain}", run)
 
+    def furthest(self, label: str, chains: int) -> int:
+        """Return the iterations of the longest chain of a job that has written down where it is.
+
+        Raises
+        ------
+        StoreError
+            If a file is damaged, or that of another run.
+        """
+        return max(self.chain(label, chain).done() for chain in range(chains))
+
 
 class Recording(Protocol):
     """What a chain tells its files; see :class:`pyrjsel.runtime.ResumableRunner`."""
@@ -188,7 +201,7 @@ class ChainFile:
         self._file: BinaryIO
 
     def __enter__(self) -> "ChainFile":
-        self._file = open(self._draws, "ab")
+        self._file = open_regular(self._draws, "ab")
         try:
             lock(self._file)
         except OSError as error:
@@ -228,9 +241,7 @@ class ChainFile:
         if not self._state.exists():
             self._file.truncate(0)
             return earlier
-        content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
-        if content.text("run") != self._run:
-            raise StoreError(f"The state {os.fspath(self._state)!r} is that of another run.")
+        content = self._content()
         size = content.integer("size")
         parts = {} if earlier is None else {name: [array] for name, array in earlier.recorded.items()}
         for document in read_all(self._draws, size):
@@ -242,6 +253,22 @@ class ChainFile:
             raise StoreError(f"The draws in {os.fspath(self._draws)!r} do not fit together.") from error
         self._file.truncate(size)
         return ChainEnd(content.integer("done"), content.number("seconds"), content.plain("state"), recorded)
+
+    def done(self) -> int:
+        """Return the iterations behind the state that was written last, 0 where there is none.
+
+        Raises
+        ------
+        StoreError
+            If the file is damaged, or that of another run.
+        """
+        return self._content().integer("done") if self._state.exists() else 0
+
+    def _content(self) -> Content:
+        content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
+        if content.text("run") != self._run:
+            raise StoreError(f"The state {os.fspath(self._state)!r} is that of another run.")
+        return content
 
     def due(self) -> bool:
         """Whether the last write is long enough ago."""
@@ -308,12 +335,12 @@ def _generator(state: Plain, folder: Path) -> np.random.Generator:
         seed = np.random.SeedSequence(
             content.plain("entropy"),
             spawn_key=content.sequence("spawn_key", (int,)),
-            pool_size=content.integer("pool_size"),
+            pool_size=content.integer("pool_size", high=LARGEST_POOL),
             n_children_spawned=content.integer("spawned"),
         )
         bits = getattr(np.random, name)(seed)
         bits.state = content.plain("state")
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
         raise StoreError(
             f"The state of the random numbers in {os.fspath(folder)!r} cannot be read: {show(state)}."
         ) from error

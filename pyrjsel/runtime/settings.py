@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
+from pyrjsel.runtime.accuracy import AUTO, FIRST, MCSE, MOST, WARM, Accuracy, Rule
 from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import Ends
+from pyrjsel.runtime.rounds import Jobs, Rounds
 from pyrjsel.store import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
@@ -33,7 +36,7 @@ class FitSettings:
     Attributes
     ----------
     draws : int
-        Kept draws of a chain.
+        Kept draws of a chain; of the first round, in a run that stops by itself and has not ended yet.
     burn_in : int
         Iterations left out at the start of each chain.
     thin : int
@@ -52,6 +55,8 @@ class FitSettings:
         Where chains begin, if they go on from a run; all that they had recorded is with it.
     every : int
         Draws to one of which large arrays are kept, at least: what chains that go on had kept.
+    accuracy : Accuracy or None
+        What is asked of a run that stops by itself.
     """
 
     draws: int
@@ -64,13 +69,14 @@ class FitSettings:
     checkpoint: Checkpoint | None = None
     earlier: Ends | None = None
     every: int = 1
+    accuracy: Accuracy | None = None
 
     @classmethod
     def check(
         cls,
         owner: str,
         *,
-        draws: int,
+        draws: int | str,
         burn_in: int | None,
         thin: int,
         chains: int,
@@ -79,8 +85,12 @@ class FitSettings:
         progress: bool | None,
         checkpoint: str | os.PathLike[str] | None = None,
         about: Mapping[str, Plain] | None = None,
+        mcse: float = MCSE,
+        max_draws: int = MOST,
+        max_seconds: float | None = None,
+        warm: int = WARM,
     ) -> "FitSettings":
-        """Return the settings; a burn-in of None is ``draws // 5``.
+        """Return the settings; a burn-in of None is ``draws // 5``, and `warm` of a run that stops by itself.
 
         With the folder of a `checkpoint`, the run is what it is `about` (model, data, priors, sampler and its
         options as plain data, by names that users understand), with these draws and random numbers; the
@@ -93,7 +103,17 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
-        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
+        accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS)
+        told: dict[str, Any] = {}
+        if isinstance(draws, str):
+            if draws != AUTO:
+                raise bad_value("draws", owner, f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
+            told = {"draws": AUTO, "mcse": accuracy.mcse, "max_draws": accuracy.max_draws}
+            draws = min(FIRST, accuracy.max_draws)
+        else:
+            draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
+            accuracy.check_unused(owner, draws)
+            warm = draws // 5
         if burn_in is not None:
             burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
         if progress is not None:
@@ -104,7 +124,7 @@ class FitSettings:
             raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
         sizes: dict[str, Any] = {
             "draws": draws,
-            "burn_in": draws // 5 if burn_in is None else burn_in,
+            "burn_in": warm if burn_in is None else burn_in,
             "thin": check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
             "chains": check_int(chains, "chains", owner, low=1, high=MOST_CHAINS),
         }
@@ -112,8 +132,15 @@ class FitSettings:
         if checkpoint is None:
             generator = check_rng(rng, owner)
         else:
-            place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes}, rng, owner)
-        return cls(**sizes, rng=generator, n_jobs=n_jobs, progress=progress, checkpoint=place)
+            place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng, owner)
+        return cls(
+            **sizes,
+            rng=generator,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=place,
+            accuracy=accuracy if told else None,
+        )
 
     def to_plain(self) -> Plain:
         """Return what is written of settings: how many iterations there were."""
@@ -133,10 +160,37 @@ class FitSettings:
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         return cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
 
-    def run(self, job: ResumableJob, label: str, size: Callable[[Any], int]) -> DrawnChains:
+    @property
+    def planned(self) -> int:
+        """Draws of a chain at most."""
+        return self.draws if self.accuracy is None else max(self.draws, self.accuracy.max_draws)
+
+    def run(
+        self,
+        job: ResumableJob,
+        label: str,
+        size: Callable[[Any], int],
+        rule: Rule | None = None,
+        jobs: Jobs | None = None,
+    ) -> DrawnChains:
         """Run the chains of a job, with `label` before the progress bar.
 
-        `size` is the number of draws of a chain's result. Where they ended is among what they gave.
+        Parameters
+        ----------
+        job : ResumableJob
+            A dataclass with a field `draws`.
+        label : str
+        size : callable
+            Number of draws of a chain's result.
+        rule : callable
+            What figures of a run are to be accurate, where it stops by itself.
+        jobs : callable, optional
+            From a number of draws, the job of a run of so many; None is `job` with other `draws`.
+
+        Returns
+        -------
+        DrawnChains
+            Where they ended is among what they gave.
 
         Raises
         ------
@@ -145,19 +199,38 @@ class FitSettings:
         KeyboardInterrupt
             If the run was interrupted before any chain had a draw.
         """
-        outcome = run_chains(
-            job,
-            self.chains,
-            self.rng,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            label=label,
-            checkpoint=self.checkpoint,
-            earlier=() if self.earlier is None else self.earlier.chains,
-            keep_ends=True,
-            spare=True,
-        )
-        drawn = outcome.drawn(size, self.draws)
+        notes: list[str] = []
+        if self.accuracy is None:
+            asked = self.draws
+            outcome = run_chains(
+                job,
+                self.chains,
+                self.rng,
+                n_jobs=self.n_jobs,
+                progress=self.progress,
+                label=label,
+                checkpoint=self.checkpoint,
+                earlier=() if self.earlier is None else self.earlier.chains,
+                keep_ends=True,
+                spare=True,
+            )
+        else:
+            assert rule is not None
+            outcome, asked, notes = Rounds(
+                jobs or partial(_longer, job),
+                self.chains,
+                self.rng,
+                rule,
+                size,
+                self.accuracy,
+                label,
+                self.earlier,
+                self.n_jobs,
+                self.progress,
+                self.checkpoint,
+            ).run()
+        drawn = outcome.drawn(size, asked, self.accuracy is not None)
+        drawn.notes.extend(notes)
         if drawn.ends is None or drawn.ends.complete:
             return drawn
         recorded = [job.recorded(result) for result in outcome.results]
@@ -178,12 +251,15 @@ class FitSettings:
         *,
         have: int,
         recorded: Callable[[], Sequence[Mapping[str, np.ndarray]]],
-        draws: int,
+        draws: int | None,
         n_jobs: int | None,
         progress: bool | None,
         checkpoint: str | os.PathLike[str] | None,
         about: Callable[[], Mapping[str, Plain]],
         every: int = 1,
+        mcse: float | None = None,
+        max_draws: int = MOST,
+        max_seconds: float | None = None,
     ) -> "FitSettings":
         """Return the settings of a run that goes on.
 
@@ -195,9 +271,9 @@ class FitSettings:
             Draws of a chain that its results have.
         recorded : callable
             What the results hold of what each chain had recorded, for those of a completed run.
-        draws : int
+        draws : int or None
             How many more there are to be. A chain that is further already, in a run that was interrupted,
-            does not go back: all get as many as it has.
+            does not go back: all get as many as it has. None is as many as `mcse` asks for.
         n_jobs, progress, checkpoint
             As for ``fit``.
         about : callable
@@ -205,6 +281,8 @@ class FitSettings:
         every : int
             Draws to one of which chains have kept large arrays. A run that was interrupted may have been
             planned for more draws than there are to be now, and have kept fewer than these would.
+        mcse, max_draws, max_seconds
+            As for ``fit``; an `mcse` of None is that of the run that goes on.
 
         Raises
         ------
@@ -214,13 +292,26 @@ class FitSettings:
             If the checkpoint is that of another run, or something else.
         """
         owner, most = "extend", MOST_DRAWS - have
-        more = check_int(draws, "draws", owner, low=1, high=most)
+        if draws is None:
+            size: dict[str, Any] = {
+                "draws": AUTO,
+                "mcse": self.asked_mcse if mcse is None else mcse,
+                "max_draws": max_draws,
+                "max_seconds": max_seconds,
+            }
+        else:
+            more = check_int(draws, "draws", owner, low=1, high=most)
+            if mcse is not None:
+                must = "left out where 'draws' is a number: the run then goes on for just so many"
+                raise bad_value("mcse", owner, must, mcse)
+            size = {"draws": max(have + more, ends.length(self.burn_in, self.thin))}
+            Accuracy.check(owner, MCSE, max_draws, max_seconds, MOST_DRAWS).check_unused(owner, draws)
         if ends.complete:
             ends = ends.with_recorded(recorded(), have)
         seed = int.from_bytes(ends.entropy, "little")
         settings = FitSettings.check(
             owner,
-            draws=max(have + more, ends.length(self.burn_in, self.thin)),
+            **size,
             burn_in=self.burn_in,
             thin=self.thin,
             chains=self.chains,
@@ -232,7 +323,13 @@ class FitSettings:
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
         )
-        return replace(settings, earlier=ends, every=every)
+        settings = replace(settings, earlier=ends, every=every)
+        return settings if draws is not None else replace(settings, draws=have)
+
+    @property
+    def asked_mcse(self) -> float:
+        """The Monte Carlo error that was asked for, or that which is where nothing is said."""
+        return MCSE if self.accuracy is None else self.accuracy.mcse
 
     def ends_of(self, content: Content) -> Ends | None:
         """Return where the chains of results in a file ended, where the file knows it.
@@ -250,6 +347,11 @@ class FitSettings:
         """Return settings whose chains go on with every `step`-th of what they recorded under some names."""
         return replace(self, earlier=self.earlier and self.earlier.thinned(max(1, step), names))
 
-    def finished(self) -> "FitSettings":
-        """Return the settings without what chains began with."""
-        return replace(self, earlier=None, every=1)
+    def finished(self, draws: int | None = None) -> "FitSettings":
+        """Return the settings without what chains began with, with the `draws` that a run came to."""
+        return replace(self, earlier=None, every=1, draws=self.draws if draws is None else draws)
+
+
+def _longer(job: Any, draws: int) -> Any:
+    """Return a job with another number of draws."""
+    return replace(job, draws=draws)

@@ -37,6 +37,9 @@ H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 # Fewer draws than this with a term, or without it, do not tell by how much the surrogate errs there.
 FEW_VISITS = 10
+# Batch means of one and the same number differ by rounding: a running sum of n of them is off by about
+# sqrt(n) times 1e-16 of itself, 1e-12 for n = 1e8.
+ROUNDING = 1e-12
 
 VISITS_ALONE = "frequencies of visits of the chains"
 
@@ -239,9 +242,12 @@ def _described(found: tuple[FloatArray, FloatArray, BoolArray], visits: Indicato
     mean, mcse, disagree = found
     # Control variates can leave [0, 1] within their error, and rounding by an ulp.
     mean = np.clip(mean, 0.0, 1.0)
-    known = mcse > 0
+    # A conditional probability that never changed has batches that differ by rounding alone. That it is the
+    # same in all models visited does not say what it is in others: its error is unknown, and not 2e-16.
+    known = mcse > ROUNDING
     mcse = np.where(known, mcse, np.nan)
     ess = np.full(mean.shape, np.nan)
     moved = known & ~visits.stuck
     ess[moved] = mean[moved] * (1.0 - mean[moved]) / mcse[moved] ** 2
-    return replace(visits, mean=mean, mcse=mcse, ess=ess, stuck=~known, disagree=disagree)
+    stuck = visits.stuck & ~known
+    return replace(visits, mean=mean, mcse=mcse, ess=ess, stuck=stuck, disagree=disagree & known)

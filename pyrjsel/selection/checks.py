@@ -112,13 +112,26 @@ def same_space(first: "Selection", second: "Selection", *, budget: bool = True) 
         return "other terms that are always in"
     if [_prices(one, j) for j in range(one.n_terms)] != [_prices(other, j) for j in range(one.n_terms)]:
         return "other costs"
-    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+    if not _same_prior(one, other):
         return f"another model prior ({one.prior!r}; {other.prior!r})"
     for key, values in first._prior_numbers().items():
         if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
             written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
             return f"another {key} ({written})"
     return None
+
+
+def _same_prior(one: ModelSpace, other: ModelSpace) -> bool:
+    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+        return False
+    first, second = one.by_order, other.by_order
+    if first is None or second is None:
+        return first is second
+    parts = ("log_in", "log_out", "log_open", "odds_open")
+    # Powers of a number that go from A to B and C and back would be the same prior; no two are written so.
+    return np.array_equal(one.rank, other.rank) and all(
+        _close(getattr(first, part), getattr(second, part)) for part in parts
+    )
 
 
 def _prices(space: ModelSpace, term: int) -> dict[str, float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
@@ -464,26 +465,30 @@ class WalkRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
-    def finish(self, completed: bool) -> WalkDraws:
-        """Return what was recorded, with coefficients drawn for every so manyth draw."""
+    def look(self) -> WalkDraws:
+        """Return what was recorded, without coefficients."""
         collector = self.collector
         found = collector.finish(np.concatenate(self.counts(), axis=1))
-        some = found.index[:: self.job.coefficients_every]
-        # A stream of its own: a chain that goes on after this one goes on to the same draws.
-        ahead = np.random.PCG64()
-        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
-        rng = np.random.Generator(ahead.jumped())
-        coefficients, error_variance = draw_afterwards(self.job.single(), collector.table, some, rng)
         return WalkDraws(
             found.words,
             found.index,
             found.log_posterior,
-            coefficients,
+            sparse.csr_array((0, self.job.regression.n_columns)),
             found.sums,
             found.counts,
-            error_variance,
             averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, self.job.unit),
             described={
                 name: getattr(collector, name).rows for name in collector.by_model if self.job.integrated
             },
         )
+
+    def finish(self, completed: bool) -> WalkDraws:
+        """Return what was recorded, with coefficients drawn for every so manyth draw."""
+        found = self.look()
+        some = found.index[:: self.job.coefficients_every]
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state  # type: ignore[assignment]
+        rng = np.random.Generator(ahead.jumped())
+        coefficients, variance = draw_afterwards(self.job.single(), self.collector.table, some, rng)
+        return replace(found, coefficients=coefficients, error_variance=variance)

@@ -1,31 +1,23 @@
-"""From the loops' blocks of draws to the posterior that results show; shared by all samplers."""
+"""What chains record, block by block; shared by all samplers."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
-from pyrjsel._validate import listed
-from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.report.mixing import chain_diagnostics, selection_notes
-from pyrjsel.runtime import DrawnChains, FitSettings, power_of_2
+from pyrjsel.report.errors import indicator_stats
+from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.averages import VISITS_ALONE, Estimate
-from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.layout import TermColumns
-from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.predict import SingleModel
 from pyrjsel.space import (
-    ByModel,
     ModelSpace,
     ModelTable,
     PackedModels,
-    count_visits,
-    merge_visits,
     pack,
     unpack,
 )
@@ -35,9 +27,8 @@ from pyrjsel.store import Content, Plain
 TABLE_PAIRS = 64
 # A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
 LEAST_ACCEPTANCE = 0.01
-FEWEST_PROPOSALS = 200
 # Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
-COEFFICIENT_BYTES = 32 * 2**20
+COEFFICIENT_BYTES, MOST_COEFFICIENT_BYTES = 32 * 2**20, 256 * 2**20
 # Numbers of them that are drawn, or taken to the scale of the design, together.
 NUMBERS = 2**17
 
@@ -86,6 +77,9 @@ class Manner:
         Whether log posteriors are densities of coefficients too, and not masses of models.
     pairs : int
         Pairs of importance draws for marginal likelihoods.
+    masses : bool
+        Whether log posteriors are those of models, up to a constant: models are then in the order of these,
+        which are known and not counted, and so are their odds.
     """
 
     sampler: str
@@ -95,6 +89,7 @@ class Manner:
     least: float = LEAST_ACCEPTANCE
     density: bool = True
     pairs: int = TABLE_PAIRS
+    masses: bool = False
 
 
 # From the draws of each chain, the model of each draw and the models: inclusion probabilities.
@@ -112,10 +107,12 @@ def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: Pack
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
     """Return how many draws there are to a kept vector of coefficients.
 
-    A power of 2: what a longer run keeps, a shorter one has kept.
+    A power of 2: what a longer run keeps, a shorter one has kept. A run that stops by itself keeps, from the
+    first round on, what the longest run would, which has more room.
     """
     vector = regression.n_columns * 8 * settings.chains
-    return max(settings.every, power_of_2(-(-settings.draws * vector // COEFFICIENT_BYTES)))
+    most = COEFFICIENT_BYTES if settings.accuracy is None else MOST_COEFFICIENT_BYTES
+    return max(settings.every, power_of_2(-(-settings.planned * vector // most)))
 
 
 class Series:
@@ -317,161 +314,3 @@ def draw_afterwards(
 def n_draws(chain: ChainDraws) -> int:
     """Return the number of draws of a chain."""
     return int(chain.index.size)
-
-
-def summarise(
-    drawn: DrawnChains,
-    *,
-    regression: TermColumns,
-    space: ModelSpace,
-    manner: Manner,
-    entropy: bytes,
-    coefficients_every: int,
-    estimator: Estimator = visit_estimate,
-    averager: Averager | None = None,
-    before: int = 0,
-) -> Posterior:
-    """Merge the chains and estimate everything that is reported from their draws.
-
-    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one. The
-    first `before` draws are those of results that went on, on the scale of the design already.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
-        or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of them or of
-        an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its coefficient
-        updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the notes of
-        the posterior.
-    """
-    chains: list[ChainDraws] = drawn.results
-    draws = drawn.draws
-    index, models = merge_visits(_visits(chains), draws, space.n_terms)
-    probability = count_visits(index, len(models)) / index.size
-    stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
-    mcse = np.full(len(models), np.nan)
-    mcse[: stats.mcse.size] = stats.mcse
-    estimate = estimator(chains, index, models)
-    terms = estimate.terms
-    log_posterior = _log_posterior(chains, draws)
-    if manner.density:
-        scale = np.concatenate([regression.log_scale(block) for block in models.blocks()])
-        for values, rows in zip(log_posterior, index, strict=True):
-            values[before:] += scale[rows[before:]]
-    kept = min(chain.coefficients.shape[0] for chain in chains)
-    found = Draws(
-        index,
-        models,
-        np.concatenate([space.cost(block) for block in models.blocks()]),
-        log_posterior,
-        _coefficients(chains, kept, regression, -(-before // coefficients_every)),
-        coefficients_every,
-        _stacked([chain.error_variance for chain in chains], kept),
-    )
-    stuck = terms.stuck & space.free.astype(bool)
-    diagnostics = chain_diagnostics(
-        [chain.counts for chain in chains],
-        manner.moves,
-        [
-            ("size", ByModel(models.sizes(), index)),
-            ("cost", ByModel(found.model_cost, index)),
-            ("log_posterior", found.log_posterior),
-        ],
-        drawn.seconds,
-    )
-    notes = [
-        *drawn.notes,
-        *selection_notes(terms, space.names, diagnostics),
-        *_stuck_chains(chains, manner),
-    ]
-    for text in notes:
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-    return Posterior(
-        sampler=manner.sampler,
-        packed=models,
-        probability=probability,
-        mcse=mcse,
-        odds=stats.odds,
-        odds_mcse=stats.odds_mcse,
-        log_marginal=None,
-        inclusion=terms.mean,
-        inclusion_mcse=terms.mcse,
-        ess=terms.ess,
-        r_hat=terms.r_hat,
-        stuck=stuck,
-        disagree=terms.disagree,
-        moments=averager(models, probability) if averager else _moments(chains, regression),
-        draws=found,
-        diagnostics=diagnostics,
-        estimator=estimate.words,
-        entropy=entropy,
-        pairs=manner.pairs,
-        notes=notes,
-        excluded=estimate.excluded,
-        ends=drawn.ends,
-    )
-
-
-def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
-    """Yield models and draws of one chain after another, and let both go once they have been taken."""
-    for chain in chains:
-        words, index = chain.words, chain.index
-        chain.words, chain.index = words[:0].copy(), index[:0].copy()
-        yield words, index
-
-
-def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
-    """Take the log posteriors out of the chains, (chains, draws)."""
-    found = np.empty((len(chains), draws))
-    for row, chain in zip(found, chains, strict=True):
-        row[:] = chain.log_posterior[:draws]
-        chain.log_posterior = chain.log_posterior[:0].copy()
-    return found
-
-
-def _coefficients(
-    chains: list[ChainDraws], kept: int, regression: TermColumns, before: int
-) -> sparse.csr_array:
-    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1).
-
-    The first `before` of each chain are in these units.
-    """
-    parts = [sparse.csr_array((0, regression.n_columns))]
-    step = max(1, NUMBERS // regression.n_columns)
-    for chain in chains:
-        parts.append(sparse.csr_array(chain.coefficients[:before]))
-        for at in range(before, kept, step):
-            some = chain.coefficients[at : min(at + step, kept)]
-            dense = some if isinstance(some, np.ndarray) else some.toarray()
-            parts.append(sparse.csr_array(regression.to_raw(dense)))
-        chain.coefficients = chain.coefficients[:0].copy()
-    return sparse.vstack(parts, format="csr")
-
-
-def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:
-    """Return error variances by chain (chains, kept), None where there are none."""
-    known = [part[:kept] for part in parts if part is not None]
-    return np.stack(known) if known else None
-
-
-def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
-    sums = np.sum([chain.sums for chain in chains], axis=0)
-    # The intercept is in every draw.
-    return Moments.of_sums(sums / sums[3, 0], regression.scale, regression.origin)
-
-
-def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
-    """Return a text on the chains that hardly moved in what is vital."""
-    if manner.vital not in manner.moves:
-        return []
-    k = list(manner.moves).index(manner.vital)
-    bad = []
-    for c, chain in enumerate(chains):
-        proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
-        if proposed >= FEWEST_PROPOSALS and accepted < manner.least * proposed:
-            bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
-    if not bad:
-        return []
-    share = f"Less than {manner.least:.0%} of the {manner.words} were accepted in {listed(bad)}"
-    return [f"{share}: these chains are stuck; run longer."]

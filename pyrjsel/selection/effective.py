@@ -17,6 +17,7 @@ import numpy as np
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
+from pyrjsel._validate import beyond
 from pyrjsel.selection.marginal import MOST_MORE, Integral, MarginalLikelihood
 
 ENOUGH, FEW = 200.0, 20.0
@@ -92,10 +93,11 @@ def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, s
     bad = int(np.sum(error > POOR))
     if not bad:
         return []
+    largest = beyond(float(error.max()), POOR, 0, percent=True)
     many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
     text = (
         f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
-        f"Monte Carlo errors above {POOR:.0%} (the largest: {error.max():.0%}), and these may be too "
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
         f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
     warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
-from pyrjsel.runtime import known_ends
+from pyrjsel.runtime import MOST, known_ends
 from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.collect import thinning
 from pyrjsel.selection.draws import Draws
@@ -30,8 +30,11 @@ class Extending:
 
     def extend(
         self,
-        draws: int,
+        draws: int | None = None,
         *,
+        mcse: float | None = None,
+        max_draws: int = MOST,
+        max_seconds: float | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -40,9 +43,15 @@ class Extending:
 
         Parameters
         ----------
-        draws : int
+        draws : int, optional
             Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least.
+            After an interrupted run all chains get as many as the longest has at least. None is as many as
+            `mcse` asks for, which may be no more at all.
+        mcse : float, optional
+            Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
+            asked for in the fit, or 0.005.
+        max_draws, max_seconds : optional
+            As for ``fit``; the former with the draws that there are.
         n_jobs, progress, checkpoint : optional
             As for ``fit``; the checkpoint is of the draws that are new.
 
@@ -91,6 +100,9 @@ class Extending:
             have=have,
             recorded=lambda: [_recorded(found, chain, n_extra) for chain in range(len(found.model))],
             draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,
@@ -103,7 +115,7 @@ class Extending:
         find = model._samplers[posterior.sampler][1]
         longer = find(model.regression, model.space, settings.thinned(step, THINNED), options)
         warn_of_missed(model, longer, 2)
-        return type(results)(model, longer, settings.finished(), options=options)
+        return type(results)(model, longer, settings.finished(longer.asked), options=options)
 
 
 def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:

@@ -1,7 +1,7 @@
 """The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from typing import Any, ClassVar
@@ -25,13 +25,14 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.variance import density_evidence, variance_evidence
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space, families, family_rates
@@ -324,32 +325,36 @@ class GibbsRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
-    def finish(self, completed: bool) -> GibbsDraws:
-        """Return what was recorded, with coefficients for every so manyth draw."""
+    def look(self) -> GibbsDraws:
+        """Return what was recorded."""
         collector = self.collector
         found = collector.finish(self.counts())
-        coefficients = found.coefficients
-        variance: FloatArray | None = collector.variance.rows
-        if not self.job.in_loop:
-            # A stream of its own: a chain that goes on after this one goes on to the same draws.
-            ahead: Any = np.random.PCG64()
-            ahead.state = self.rng.bit_generator.state
-            coefficients, variance = draw_afterwards(
-                SingleModels(self.job.regression),
-                collector.table,
-                found.index[:: self.job.coefficients_every],
-                np.random.Generator(ahead.jumped()),
-            )
         return GibbsDraws(
             found.words,
             found.index,
             found.log_posterior,
-            coefficients,
+            found.coefficients,
             found.sums,
             found.counts,
-            variance,
+            collector.variance.rows,
             averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, 1.0),
         )
+
+    def finish(self, completed: bool) -> GibbsDraws:
+        """Return what was recorded, with coefficients for every so manyth draw."""
+        found = self.look()
+        if self.job.in_loop:
+            return found
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead: Any = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state
+        coefficients, variance = draw_afterwards(
+            SingleModels(self.job.regression),
+            self.collector.table,
+            found.index[:: self.job.coefficients_every],
+            np.random.Generator(ahead.jumped()),
+        )
+        return replace(found, coefficients=coefficients, error_variance=variance)
 
 
 def gibbs_posterior(
@@ -391,15 +396,18 @@ def gibbs_posterior(
         found,
         (searching, sampling),
     )
-    drawn = settings.run(job, "gibbs", n_draws)
+    before = settings.before if job.in_loop else 0
+    manner = Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0, masses=not job.in_loop)
+    rule = stopping(settings, regression, space, manner, estimate, before)
+    drawn = settings.run(job, "gibbs", n_draws, rule)
     return summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         estimator=estimate,
         averager=None if job.in_loop else partial(averaged_moments, regression, space),
-        before=settings.before if job.in_loop else 0,
+        before=before,
     )

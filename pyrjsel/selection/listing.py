@@ -37,6 +37,10 @@ def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
         )
     gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
     log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
+    if space.by_order is not None:
+        block = 2**16
+        for at in range(0, len(gamma), block):
+            log_prior[at : at + block] += space.log_open(gamma[at : at + block])
     return gamma, log_prior
 
 

@@ -27,7 +27,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
 from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import PRIOR_MAKERS, ModelPrior, PackedModels, PriorInclusion
+from pyrjsel.space import ModelPrior, PackedModels, PriorInclusion, prior_makers
 from pyrjsel.store import (
     Content,
     Given,
@@ -72,7 +72,8 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
 
 def _choices(content: Content) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
-    model_prior = described(content.plain("model_prior"), PRIOR_MAKERS)
+    heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
+    model_prior = described(content.plain("model_prior"), prior_makers(heredity))
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
     if not isinstance(model_prior, ModelPrior):
         raise content.wrong("model_prior", "a prior over models")
@@ -88,7 +89,7 @@ def _choices(content: Content) -> Choices:
         costs,
         content.number("budget") if "budget" in content else None,
         tuple(content.sequence("always")),
-        content.text("heredity", ("weak", "strong")) if "heredity" in content else None,
+        heredity,
         content.integer("max_size") if "max_size" in content else None,
         tuple(content.sequence("known")),
         sigma_prior,

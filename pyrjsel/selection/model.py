@@ -1,9 +1,8 @@
 """What the selection models of all families share: construction, constraints, and ``fit``."""
 
-import os
 import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,14 +11,12 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, counted, listed, unknown_name, unknown_option
+from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._validate import bad_value, counted, listed
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.report import model_html
-from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._docs import shared_text
-from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.checks import (
     check_columns,
     check_right_side,
@@ -28,8 +25,8 @@ from pyrjsel.selection.checks import (
 )
 from pyrjsel.selection.choices import Choices
 from pyrjsel.selection.describe import model_facts
+from pyrjsel.selection.fitting import Fitting
 from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.identity import identity
 from pyrjsel.selection.listing import MOST_MODELS
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
@@ -37,7 +34,6 @@ from pyrjsel.selection.predict import SingleModel
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rank import IndependentColumns
-from pyrjsel.selection.results import SelectionResults
 from pyrjsel.selection.studies import Studies
 from pyrjsel.selection.summed import SummedRows, largest_values
 from pyrjsel.space import (
@@ -54,7 +50,7 @@ from pyrjsel.space import (
 Sampler = tuple[type, Callable[..., Posterior]]
 
 
-class Selection(Studies, OverSpace):
+class Selection(Fitting, Studies, OverSpace):
     """Bayesian variable selection; the families are its subclasses.
 
     A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
@@ -359,138 +355,6 @@ class Selection(Studies, OverSpace):
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
         return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
-
-    def fit(
-        self,
-        *,
-        sampler: str = "auto",
-        draws: int = 10_000,
-        burn_in: int | None = None,
-        thin: int = 1,
-        chains: int = 4,
-        rng: RNGLike | SeedLike | None = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        **options: Any,
-    ) -> SelectionResults:
-        """Find the posterior over models and coefficients.
-
-        Parameters
-        ----------
-        sampler : {"auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"}
-            ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
-            coefficients together; ``"population"`` does so at several temperatures that exchange
-            states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
-            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``. ``"gibbs"``, for linear
-            models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
-            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
-            models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
-            priors but ``SpikeSlab``; coefficients that enter are proposed given all others, so that chains
-            move slowly among columns that are nearly dependent, or many in every model. Errors of
-            ``"collapsed"`` and ``"gibbs"`` are small where chains move easily, and do not see modes that no
-            chain has visited: where there may be some, compare with a run at several `temperatures`, or
-            with more chains.
-        draws : int, default 10_000
-            Kept draws a chain, after burn-in and thinning. One iteration of reversible jumps proposes as
-            many flips as there are free terms, swaps, and an update of all coefficients; one of
-            ``"collapsed"`` proposes each free term `sweeps` times.
-        burn_in : int, optional
-            Iterations left out at the start of each chain; None is ``draws // 5``.
-        thin : int, default 1
-            Keep every `thin`-th iteration.
-        chains : int, default 4
-            Independent chains, whose agreement is checked.
-        rng : None, int, SeedSequence or Generator
-            Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
-        n_jobs : int, optional
-            Workers; None follows ``joblib.parallel_config`` or uses a thread a chain, at most as many as
-            there are processors. Under ``joblib.parallel_config(backend="loky")`` or ``"dask"`` workers are
-            processes, of this machine or a cluster: the draws are the same, data are sent once, and the
-            chains of a worker that dies are begun again.
-        progress : bool, optional
-            Whether to show progress; None shows it on terminals and in notebooks after a second.
-        checkpoint : str or path-like, optional
-            A folder where chains write down, every few seconds, what they have drawn and where they are. The
-            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
-            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data. The workers of a cluster must all see the folder. Enumeration goes on with the models that
-            are left.
-        **options
-            Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
-            importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
-            (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
-            leave as a bound asks for, or the reverse: 2 where prices differ or under heredity, else 0),
-            `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
-            their number), `start` ("empty" or terms). ``population``: those, `temperatures`
-            ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
-            temperatures above and below 1; for linear models above the least power of the posterior that
-            has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).
-            ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
-            models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
-            its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
-            with all that heredity makes them need, in a sweep: 1), `temperatures` (how many, or the
-            powers of the posterior themselves from 1 downwards; 1; slow among thousands of terms without a
-            `max_size`, where hot models have hundreds), `start`; and for models that are not linear
-            `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
-            coefficients integrated out, or "conditional", given them: for ``SpikeSlab`` alone), `slots`
-            (moves in which a term takes the place of another, an iteration), `families`, `start`.
-
-        Returns
-        -------
-        SelectionResults
-            After Ctrl-C while sampling, of the draws so far, with a ConvergenceWarning. Inclusion
-            probabilities of ``"collapsed"`` are then averages over whole batches of draws alone.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
-        UnknownNameError
-            If the sampler or an option is not known.
-        NotAvailableError
-            If the sampler cannot do this model.
-        StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
-            draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
-            coefficients, are averages of too few draws; if a search finds a model that matters and that no
-            chain visited (see ``audit`` of the results).
-        SeparationWarning
-            If the likelihood of a model of some posterior probability has no maximum, since the model
-            separates the classes (or, for counts, sets rows without events apart); its posterior is
-            proper, and depends on the coefficient prior.
-        """
-        owner = f"{self._owner}.fit"
-        if not isinstance(sampler, str) or sampler not in ("auto", *self._samplers):
-            raise unknown_name(sampler, "the sampler", owner, ("auto", *self._samplers))
-        if sampler == "auto":
-            sampler = "enumerate" if self._enumerable() else self._large_sampler()
-        kind, find = self._samplers[sampler]
-        names = [item.name for item in fields(kind)]
-        for name in options:
-            if name not in names:
-                raise unknown_option(name, f"for sampler={sampler!r} the option", owner, names, self.fit)
-        chosen = kind(**options)
-        settings = FitSettings.check(
-            owner,
-            draws=draws,
-            burn_in=burn_in,
-            thin=thin,
-            chains=chains,
-            rng=rng,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=None if checkpoint is None else identity(self, sampler, chosen),
-        )
-        posterior = find(self.regression, self.space, settings, chosen)
-        warn_of_missed(self, posterior, 2)
-        return SelectionResults(self, posterior, settings, options=chosen)
 
     def _large_sampler(self) -> str:
         """Return what "auto" is where there are too many models to enumerate."""

@@ -20,7 +20,6 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
@@ -35,6 +34,8 @@ from pyrjsel.selection.rjmcmc import (
     make_loop,
     prepare,
 )
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.temperatures import (
     COLD_BOUNDS,
     HOT_BOUNDS,
@@ -375,6 +376,10 @@ class PopulationRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
+    def look(self) -> ChainDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
         moves, exchanges = self.loop.counts()
@@ -410,12 +415,14 @@ def population_posterior(
         fixed,
         blocks=blocks,
     )
-    drawn = settings.run(job, "population", n_draws)
+    manner = Manner("population", (*blocks.names, *(f"exchange_{k + 1}" for k in range(len(laws)))))
+    rule = stopping(settings, regression, space, manner, before=settings.before)
+    drawn = settings.run(job, "population", n_draws, rule)
     posterior = summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("population", (*blocks.names, *(f"exchange_{k + 1}" for k in range(len(laws))))),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         before=settings.before,

@@ -81,7 +81,8 @@ class Moments:
 class Posterior:
     """The posterior over models and coefficients that a sampler found.
 
-    Models are in falling order of posterior probability; J terms, m models.
+    Models are in falling order of posterior mass where this is known of each, else of how often they were
+    visited; J terms, m models.
 
     Attributes
     ----------
@@ -109,6 +110,8 @@ class Posterior:
         Probabilities of exclusion, where they are known better than as those of the models without a term.
     ends : Ends, optional
         Where the chains ended, of a sampler that draws.
+    asked : int, optional
+        Draws that each chain was to have, of a sampler that draws.
     audit : Audit, optional
         What a search found that no chain has visited, of a sampler that draws.
     """
@@ -135,6 +138,7 @@ class Posterior:
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
     ends: Ends | None = None
+    asked: int | None = None
     audit: Audit | None = None
 
     @property

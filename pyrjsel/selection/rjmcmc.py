@@ -19,7 +19,6 @@ from pyrjsel.selection.collect import (
     known_models,
     n_draws,
     plain_state,
-    summarise,
     thinning,
     vectors,
 )
@@ -27,6 +26,8 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import summarise
 from pyrjsel.space import ModelSpace, families
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
@@ -305,6 +306,10 @@ class RJRunner:
         """Return what was recorded since this was last asked."""
         return self.collector.news()
 
+    def look(self) -> ChainDraws:
+        """Return what was recorded, for a look at its accuracy."""
+        return self.finish(True)
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded."""
         return self.collector.finish(self.counts())
@@ -334,12 +339,14 @@ def rjmcmc_posterior(
         fixed,
         blocks=blocks,
     )
-    drawn = settings.run(job, "rjmcmc", n_draws)
+    manner = Manner("rjmcmc", blocks.names)
+    rule = stopping(settings, regression, space, manner, before=settings.before)
+    drawn = settings.run(job, "rjmcmc", n_draws, rule)
     return summarise(
         drawn,
         regression=regression,
         space=space,
-        manner=Manner("rjmcmc", blocks.names),
+        manner=manner,
         entropy=entropy,
         coefficients_every=every,
         before=settings.before,

@@ -76,7 +76,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         "design": model.design.to_dict(),
         "choices": _choices(model),
         "rows": _rows(model, with_rows),
-        "n_observations": float(model.space.n_observations),
+        "n_observations": float(model.space.context.n_observations),
         "facts": [list(fact) for fact in model._response_facts()],
         "regression": {
             "mean": model.regression.mean,

@@ -1,6 +1,7 @@
 """From the chains of walks over models to the posterior that results show."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import estimate
 from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
-from pyrjsel.selection.collect import Manner, n_draws, summarise, thinning
+from pyrjsel.selection.collect import Manner, n_draws, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.effective import warn_of_few, warn_of_poor
 from pyrjsel.selection.exact import Averages, Tree, averaged
@@ -20,6 +21,8 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.stopping import stopping
+from pyrjsel.selection.summarising import log_masses, summarise
 from pyrjsel.space import ModelSpace, PackedModels, families, family_rates
 from pyrjsel.space.starts import given_start
 
@@ -63,10 +66,11 @@ def corrected_posterior(
         least=LEAST_WALKS,
         density=False,
         pairs=options.pairs,
+        masses=True,
     )
-    drawn = settings.run(job, "collapsed", n_draws)
+    drawn = _run(settings, job, manner)
     places = [_places(chain, drawn.draws) for chain in drawn.results]
-    posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy)
+    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy)
     if drawn.ends is not None and drawn.ends.complete:
         posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
     posterior.log_marginal = _log_marginals(posterior, space)
@@ -90,10 +94,10 @@ def collapsed_posterior(
     regression.score(0)
     starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
-    manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0)
-    drawn = settings.run(job, "collapsed", n_draws)
+    manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0, masses=True)
+    drawn = _run(settings, job, manner)
     averager = partial(averaged_moments, regression, space)
-    posterior = summarise(**_summary(job, drawn), manner=manner, entropy=entropy, averager=averager)
+    posterior = summarise(**_summary(job, settings, drawn), manner=manner, entropy=entropy, averager=averager)
     posterior.log_marginal = _log_marginals(posterior, space) + regression.constant
     return posterior
 
@@ -121,10 +125,24 @@ def _shared(
         "powers": powers,
         "adaptive": adaptive,
         "starts": starts,
-        "coefficients_every": max(
-            thinning(regression, settings), settings.draws * settings.chains // COEFFICIENT_DRAWS
-        ),
+        "coefficients_every": _every(regression, settings, settings.draws),
     }
+
+
+def _every(regression: Any, settings: FitSettings, draws: int) -> int:
+    """Return how many draws there are to one that coefficients are drawn for, when chains have ended."""
+    whole = replace(settings, draws=draws, accuracy=None)
+    return max(thinning(regression, whole), draws * settings.chains // COEFFICIENT_DRAWS)
+
+
+def _run(settings: FitSettings, job: WalkJob, manner: Manner) -> DrawnChains:
+    """Return what chains have drawn."""
+
+    def jobs(draws: int) -> WalkJob:
+        return replace(job, draws=draws, coefficients_every=_every(job.regression, settings, draws))
+
+    rule = stopping(settings, job.regression, job.space, manner, estimate)
+    return settings.run(job, "collapsed", n_draws, rule, jobs)
 
 
 def _moves(job: WalkJob) -> tuple[str, ...]:
@@ -161,13 +179,13 @@ def averaged_moments(
     return averaged(regression, total)
 
 
-def _summary(job: WalkJob, drawn: DrawnChains) -> dict[str, Any]:
+def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[str, Any]:
     """Return what summaries of walks have in common."""
     return {
         "drawn": drawn,
         "regression": job.regression,
         "space": job.space,
-        "coefficients_every": job.coefficients_every,
+        "coefficients_every": _every(job.regression, settings, drawn.asked),
         "estimator": estimate,
     }
 
@@ -175,9 +193,7 @@ def _summary(job: WalkJob, drawn: DrawnChains) -> dict[str, Any]:
 def _log_marginals(posterior: Posterior, space: ModelSpace) -> FloatArray:
     """Return the log marginal likelihoods (m,) of the visited models, as the draws know them."""
     assert posterior.draws is not None
-    log_mass = np.empty(len(posterior.packed))
-    for rows, values in zip(posterior.draws.model, posterior.draws.log_posterior, strict=True):
-        log_mass[rows] = values
+    log_mass = log_masses(posterior.draws.model, posterior.draws.log_posterior, len(posterior.packed))
     return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
 
 

@@ -10,7 +10,7 @@ from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.existing import Existence
 from pyrjsel.space.facts import OverSpace, space_facts
 from pyrjsel.space.families import families, family_rates
-from pyrjsel.space.makers import PRIOR_MAKERS
+from pyrjsel.space.makers import prior_makers
 from pyrjsel.space.packed import PackedModels
 from pyrjsel.space.priors import (
     Bernoulli,
@@ -27,7 +27,6 @@ from pyrjsel.space.table import ModelTable, chain_visits, count_visits, merge_vi
 
 __all__ = [
     "BUDGET_TOLERANCE",
-    "PRIOR_MAKERS",
     "Bernoulli",
     "BetaBinomial",
     "ByModel",
@@ -57,6 +56,7 @@ __all__ = [
     "pack",
     "prior_inclusion",
     "prior_inclusion_of",
+    "prior_makers",
     "restrict_prior",
     "sample_models",
     "space_facts",

@@ -23,10 +23,3 @@ def walk(
 def metropolis(
     space: Space, start: ArrayLike, rng: np.random.Generator, draws: int, thin: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]: ...
-def index_rows(
-    slots: NDArray[np.int64],
-    table: NDArray[np.uint64],
-    n: int,
-    block: NDArray[np.uint64],
-    insert: bool,
-) -> tuple[NDArray[np.int64], int]: ...

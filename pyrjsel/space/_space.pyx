@@ -4,6 +4,7 @@ cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
 from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
 
@@ -22,6 +23,16 @@ cdef const unsigned char* _bytes(const unsigned char[::1] values) noexcept:
     return &values[0] if values.shape[0] else NULL
 
 
+cdef int _checked_orders(dict arrays) except -1:
+    """The number of orders of a prior by order, or ValueError if its arrays do not fit."""
+    rank, free = arrays["rank"], arrays["free"]
+    sizes = {arrays[name].shape[0] for name in ("log_size", "log_in", "log_out", "log_open")}
+    fits = len(sizes) == 1 and arrays["odds_open"].shape == free.shape == rank.shape
+    if not fits or np.any((rank < 0) != (free == 0)) or rank.max(initial=-1) >= MOST_ORDERS:
+        raise ValueError("The prior by order of a model space must fit its terms and their orders.")
+    return rank.max(initial=-1) + 1
+
+
 @cython.final
 cdef class Space:
     """The arrays of a ModelSpace behind raw pointers.
@@ -38,7 +49,7 @@ cdef class Space:
 
         arrays = {name: held(name, np.float64) for name in ("log_size", "log_odds", "item_cost")}
         arrays["free"] = held("free", np.uint8)
-        for name in ("item_start", "item", "parent_start", "parent", "child_start", "child"):
+        for name in ("item_start", "item", "parent_start", "parent", "child_start", "child", "rank"):
             arrays[name] = held(name, np.int32)
         n_terms = int(model_space.n_terms)
         starts = ("item_start", "parent_start", "child_start")
@@ -48,6 +59,11 @@ cdef class Space:
             raise ValueError("The arrays of a model space must have one entry a term.")
         if arrays["log_size"].shape[0] != int(arrays["free"].sum()) + 1:
             raise ValueError("The 'log_size' array of a model space must have one entry a size.")
+        tables = model_space.by_order
+        for name in ("log_in", "log_out", "log_open", "odds_open"):
+            table = [] if tables is None else getattr(tables, name)
+            arrays[name] = np.ascontiguousarray(table, dtype=np.float64)
+        self.c.n_orders = 0 if tables is None else _checked_orders(arrays)
         self.arrays = arrays
         self.c.n_terms = n_terms
         self.c.n_items = arrays["item_cost"].shape[0]
@@ -64,6 +80,12 @@ cdef class Space:
         self.c.parent = _ints(arrays["parent"])
         self.c.child_start = _ints(arrays["child_start"])
         self.c.child = _ints(arrays["child"])
+        self.c.rank = _ints(arrays["rank"])
+        self.c.log_in = _doubles(arrays["log_in"])
+        self.c.log_out = _doubles(arrays["log_out"])
+        self.c.log_open = _doubles(arrays["log_open"])
+        self.c.odds_open = _doubles(arrays["odds_open"])
+        self.c.any_open = bool(np.any(arrays["odds_open"]))
 
 
 # --- one model -------------------------------------------------------------------------------------------
@@ -106,6 +128,75 @@ cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept 
     return (a + b) + (c + d)
 
 
+cdef inline bint _parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+    """Whether the terms that j needs are in (True where it needs none)."""
+    cdef int e
+    cdef int first = s.parent_start[j]
+    cdef int last = s.parent_start[j + 1]
+    if s.heredity == HEREDITY_STRONG:
+        for e in range(first, last):
+            if not gamma[s.parent[e]]:
+                return False
+        return True
+    if s.heredity == HEREDITY_WEAK:
+        for e in range(first, last):
+            if gamma[s.parent[e]]:
+                return True
+        return first == last
+    return True
+
+
+cdef inline double _total_open(const space_t* s, const model_t* m) noexcept nogil:
+    cdef double total = 0.0
+    cdef int j
+    for j in range(s.n_terms):
+        if s.odds_open[j] != 0.0 and s.free_term[j] and _parents_in(s, m.gamma, j):
+            total += s.odds_open[j]
+    return total
+
+
+cdef void _count_orders(const space_t* s, model_t* m) noexcept nogil:
+    """Count the open terms of each order and those that are in."""
+    cdef int j
+    memset(m.n_open, 0, sizeof(m.n_open))
+    memset(m.n_in, 0, sizeof(m.n_in))
+    for j in range(s.n_terms):
+        if s.free_term[j]:
+            m.n_in[s.rank[j]] += m.gamma[j] != 0
+            m.n_open[s.rank[j]] += _parents_in(s, m.gamma, j)
+    m.log_open = _total_open(s, m)
+
+
+cdef inline int _turn_children(
+    const space_t* s, const unsigned char* gamma, int j, int* n_open, double* log_open
+) noexcept nogil:
+    """Add what flipping j will make of the open terms; return how many children of j open or close."""
+    cdef int e, f, child, others, turned = 0
+    cdef int sign = -1 if gamma[j] else 1
+    for e in range(s.child_start[j], s.child_start[j + 1]):
+        child = s.child[e]
+        if not s.free_term[child]:
+            continue
+        # What j has to say is decisive if all others are in (strong heredity) or none is (weak).
+        others = 0
+        for f in range(s.parent_start[child], s.parent_start[child + 1]):
+            if s.parent[f] != j and gamma[s.parent[f]] != (s.heredity == HEREDITY_STRONG):
+                others = 1
+                break
+        if others == 0:
+            n_open[s.rank[child]] += sign
+            log_open[0] += sign * s.odds_open[child]
+            turned += 1
+    return turned
+
+
+cdef inline double _of_order(const space_t* s, int n_in, int n_open) noexcept nogil:
+    # A term without the parents it needs: not a model, and no place of the table.
+    if n_in > n_open:
+        return -INFINITY
+    return s.log_in[n_in] + s.log_out[n_open - n_in] + s.log_open[n_open]
+
+
 cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil:
     cdef int i, j, e
     for i in range(s.n_items):
@@ -120,6 +211,9 @@ cdef void model_refresh(const space_t* s, model_t* m) noexcept nogil:
                 m.item_use[s.item[e]] += 1
     m.cost = _total_cost(s, m)
     m.log_odds = _total_log_odds(s, m)
+    m.log_open = 0.0
+    if s.n_orders:
+        _count_orders(s, m)
 
 
 cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
@@ -127,7 +221,13 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
     cdef int sign = 1 if entering else -1
     cdef int e, i
     cdef double change = 0.0
+    if s.n_orders:
+        if s.free_term[j]:
+            m.n_in[s.rank[j]] += sign
+        _turn_children(s, m.gamma, j, m.n_open, &m.log_open)
     m.gamma[j] = <unsigned char>entering
+    if s.n_orders and s.any_open and s.n_terms <= EXACT_LIMIT:
+        m.log_open = _total_open(s, m)
     m.size += sign
     for e in range(s.item_start[j], s.item_start[j + 1]):
         i = s.item[e]
@@ -149,24 +249,6 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
                 m.log_odds += sign * s.log_odds[j]
 
 
-cdef inline bint _parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
-    """Whether the terms that j needs are in (True where it needs none)."""
-    cdef int e
-    cdef int first = s.parent_start[j]
-    cdef int last = s.parent_start[j + 1]
-    if s.heredity == HEREDITY_STRONG:
-        for e in range(first, last):
-            if not gamma[s.parent[e]]:
-                return False
-        return True
-    if s.heredity == HEREDITY_WEAK:
-        for e in range(first, last):
-            if gamma[s.parent[e]]:
-                return True
-        return first == last
-    return True
-
-
 cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil:
     cdef int e
     if m.size > s.max_size or m.cost > s.budget:
@@ -182,7 +264,32 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
 
 
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
-    return s.log_size[m.n_free] + m.log_odds
+    """s(k) + sum of l_j over the free terms in; by order, sum of A[k_o] + B[m_o - k_o] + C[m_o] over the orders,
+    of whose m_o open terms k_o are in, + sum of l_j over the free terms in + sum of e_j over those open."""
+    cdef double value
+    cdef int o
+    if s.n_orders == 0:
+        return s.log_size[m.n_free] + m.log_odds
+    value = 0.0
+    for o in range(s.n_orders):
+        value += _of_order(s, m.n_in[o], m.n_open[o])
+    return value + m.log_odds + m.log_open
+
+
+cdef inline double _change_by_order(const space_t* s, const model_t* m, int j, int* turned) noexcept nogil:
+    """What flipping the free term j adds to a prior by order; `turned` holds zeros, before and after."""
+    cdef int sign = -1 if m.gamma[j] else 1
+    cdef int own = s.rank[j]
+    cdef int o
+    cdef double value = 0.0
+    cdef bint many = _turn_children(s, m.gamma, j, turned, &value) > 0
+    value += sign * s.log_odds[j]
+    for o in range(s.n_orders if many else own + 1):
+        if o == own or turned[o]:
+            value += _of_order(s, m.n_in[o] + (sign if o == own else 0), m.n_open[o] + turned[o])
+            value -= _of_order(s, m.n_in[o], m.n_open[o])
+            turned[o] = 0
+    return value
 
 
 cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept nogil:
@@ -221,6 +328,8 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
     cdef bint growing = m.size < s.max_size and m.size < s.n_terms
     cdef double entering = 0.0, leaving = 0.0
     cdef int j
+    cdef int turned[MOST_ORDERS]
+    memset(turned, 0, sizeof(turned))
     if growing:         # every term that is not free is in: one that is free is out
         entering = s.log_size[m.n_free + 1] - s.log_size[m.n_free]
     if m.n_free > 0:
@@ -229,9 +338,14 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
         if not s.free_term[j]:
             out[j] = -INFINITY
         elif m.gamma[j]:
-            out[j] = leaving - s.log_odds[j] if _children_stay(s, m.gamma, j) else -INFINITY
+            if not _children_stay(s, m.gamma, j):
+                out[j] = -INFINITY
+            elif s.n_orders:
+                out[j] = _change_by_order(s, m, j, turned)
+            else:
+                out[j] = leaving - s.log_odds[j]
         elif growing and _in_budget(s, m, j) and _parents_in(s, m.gamma, j):
-            out[j] = entering + s.log_odds[j]
+            out[j] = _change_by_order(s, m, j, turned) if s.n_orders else entering + s.log_odds[j]
         else:
             out[j] = -INFINITY
 
@@ -582,83 +696,3 @@ def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
             PyErr_CheckSignals()
             work = 0
     return np.asarray(out), np.asarray(inside)[: space.c.n_terms] / max(1, draws)
-
-
-# --- the index of the table of visited models -------------------------------------------------------------
-
-
-cdef inline uint64_t _mix(const uint64_t* words, Py_ssize_t n) noexcept nogil:
-    """A hash of packed models (a multiply-and-fold step for every word)."""
-    cdef uint64_t h = 0x9E3779B97F4A7C15ULL
-    cdef Py_ssize_t k
-    for k in range(n):
-        h = (h ^ words[k]) * <uint64_t>0xD6E8FEB86659FD93ULL
-        h ^= h >> 32
-    h *= <uint64_t>0xD6E8FEB86659FD93ULL
-    return h ^ (h >> 29)
-
-
-cdef inline Py_ssize_t _slot_of(
-    const int64_t[::1] slots, const uint64_t[:, ::1] table, const uint64_t* row, Py_ssize_t n_words,
-) noexcept nogil:
-    """The slot that holds this model, or the empty one where it belongs."""
-    cdef Py_ssize_t mask = slots.shape[0] - 1
-    cdef Py_ssize_t slot = <Py_ssize_t>(_mix(row, n_words) & <uint64_t>mask)
-    cdef Py_ssize_t k
-    while slots[slot] >= 0:
-        k = 0
-        while k < n_words and table[slots[slot], k] == row[k]:
-            k += 1
-        if k == n_words:
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-def index_rows(
-    int64_t[::1] slots, uint64_t[:, ::1] table, int64_t n, const uint64_t[:, ::1] block, bint insert
-):
-    """Find the rows of `block` in `table`, and append those that are not there.
-
-    Parameters
-    ----------
-    slots : ndarray of int64, a power of two long
-        Hash table of row numbers, -1 where empty; with `insert` at least twice as long as all rows together.
-    table : ndarray of uint64, shape (capacity, words)
-        Packed models; the first `n` rows are in use.
-    n : int
-        Rows in use.
-    block : ndarray of uint64, shape (m, words)
-        Packed models to find.
-    insert : bool
-        Whether to append models that are not found; `table` must have room for them.
-
-    Returns
-    -------
-    index : ndarray of int64, shape (m,)
-        Row numbers; -1 where not found (never with `insert`).
-    n : int
-        Rows in use afterwards.
-    """
-    cdef Py_ssize_t m = block.shape[0]
-    cdef Py_ssize_t n_words = block.shape[1]
-    cdef Py_ssize_t row, slot, k
-    cdef int64_t[::1] index = np.empty(m, dtype=np.int64)
-    if n_words != table.shape[1] or n_words == 0:
-        raise ValueError(f"Packed models must have {table.shape[1]} words. Got {n_words} instead.")
-    if slots.shape[0] & (slots.shape[0] - 1) or slots.shape[0] == 0:
-        raise ValueError("The number of slots must be a power of two.")
-    if insert and (n + m > table.shape[0] or 2 * (n + m) > slots.shape[0]):
-        raise ValueError("The table has no room for these models.")
-    if not insert and n >= slots.shape[0]:
-        raise ValueError("The table has no empty slot.")
-    with nogil:
-        for row in range(m):
-            slot = _slot_of(slots, table, &block[row, 0], n_words)
-            if slots[slot] < 0 and insert:
-                for k in range(n_words):
-                    table[n, k] = block[row, k]
-                slots[slot] = n
-                n += 1
-            index[row] = slots[slot]
-    return np.asarray(index), n

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from pyrjsel._typing import BoolArray
+from pyrjsel._typing import BoolArray, IntArray
 
 
 class TermLike(Protocol):
@@ -26,11 +27,11 @@ class TermLike(Protocol):
 
     @property
     def parents(self) -> Sequence[int]:
-        """All terms of lower order within it (strong heredity)."""
+        """All terms of lower order within it."""
 
     @property
     def near_parents(self) -> Sequence[int]:
-        """The maximal ones among `parents` (weak heredity)."""
+        """The maximal ones among `parents`: heredity asks for all of them (strong) or for one (weak)."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class PriorContext:
         Number of observations (sum of the weights where rows are grouped).
     owner : str, default "ModelSpace"
         Who asks, for messages.
+    heredity : {None, "weak", "strong"}
+        The rule in force.
+    orders : tuple of int
+        Order of each term; not needed without heredity.
+    parents : tuple of tuples of int
+        The terms of which heredity asks for all or for one beside each term; likewise.
     """
 
     names: tuple[str, ...]
@@ -56,6 +63,23 @@ class PriorContext:
     columns: tuple[int, ...]
     n_observations: float
     owner: str = "ModelSpace"
+    heredity: str | None = None
+    orders: tuple[int, ...] = ()
+    parents: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def rank(self) -> IntArray:
+        """Order of each free term, those that there are counted from 0; -1 for other terms."""
+        values = np.array(self.orders, dtype=np.int64)
+        result = np.full(len(self.names), -1, dtype=np.int64)
+        if self.heredity is not None:
+            result[self.free_mask] = np.unique(values[self.free_mask], return_inverse=True)[1]
+        return result
+
+    @property
+    def n_orders(self) -> int:
+        """Number of orders that free terms have under heredity, 0 without it."""
+        return int(self.rank.max(initial=-1)) + 1
 
     @property
     def n_free(self) -> int:

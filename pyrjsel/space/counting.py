@@ -8,10 +8,12 @@ from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import check_int, check_rng
 from pyrjsel.space._space import Space, metropolis
 from pyrjsel.space.bits import unpack
+from pyrjsel.space.by_order import Lineage
 from pyrjsel.space.components import component_tables, cost_grid
 from pyrjsel.space.convolution import inclusion, plan, total_count
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
 from pyrjsel.space.existing import Existence, at_most, over_existing
+from pyrjsel.space.order_sums import order_sums
 from pyrjsel.space.sampling import BURN_IN_SWEEPS, normalised
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.tables import NotCountable
@@ -108,6 +110,8 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
 
 def _exact(space: ModelSpace, existence: Existence | None = None) -> PriorInclusion:
     """Return the inclusion probabilities by convolution, or raise :class:`NotCountable`."""
+    if space.by_order is not None:
+        return _exact_by_order(space, existence)
     room = _free_room(space)
     grid = cost_grid(space)
     tables = component_tables(space, grid, existence)
@@ -123,6 +127,26 @@ def _exact(space: ModelSpace, existence: Existence | None = None) -> PriorInclus
         n_models=total_count(layout),
         expected_size=float(probability.sum()),
     )
+
+
+def _exact_by_order(space: ModelSpace, existence: Existence | None) -> PriorInclusion:
+    """Return the inclusion probabilities under a prior by order, or raise :class:`NotCountable`."""
+    assert space.by_order is not None
+    if existence is not None and any(len(group) for group in existence.groups):
+        raise NotCountable("Whether models exist does not go by order.")
+    if bound_binds(space) or not space.by_order.mixture:
+        probability = order_sums(space)[0]
+    else:
+        probability = Lineage.of(space.context).inclusion(space.by_order, space.n_terms)
+        probability[space.free == 0] = 1.0
+    nothing = np.zeros(space.n_terms)
+    return PriorInclusion(probability, nothing, "exact", count_models(space), float(probability.sum()))
+
+
+def bound_binds(space: ModelSpace) -> bool:
+    """Whether a budget or `max_size` leaves out a model that heredity allows."""
+    everything = np.ones(space.n_terms, dtype=np.uint8)
+    return space.max_size < space.n_terms or bool(space.cost(everything) > space.budget_limit)
 
 
 def prior_inclusion_of(space: ModelSpace, words: WordArray) -> PriorInclusion:

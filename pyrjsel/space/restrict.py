@@ -38,10 +38,12 @@ def restrict_prior(prior: ModelPrior, context: PriorContext, keep: Collection[st
     if not (isinstance(prior, Bernoulli) and isinstance(prior.p, tuple) and prior.p):
         return prior
     if not isinstance(prior.p[0], tuple):
-        return Bernoulli([p for name, p in zip(context.names, prior.p, strict=True) if name in keep])
+        return Bernoulli(
+            [p for name, p in zip(context.names, prior.p, strict=True) if name in keep], by=prior.by
+        )
     named = {name: p for name, p in prior.p if name in keep}
     # Where no name is left no term is free, and there is one model.
-    return Bernoulli(named) if named else Uniform()
+    return Bernoulli(named, by=prior.by) if named else Uniform()
 
 
 def _restrict_costs(prior: CostAdjusted, context: PriorContext, keep: Collection[str]) -> CostAdjusted:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.space.context import TermLike
 
 
 def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]:
@@ -22,19 +23,54 @@ def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]
     return set(kept)
 
 
+def inheritance(
+    terms: Sequence[TermLike], heredity: str | None
+) -> tuple[list[tuple[int, ...]], list[list[int]]]:
+    """Return the terms of which heredity asks for all or for one beside each term, and the same backwards.
+
+    The nearest ones are enough: where all of them are in, so are those that they need in turn.
+    """
+    parents = [tuple(term.near_parents) if heredity else () for term in terms]
+    children: list[list[int]] = [[] for _ in terms]
+    for term, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(term)
+    return parents, children
+
+
+def depths(parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return the length of the longest line of parents of each term.
+
+    Raises
+    ------
+    ParameterError
+        If a term is among its own ancestors.
+    """
+    depth = [0] * len(parents)
+    waiting = [len(above) for above in parents]
+    children: list[list[int]] = [[] for _ in parents]
+    for term, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(term)
+    ready = [term for term, count in enumerate(waiting) if count == 0]
+    for term in ready:
+        for child in children[term]:
+            depth[child] = max(depth[child], depth[term] + 1)
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    if len(ready) < len(parents):
+        raise ParameterError("The parents of terms must not form a circle.")
+    return depth
+
+
+def orders_of(terms: Sequence[TermLike], parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the order of each term: what it says itself, or its place below those that it needs."""
+    below = depths(parents)
+    return tuple(getattr(term, "order", 1 + depth) for term, depth in zip(terms, below, strict=True))
+
+
 def topological_order(parents: Sequence[Sequence[int]]) -> list[int]:
     """Return all terms, those of lower order first; within one order as they come."""
-    depth = [0] * len(parents)
-    changed = True
-    rounds = 0
-    while changed:
-        changed = False
-        rounds += 1
-        if rounds > len(parents) + 1:
-            raise ParameterError("The parents of terms must not form a circle.")
-        for term, above in enumerate(parents):
-            least = 1 + max((depth[parent] for parent in above), default=-1)
-            if least > depth[term]:
-                depth[term] = least
-                changed = True
+    depth = depths(parents)
     return sorted(range(len(parents)), key=lambda term: (depth[term], term))

@@ -6,13 +6,17 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_int
 from pyrjsel.space._space import Space, metropolis
 from pyrjsel.space.bits import unpack
+from pyrjsel.space.by_order import draw_by_order
 from pyrjsel.space.enumeration import count_dfs, enumerate_models
-from pyrjsel.space.priors import log_choose
+from pyrjsel.space.model_prior import log_choose
 from pyrjsel.space.space import ModelSpace
 
 ENUMERABLE = 2**16
 BURN_IN_SWEEPS = 100
 THIN_SWEEPS = 2
+# A prior by order is drawn from as if nothing were too dear, unless fewer than 2 % of 1,000 draws are kept.
+_TRIED, _RARE = 1_000, 0.02
+_NUMBERS = 2**22
 
 
 def normalised(log_weights: FloatArray) -> FloatArray:
@@ -25,12 +29,12 @@ def normalised(log_weights: FloatArray) -> FloatArray:
 def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteArray:
     """Draw models from the prior under the constraints.
 
-    Draws are independent and exact where the space has at most 2**16 models, and where there is no
-    constraint, but for a largest size, and the prior depends on the size alone or, without a largest size, on
-    the terms one by one. Elsewhere they are the
-    states, two sweeps apart, of one Metropolis walk by flips and swaps that starts at the smallest model and
-    runs 100 sweeps before the first draw (a sweep is one step per free term): then they are approximate and
-    depend on one another.
+    Draws are independent and exact where the space has at most 2**16 models; where there is no constraint,
+    but for a largest size, and the prior depends on the size alone or, without a largest size, on the terms
+    one by one; and under priors by order, unless fewer than one in 50 models is affordable. Elsewhere they
+    are the states, two sweeps apart, of one Metropolis walk by flips and swaps that starts at the smallest
+    model and runs 100 sweeps before the first draw (a sweep is one step per free term): then they are
+    approximate and depend on one another.
 
     Parameters
     ----------
@@ -71,7 +75,11 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
         gamma = unpack(enumerate_models(space, ENUMERABLE), space.n_terms)
         return gamma[rng.choice(len(gamma), size=n, p=normalised(np.atleast_1d(space.log_prior(gamma))))]
     everything = np.ones(space.n_terms, dtype=np.uint8)
-    if not space.parent.size and space.cost(everything) <= space.budget_limit:
+    if space.by_order is not None:
+        drawn = _by_order(space, n, rng)
+        if drawn is not None:
+            return drawn
+    elif not space.parent.size and space.cost(everything) <= space.budget_limit:
         draws = np.tile(space.empty_model(), (n, 1))
         if space.max_size == space.n_terms and np.all(space.log_size == space.log_size[0]):
             draws[:, free] = rng.random((n, len(free))) < 1.0 / (1.0 + np.exp(-odds))
@@ -86,3 +94,21 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
     with rng.bit_generator.lock:
         start = metropolis(compiled, space.empty_model(), rng, 1, BURN_IN_SWEEPS * len(free))[0][0]
         return metropolis(compiled, start, rng, n, THIN_SWEEPS * len(free))[0]
+
+
+def _by_order(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteArray | None:
+    """Draw from a prior by order and keep what is affordable; None where that is too rare."""
+    assert space.by_order is not None
+    rank, parents = space.rank, space.context.parents
+    block = max(1, min(max(n, 1), _NUMBERS // max(space.n_terms, 1)))
+    kept: list[ByteArray] = []
+    found = tried = 0
+    while found < n:
+        drawn = draw_by_order(space.by_order, space.empty_model(), rank, parents, space.heredity, block, rng)
+        good = drawn.sum(axis=1) <= space.max_size
+        good &= np.atleast_1d(space.cost(drawn)) <= space.budget_limit
+        kept.append(drawn[good])
+        found, tried = found + int(good.sum()), tried + block
+        if tried >= _TRIED and found < _RARE * tried:
+            return None
+    return np.concatenate([*kept, np.empty((0, space.n_terms), dtype=np.uint8)])[:n]

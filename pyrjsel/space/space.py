@@ -12,10 +12,11 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.space.bits import as_gamma
+from pyrjsel.space.by_order import OrderTables, counts_by_order, open_terms
 from pyrjsel.space.context import PriorContext, TermLike
 from pyrjsel.space.costs import BUDGET_TOLERANCE, check_budget, price_items, to_csr
-from pyrjsel.space.priors import ModelPrior
-from pyrjsel.space.rules import check_always, topological_order
+from pyrjsel.space.model_prior import ModelPrior
+from pyrjsel.space.rules import check_always, inheritance, orders_of, topological_order
 
 HEREDITY_CODES = {None: 0, "weak": 1, "strong": 2}
 
@@ -31,8 +32,8 @@ class ModelSpace:
     """The models that are allowed, and their prior.
 
     A model is a vector gamma of 0 and 1 over the J terms. Its log prior is s(k) plus the sum of l_j over its
-    free terms, with k their number, up to a constant, and -inf where a constraint fails. Built by
-    :meth:`build`; the arrays are C-contiguous and read-only.
+    free terms, with k their number, or by order (see ``by_order.py``), up to a constant, and -inf where a
+    constraint fails. Built by :meth:`build`; the arrays are C-contiguous and read-only.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class ModelSpace:
     free : ndarray of uint8, shape (J,)
         1 for terms that may be in or out, 0 for those in every model.
     log_size : ndarray of float64, shape (J_free + 1,)
-        s(k).
+        s(k); zeros of a prior by order.
     log_odds : ndarray of float64, shape (J,)
         l_j; 0 for terms that are not free.
     item_start, item : ndarray of int32
@@ -55,8 +56,8 @@ class ModelSpace:
     item_names : tuple of str
         Names of the items: variables, or terms with a price of their own.
     parent_start, parent, child_start, child : ndarray of int32
-        The terms that heredity asks for: under strong heredity all lower-order terms, under weak heredity the
-        nearest ones, of which one is enough; empty without heredity. `child` is the same read backwards.
+        The nearest terms of lower order, of which heredity asks for all (strong) or for one (weak); empty
+        without heredity. `child` is the same read backwards.
     order : ndarray of int32, shape (J,)
         The terms, parents before their children.
     heredity : {None, "weak", "strong"}
@@ -65,8 +66,10 @@ class ModelSpace:
         Largest cost of a model; inf for none.
     max_size : int
         Largest number of terms of a model, those in every model included.
-    n_observations : float
-        Number of observations.
+    context : PriorContext
+        What the prior is told of the terms.
+    by_order : OrderTables or None
+        The prior, if it is by order.
     owner : str
         Whose space it is, for messages.
     """
@@ -89,7 +92,8 @@ class ModelSpace:
     heredity: str | None
     budget: float
     max_size: int
-    n_observations: float
+    context: PriorContext
+    by_order: OrderTables | None = None
     owner: str = field(default="ModelSpace")
 
     @classmethod
@@ -123,7 +127,7 @@ class ModelSpace:
         budget : float, optional
             Largest cost of a model, compared with a relative tolerance of 1e-9.
         heredity : {None, "weak", "strong"}
-            Whether a term needs one of its nearest lower-order terms, or all lower-order terms.
+            Whether a term needs one of its nearest lower-order terms, or all of them.
         max_size : int, optional
             Largest number of terms of a model, `always` included.
         data_columns : iterable, default ()
@@ -175,16 +179,7 @@ class ModelSpace:
         items = price_items(costs, terms, data_columns, owner)
         columns = np.array([len(term.columns) for term in terms], dtype=np.int32)
 
-        if heredity == "strong":
-            parents = [tuple(term.parents) for term in terms]
-        elif heredity == "weak":
-            parents = [tuple(term.near_parents) for term in terms]
-        else:
-            parents = [()] * len(names)
-        children: list[list[int]] = [[] for _ in names]
-        for term, above in enumerate(parents):
-            for parent in above:
-                children[parent].append(term)
+        parents, children = inheritance(terms, heredity)
         parent_start, parent_flat = to_csr(parents)
         child_start, child_flat = to_csr(children)
 
@@ -194,8 +189,15 @@ class ModelSpace:
             columns=tuple(int(value) for value in columns),
             n_observations=n,
             owner=owner,
+            heredity=heredity,
+            orders=orders_of(terms, parents),
+            parents=tuple(parents),
         )
-        log_size, log_odds = prior.tables(context)
+        by_order = prior.order_tables(context)
+        if by_order is None:
+            log_size, log_odds = prior.tables(context)
+        else:
+            log_size, log_odds = np.zeros(context.n_free + 1), by_order.log_odds
         space = cls(
             names=names,
             prior=prior,
@@ -215,7 +217,8 @@ class ModelSpace:
             heredity=heredity,
             budget=limit,
             max_size=min(size, len(names)),
-            n_observations=n,
+            context=context,
+            by_order=by_order,
             owner=owner,
         )
         reason = space.why_infeasible(space.empty_model())
@@ -260,15 +263,9 @@ class ModelSpace:
         return bool(np.isfinite(self.budget)) or self.max_size < self.n_terms
 
     @property
-    def context(self) -> PriorContext:
-        """What the prior is told of the terms."""
-        return PriorContext(
-            names=self.names,
-            free=tuple(bool(value) for value in self.free),
-            columns=tuple(int(value) for value in self.columns),
-            n_observations=self.n_observations,
-            owner=self.owner,
-        )
+    def rank(self) -> IntArray:
+        """Order of each free term, counted from 0; -1 for other terms, and without heredity."""
+        return self.context.rank
 
     def items_of(self, term: int) -> NDArray[np.int32]:
         """Return the items that a term pays for.
@@ -426,7 +423,17 @@ class ModelSpace:
             inside = models[at : at + block] * self.free
             size = inside.sum(axis=1, dtype=np.int64)
             value[at : at + block] = self.log_size[size] + inside @ self.log_odds
-        return _like(np.where(self.feasible(models), value, -np.inf), gamma)
+        feasible = np.atleast_1d(self.feasible(models))
+        value[feasible] += self.log_open(models[feasible])
+        return _like(np.where(feasible, value, -np.inf), gamma)
+
+    def log_open(self, models: ByteArray) -> FloatArray | float:
+        """Return what a prior by order adds to the sum of l_j of feasible models (m, J); 0 of others."""
+        if self.by_order is None:
+            return 0.0
+        opened = open_terms(models, self.context.parents, self.heredity)
+        n_in, n_open = (counts_by_order(each, self.rank, self.context.n_orders) for each in (models, opened))
+        return np.asarray(self.by_order.of_counts(n_in, n_open) + opened @ self.by_order.odds_open)
 
     def why_infeasible(self, gamma: ArrayLike) -> str | None:
         """Return why one model is not allowed, as a sentence, or None if it is.

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, IntArray, WordArray
 from pyrjsel._validate import check_int, counted
-from pyrjsel.space._space import index_rows
+from pyrjsel.space._index import index_rows
 from pyrjsel.space.bits import n_words, unpack
 from pyrjsel.space.packed import PackedModels
 

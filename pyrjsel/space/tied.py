@@ -117,21 +117,42 @@ def _needs(space: ModelSpace, leaf: int) -> NDArray[np.int32]:
     return free[:0] if settled else free
 
 
+def _above(space: ModelSpace, term: int) -> set[int]:
+    """Return the free ancestors of a term."""
+    found: set[int] = set()
+    waiting = [term]
+    while waiting:
+        new = set(_needs(space, waiting.pop()).tolist()) - found
+        found |= new
+        waiting.extend(new)
+    return found
+
+
 def _core_and_leaves(space: ModelSpace, grid: CostGrid, terms: IntArray) -> tuple[IntArray, IntArray]:
     """Split tied terms; raise :class:`NotCountable` where leaves differ or cost something of their own."""
     members = set(terms.tolist())
     is_leaf = np.array([not members & set(space.children_of(term).tolist()) for term in terms.tolist()])
-    core, leaves = terms[~is_leaf], terms[is_leaf]
+    return core_and_leaves(space, grid, terms[~is_leaf], terms[is_leaf])
+
+
+def core_and_leaves(
+    space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return both; raise :class:`NotCountable` where leaves differ or cost something of their own."""
     alike = len(set(space.log_odds[leaves].tolist())) == 1
     for leaf in leaves.tolist():
-        paid = [set(space.items_of(parent).tolist()) for parent in _needs(space, leaf).tolist()]
+        strong = space.heredity == "strong"
+        needed = _above(space, leaf) if strong else set(_needs(space, leaf).tolist())
+        paid = [set(space.items_of(term).tolist()) for term in needed]
         if not paid:
             sure: set[int] = set()
         else:
-            sure = set.union(*paid) if space.heredity == "strong" else set.intersection(*paid)
+            sure = set.union(*paid) if strong else set.intersection(*paid)
         alike &= all(item in sure or grid.item[item] == 0 for item in space.items_of(leaf).tolist())
     if not alike or not len(core):
-        raise NotCountable(f"{len(terms)} terms are tied to one another, and their leaves differ.")
+        raise NotCountable(
+            f"{len(core) + len(leaves)} terms are tied to one another, and their leaves differ."
+        )
     return core, leaves
 
 
@@ -170,10 +191,13 @@ def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: 
             if (one in group) != (other in group)
         )
 
-    classes: dict[tuple[float, int], list[list[int]]] = {}
+    classes: dict[tuple[float, ...], list[list[int]]] = {}
     for term in core.tolist():
         cost = int(grid.item[paid[term]].sum())
-        known = classes.setdefault((float(space.log_odds[term]), cost), [])
+        kind: tuple[float, ...] = (float(space.log_odds[term]), float(cost))
+        if space.by_order is not None:
+            kind = (*kind, float(space.rank[term]), float(space.by_order.odds_open[term]))
+        known = classes.setdefault(kind, [])
         # The first of a class speaks for it.
         home = (
             None if alone(term) else next((c for c in known if not alone(c[0]) and alike(term, c[0])), None)
@@ -186,7 +210,7 @@ def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: 
 
 
 @dataclass(frozen=True, eq=False)
-class _Core:
+class Core:
     """Subsets of the core, each of which stands for as many as exchanges of terms make of it.
 
     Attributes
@@ -211,13 +235,13 @@ class _Core:
     classes: list[IntArray]
 
     @classmethod
-    def plain(cls, space: ModelSpace, compiled: Space, grid: CostGrid, core: IntArray) -> "_Core":
+    def plain(cls, space: ModelSpace, compiled: Space, grid: CostGrid, core: IntArray) -> "Core":
         """All subsets, each for itself."""
         words, size, units, log_odds = _subsets(space, compiled, grid, core)
         return cls(words, size, units, log_odds, [1] * len(words), [])
 
     @classmethod
-    def by_number(cls, space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> "_Core":
+    def by_number(cls, space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> "Core":
         """One subset for each number of terms of each class: its first terms."""
         classes = _interchangeable(space, grid, core, leaves)
         m = prod(len(group) + 1 for group in classes)
@@ -284,14 +308,14 @@ def core_table(
     """
     core, leaves = _core_and_leaves(space, grid, terms)
     try:
-        subsets = _Core.plain(space, compiled, grid, core)
+        subsets = Core.plain(space, compiled, grid, core)
     except NotCountable:
-        subsets = _Core.by_number(space, grid, core, leaves)
+        subsets = Core.by_number(space, grid, core, leaves)
     return _joined_leaves(space, grid, core, leaves, subsets, most)
 
 
 def _joined_leaves(
-    space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray, subsets: _Core, most: int
+    space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray, subsets: Core, most: int
 ) -> ComponentTable:
     """Return the table of the core and the leaves that its subsets leave open."""
     step = max(1, min(_CHUNK, MOST_NUMBERS // space.n_terms))

@@ -34,7 +34,17 @@ from pyrjsel.store.described import (
     plain,
 )
 from pyrjsel.store.digest import digest
-from pyrjsel.store.files import Document, append, create, is_left_over, read, read_all, replace, write
+from pyrjsel.store.files import (
+    Document,
+    append,
+    create,
+    is_left_over,
+    open_regular,
+    read,
+    read_all,
+    replace,
+    write,
+)
 from pyrjsel.store.kinds import Given, load, register
 from pyrjsel.store.plain import Plain
 
@@ -54,6 +64,7 @@ __all__ = [
     "labels_from_plain",
     "labels_to_plain",
     "load",
+    "open_regular",
     "plain",
     "read",
     "read_all",

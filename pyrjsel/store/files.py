@@ -115,12 +115,22 @@ def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Have `data` under a path and on the disk; a crash leaves what was there or all of this.
 
     Of a link, what it stands for is replaced, and whoever could read the file before can read it then.
+
+    Raises
+    ------
+    StoreError
+        If there is something that is no regular file, such as a pipe or a device.
+    OSError
+        If it cannot be written.
     """
     target = Path(os.path.realpath(path))
     try:
-        mode = stat.S_IMODE(target.stat().st_mode)
+        found = target.stat().st_mode
+        mode = stat.S_IMODE(found)
     except FileNotFoundError:
-        mode = None
+        found, mode = stat.S_IFREG, None
+    if not stat.S_ISREG(found):
+        raise _irregular(target)
     with _aside(target, data, mode) as aside:
         os.replace(aside, target)
     sync_folder(target.parent)
@@ -150,6 +160,33 @@ def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> I
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     finally:
         aside.unlink(missing_ok=True)
+
+
+def open_regular(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file, without waiting for who writes to a pipe or reads from it.
+
+    Raises
+    ------
+    StoreError
+        If it is no regular file.
+    OSError
+        If it cannot be opened.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise _irregular(path)
+
+    def opened(name: str, flags: int) -> int:
+        handle = os.open(name, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise _irregular(path)
+        return handle
+
+    return open(path, mode, opener=opened)  # type: ignore[return-value]
+
+
+def _irregular(path: str | os.PathLike[str]) -> StoreError:
+    return StoreError(f"{os.fspath(path)!r} is no regular file: it may be a pipe, a device or a folder.")
 
 
 def is_left_over(name: str) -> bool:
@@ -212,7 +249,7 @@ def read(path: str | os.PathLike[str]) -> Document:
     OSError
         If it cannot be opened or read.
     """
-    with open(path, "rb") as file:
+    with open_regular(path, "rb") as file:
         return _read(file, os.fspath(path))
 
 
@@ -225,7 +262,7 @@ def read_all(path: str | os.PathLike[str], size: int) -> Iterator[Document]:
         If there are fewer bytes, or they are something else.
     """
     name = os.fspath(path)
-    with open(path, "rb") as file:
+    with open_regular(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < size:
             raise unreadable(name, f"it is shorter than the {size:,} bytes that it should have")
         while file.tell() < size:

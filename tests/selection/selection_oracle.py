@@ -288,13 +288,34 @@ def lattice(problem: Problem, model: str, prior: dict, step: float = 0.5) -> flo
 # ---------------------------------------------------------------------- priors over models
 
 
-def log_model_prior(problem: Problem, model: str, prior: tuple, always: tuple = ()) -> float:
+def log_model_prior(
+    problem: Problem, model: str, prior: tuple, always: tuple = (), heredity: str | None = None
+) -> float:
     """Return the log prior of a model before constraints, up to a constant.
 
     `prior` is ("uniform",), ("bernoulli", p or {term: p}), ("betabinomial", a, b), ("poisson", mean) or
-    ("cost", {term: cost}). Terms in `always` do not count.
+    ("cost", {term: cost}). Terms in `always` do not count. Under heredity all but the first and the last are
+    products over main effects and interactions, of which those count that the model lets in.
     """
     free = [j for j, term in enumerate(problem.terms) if term.name not in always]
+    if not heredity or prior[0] in ("uniform", "cost"):
+        return _log_prior_of(problem, model, prior, free)
+    names = {problem.terms[j].name for j in problem.inside(model)}
+    enough = {"strong": all, "weak": any}[heredity]
+    value = 0.0
+    for order in sorted({problem.terms[j].name.count(":") for j in free}):
+        every = [problem.terms[j] for j in free]
+        opened = [
+            j
+            for j, term in zip(free, every, strict=True)
+            if term.name.count(":") == order
+            and (not term.below or enough(name in names for name in term.below))
+        ]
+        value += _log_prior_of(problem, model, prior, opened)
+    return value
+
+
+def _log_prior_of(problem: Problem, model: str, prior: tuple, free: list[int]) -> float:
     inside = [j for j in free if model[j] == "1"]
     J, k = len(free), len(inside)
     kind, *values = prior
@@ -305,10 +326,11 @@ def log_model_prior(problem: Problem, model: str, prior: tuple, always: tuple = 
         q = [p[problem.terms[j].name] if j in inside else 1 - p[problem.terms[j].name] for j in free]
         return float(np.log(q).sum())
     if kind == "betabinomial":
-        return float(np.log(beta_function(values[0] + k, values[1] + J - k)))
+        return float(np.log(beta_function(values[0] + k, values[1] + J - k) / beta_function(*values)))
     if kind == "poisson":
         # The mass of size k is spread evenly over the subsets of that size.
-        return float(np.log(values[0] ** k / factorial(k) / comb(J, k)))
+        mass = [values[0] ** i / factorial(i) for i in range(J + 1)]
+        return float(np.log(mass[k] / sum(mass) / comb(J, k)))
     assert kind == "cost"
     price = values[0]
     least = min(price[problem.terms[j].name] for j in free)
@@ -356,8 +378,11 @@ def allowed(
 def model_prior(problem: Problem, prior: tuple, constraints: dict) -> np.ndarray:
     """Return the prior probabilities of all models under the constraints, in the order of `models`."""
     always = constraints.get("always", ())
+    heredity = constraints.get("heredity")
     mass = [
-        np.exp(log_model_prior(problem, model, prior, always)) * allowed(problem, model, **constraints)
+        np.exp(log_model_prior(problem, model, prior, always, heredity))
+        if allowed(problem, model, **constraints)
+        else 0.0
         for model in problem.models
     ]
     return np.array(mass) / np.sum(mass)

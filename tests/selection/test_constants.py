@@ -53,7 +53,7 @@ def test_trials_and_their_single_outcomes_differ_by_binomial_coefficients():
     together = rj.logit("share ~ x", FRAME, weights="trials", coef_prior=FLAT).fit(
         sampler="enumerate", integration="laplace"
     )
-    apart = rj.logit("y ~ x", single).fit(sampler="enumerate", integration="laplace")
+    apart = rj.logit("y ~ x", single, coef_prior=FLAT).fit(sampler="enumerate", integration="laplace")
     ways = (gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)).sum()
     gap = together.models.set_index("terms")["log_marginal"] - apart.models.set_index("terms")["log_marginal"]
     # Searches for modes stop where a step gains less than 1e-9.

@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.report.mixing import poor_mixing
-from pyrjsel.selection import collect, rjmcmc
+from pyrjsel._validate import beyond
+from pyrjsel.report.errors import IndicatorStats
+from pyrjsel.report.mixing import PRECISE, poor_mixing, selection_notes
+from pyrjsel.selection import averages, collect, rjmcmc
 from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, Manner, _stuck_chains
+from pyrjsel.selection.collect import ChainDraws, Manner
+from pyrjsel.selection.summarising import _stuck_chains
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,8 @@ def test_a_healthy_run_is_silent(model):
 @pytest.mark.parametrize(
     ("r_hats", "where"),
     [
-        ((1.2001, 1.0), "1.20 for the model size"),
+        ((1.2001, 1.0), "1.2001 for the model size"),
+        ((1.21, 1.0), "1.21 for the model size"),
         ((1.0, 3.456), "3.46 for the log posterior"),
         ((np.nan, 1.5), "1.50 for the log posterior"),
         ((1.25, 1.3), "1.30 for the log posterior and above 1.2 for 1 more"),
@@ -173,3 +177,104 @@ def test_a_stuck_chain_is_reported(model, monkeypatch):
     assert results.posterior.notes == texts
     # The summary breaks its lines.
     assert "these chains are stuck; run longer." in " ".join(str(results.summary()).split())
+
+
+# --- averages of conditional probabilities are judged by their errors --------------------------------
+
+
+def notes_of(mcse, averaged):
+    """Return the notes on one term of probability 1 - 1e-8 whose average has an error."""
+    p = np.array([1.0 - 1e-8])
+    terms = IndicatorStats(
+        mean=p,
+        mcse=np.array([mcse]),
+        ess=p * (1.0 - p) / mcse**2,
+        r_hat=np.array([1.0]),
+        stuck=np.array([False]),
+        disagree=np.array([False]),
+    )
+    row = {"r_hat_size": 1.0, "r_hat_log_posterior": 1.0, "ess_size": 900.0, "ess_log_posterior": 900.0}
+    return selection_notes(terms, ["u"], pd.DataFrame([{**row, "draws": 4000}], index=["all"]), averaged)
+
+
+def test_averages_near_one_are_not_short_of_draws():
+    assert notes_of(1e-4, averaged=True) == []
+    (text,) = notes_of(1e-4, averaged=False)
+    assert "0 effective draws of the inclusion of u" in text
+    (text,) = notes_of(1.01 * PRECISE, averaged=True)
+    assert "0 effective draws of the inclusion of u" in text
+
+
+def test_strong_effects_give_no_alarm():
+    """P(u) is 1 - 1e-8 or so: runs are right and say nothing (warnings are errors here)."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(60, 6)), columns=list("uabcde"))
+    frame["y"] = 1.05 * frame["u"] + 0.3 * frame["a"] + rng.normal(size=60)
+    model = rj.linear("y ~ .", frame)
+    exact = model.fit(sampler="enumerate").inclusion["posterior"]
+    assert 1e-11 < 1 - exact["u"] < 1e-6
+    for seed in range(20):
+        results = model.fit(sampler="collapsed", draws=1000, rng=seed, progress=False)
+        # Eight errors, known to about 100 degrees of freedom: below 1e-9 for the 120 comparisons.
+        gap = (results.inclusion["posterior"] - exact).abs()
+        assert (gap < 8 * results.inclusion["mcse"].fillna(0.0) + 1e-6).all()
+
+
+def test_a_conditional_probability_that_never_changes_has_no_error():
+    """Of one term alone it is the same in every draw: exact here, but no chain can know that."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"x": rng.normal(size=40)})
+    frame["y"] = 0.3 * frame["x"] + rng.normal(size=40)
+    model = rj.linear("y ~ x", frame)
+    exact = model.fit(sampler="enumerate").inclusion.loc["x", "posterior"]
+    results = model.fit(sampler="collapsed", draws=3000, rng=1, progress=False)
+    row = results.inclusion.loc["x"]
+    assert row["posterior"] == pytest.approx(exact, rel=1e-9)
+    assert np.isnan(row["mcse"])
+    assert not results.posterior.stuck.any()
+    assert "of any chain, so that" not in " ".join(str(results.summary()).split())
+
+
+def test_errors_at_the_level_of_rounding_are_unknown():
+    visits = IndicatorStats(*(np.full(3, 0.5) for _ in range(4)), np.zeros(3, bool), np.zeros(3, bool))
+    found = (np.array([0.5, 0.5, 0.5]), np.array([2e-16, 1e-9, 0.01]), np.zeros(3, bool))
+    described = averages._described(found, visits)
+    np.testing.assert_array_equal(described.mcse, [np.nan, 1e-9, 0.01])
+    assert np.isnan(described.ess[0])
+    assert not described.stuck.any()
+
+
+# --- rounded figures do not contradict the message --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        (1.204, 1.2, "1.204"),
+        (1.2 + 1e-9, 1.2, "1.200000001"),
+        (1.2, 1.2, "1.20"),
+        (1.26, 1.2, "1.26"),
+        (1.196, 1.2, "1.196"),
+        (1.19, 1.2, "1.19"),
+        (np.inf, 1.2, "inf"),
+    ],
+)
+def test_numbers_beyond_a_limit(value, limit, text):
+    assert beyond(value, limit) == text
+
+
+def test_percentages_beyond_a_limit():
+    assert beyond(0.0519, 0.05, 0, percent=True) == "5.2%"
+    assert beyond(0.2, 0.05, 0, percent=True) == "20%"
+
+
+def test_kernel_chains_warn_by_the_same_rule():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": np.linspace(-2, 2, 40)})
+    frame["y"] = np.sin(3 * frame["x"]) + 0.1 * rng.normal(size=40)
+    model = rj.kernel_regression("y ~ x", frame, width=0.5)
+    with pytest.warns(rj.ConvergenceWarning, match=r"R-hat over all chains is|effective draws|The run has"):
+        results = model.fit(sampler="mcmc", draws=60, chains=2, rng=1, progress=False)
+    assert "run longer" in " ".join(str(results.summary()).split())
+    stats = results.diagnostics
+    assert stats["r_hat"].max() > 1.05 or stats["ess"].min() < 100

@@ -67,7 +67,8 @@ def test_the_sampler_on_a_surrogate_finds_it_too():
 @pytest.mark.parametrize("sampler", ["collapsed", "gibbs", "rjmcmc", "population"])
 def test_with_families_the_posterior_is_that_of_enumeration(sampler, heredity):
     data = frame(3, n=60, p=4)
-    model = rj.linear("y ~ (v0 + v1 + v2)**2 + v3", data, heredity=heredity, max_size=5)
+    prior = rj.BetaBinomial(by="size")
+    model = rj.linear("y ~ (v0 + v1 + v2)**2 + v3", data, heredity=heredity, max_size=5, model_prior=prior)
     exact = model.fit(sampler="enumerate").inclusion["posterior"]
     found = quiet(model, sampler=sampler, draws=4000, chains=4, rng=2, families=2).inclusion
     # Six Monte Carlo errors of seven terms: 1e-8. Mass of 1e-3 is missed by 16,000 draws, of which the errors

@@ -27,7 +27,7 @@ def test_what_is_derived_follows_the_oracle(kit, prior_kind, constraint):
         # Sums of at most 12 numbers in another order: a few ulp of the largest.
         np.testing.assert_allclose(trace[:, 2], space.cost(gamma), rtol=1e-14, atol=1e-15)
         np.testing.assert_allclose(trace[:, 3], inside @ space.log_odds, rtol=1e-13, atol=1e-13)
-        plain = space.log_size[inside.sum(axis=1)] + inside @ space.log_odds
+        plain = space.log_size[inside.sum(axis=1)] + inside @ space.log_odds + space.log_open(gamma)
         np.testing.assert_allclose(trace[:, 4], plain, rtol=1e-13, atol=1e-13)
 
 

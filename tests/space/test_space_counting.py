@@ -251,7 +251,8 @@ def test_rare_terms_are_known_from_models_next_to_theirs(kit):
     names = [f"x{j}" for j in range(60)]
     sets = [(name,) for name in names] + [(a, b) for a, b in combinations(names, 2)]
     terms = kit.interactions(sets, np.random.default_rng(0))
-    space = ModelSpace.build(terms, prior=BetaBinomial(), heredity="strong", max_size=20, n_observations=9)
+    prior = BetaBinomial(by="size")
+    space = ModelSpace.build(terms, prior=prior, heredity="strong", max_size=20, n_observations=9)
     exact, found = prior_inclusion(space), _sampled(space, np.random.default_rng(1))
     assert exact.method == "exact"
     main = slice(0, 60)

@@ -19,7 +19,7 @@ from pyrjsel.space import (
 from pyrjsel.space.components import cost_grid
 from pyrjsel.space.counting import _exact
 from pyrjsel.space.tables import NotCountable
-from pyrjsel.space.tied import _Core, _core_and_leaves, _joined_leaves, core_table, full_table
+from pyrjsel.space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
 
 def factorial_terms(kit, letters, order):
@@ -85,7 +85,10 @@ def test_leaves_that_differ_are_not_taken_together(kit):
 
 def test_a_large_factorial_space_is_counted_exactly(kit):
     space = ModelSpace.build(
-        factorial_terms(kit, "abcdefghij", 2), prior=BetaBinomial(), heredity="strong", n_observations=9
+        factorial_terms(kit, "abcdefghij", 2),
+        prior=BetaBinomial(by="size"),
+        heredity="strong",
+        n_observations=9,
     )
     start = time.perf_counter()
     # k main effects leave their k (k - 1) / 2 interactions open.
@@ -155,7 +158,7 @@ def test_one_subset_stands_for_those_of_interchangeable_terms(kit):
             core, leaves = _core_and_leaves(space, grid, terms)
         except NotCountable:
             continue
-        subsets = _Core.by_number(space, grid, core, leaves)
+        subsets = Core.by_number(space, grid, core, leaves)
         found = _joined_leaves(space, grid, core, leaves, subsets, most)
         assert found.count == full.count
         # Sums of up to 10^4 weights, through their logs.
@@ -163,7 +166,7 @@ def test_one_subset_stands_for_those_of_interchangeable_terms(kit):
         column = [int(np.flatnonzero(found.terms == term)[0]) for term in terms]
         np.testing.assert_allclose(found.share[:, column], full.share, rtol=1e-11, atol=1e-13)
         compared += 1
-        fewer += len(subsets.size) < len(_Core.plain(space, compiled, grid, core).size)
+        fewer += len(subsets.size) < len(Core.plain(space, compiled, grid, core).size)
     assert compared >= 35
     assert fewer >= 30
 
@@ -174,7 +177,7 @@ def test_all_pairs_of_sixty_terms_are_exact(kit):
     sets = [(name,) for name in names] + list(combinations(names, 2))
     space = ModelSpace.build(
         kit.interactions(sets, np.random.default_rng(0)),
-        prior=BetaBinomial(),
+        prior=BetaBinomial(by="size"),
         heredity="strong",
         max_size=20,
         n_observations=9,

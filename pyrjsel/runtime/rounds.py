@@ -1,0 +1,165 @@
+"""Runs that stop by themselves: rounds of draws, each twice as long, until figures are accurate.
+
+Rounds are extensions of one run. What the chains have drawn together is looked at between rounds, and nowhere
+else, so that the draws depend on the seed alone: not on the number of workers, on the speed of the machine,
+or on whether the run was killed in between.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import joblib
+import numpy as np
+
+from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, Rule, missed, worst
+from pyrjsel.runtime.blas import one_blas_thread
+from pyrjsel.runtime.board import Board
+from pyrjsel.runtime.chains import ChainsOutcome, ResumableJob, run_chains, spawn_seeds
+from pyrjsel.runtime.checkpoint import Checkpoint
+from pyrjsel.runtime.ends import ChainEnd, Ends
+from pyrjsel.runtime.interrupt import InterruptGuard
+from pyrjsel.runtime.live import Live
+from pyrjsel.runtime.workers import count_workers
+from pyrjsel.store import Content
+
+# From a number of draws: the job of a run of so many.
+Jobs = Callable[[int], ResumableJob]
+
+
+@dataclass
+class Rounds:
+    """The rounds of one run.
+
+    Attributes
+    ----------
+    jobs : callable
+        From a number of draws of a chain, what every chain of such a run does.
+    chains : int
+    rng : Generator
+    rule : callable
+    size : callable
+        Number of draws of a chain's result.
+    accuracy : Accuracy
+    label : str
+    earlier : Ends or None
+        Where a run ended that this one goes on from.
+    n_jobs, progress, checkpoint
+        As of settings.
+    """
+
+    jobs: Jobs
+    chains: int
+    rng: np.random.Generator
+    rule: Rule
+    size: Callable[[Any], int]
+    accuracy: Accuracy
+    label: str
+    earlier: Ends | None
+    n_jobs: int | None
+    progress: bool | None
+    checkpoint: Checkpoint | None
+    live: Live = field(default_factory=Live)
+
+    def run(self) -> tuple[ChainsOutcome, int, list[str]]:
+        """Return what the last round gave, its draws, and what is to be said of figures that are missed.
+
+        Raises
+        ------
+        WorkerError
+            If the workers of all chains died.
+        """
+        clock = Clock.of(self.accuracy, FIRST)
+        seeds = spawn_seeds(self.rng, self.chains)
+        draws, label = self.begin(clock), self.label
+        before = 0 if self.earlier is None else min(draws, self.length)
+        notes: list[str] = []
+        with InterruptGuard(Board(self.chains)) as guard:
+            ends: Sequence[ChainEnd] = () if self.earlier is None else self.earlier.chains
+            while True:
+                at = clock.seconds
+                outcome = run_chains(
+                    self.jobs(draws),
+                    self.chains,
+                    self.rng,
+                    n_jobs=self.n_jobs,
+                    progress=self.progress,
+                    label=label,
+                    checkpoint=self.checkpoint,
+                    earlier=ends,
+                    keep_ends=True,
+                    spare=True,
+                    live=self.live,
+                    seeds=seeds,
+                    name=self.label,
+                )
+                if not outcome.completed or outcome.lost or guard.count:
+                    break
+                figures = self.rule(outcome.results, draws)
+                first = worst(figures)
+                if first is None:
+                    break
+                # Of a look alone, as if one worker had drawn everything.
+                made, seconds = draws - before, clock.seconds - at
+                rate = made / seconds if made else draws / max(sum(outcome.seconds), seconds)
+                following = clock.after(draws, rate)
+                if following <= draws:
+                    notes = missed(figures, draws, clock.limit(draws))
+                    break
+                label = f"{self.label}: {_shown(first, draws, rate)}"
+                if self.checkpoint is None:
+                    job = self.jobs(draws)
+                    recorded = [job.recorded(result) for result in outcome.results]
+                    ends = Ends(outcome.ends, True).with_recorded(recorded, 0).chains
+                before, draws = draws, following
+            return self.finished(outcome, draws), draws, notes
+
+    def begin(self, clock: Clock) -> int:
+        """Return the draws of the round to begin with: that which a run that was killed had come to."""
+        draws = clock.at_least(1)
+        if self.earlier is not None:
+            # What is complete is looked at before there is more of it.
+            draws = self.length if self.earlier.complete else clock.at_least(self.length)
+        if self.checkpoint is None:
+            return draws
+        done = self.checkpoint.furthest(self.label, self.chains)
+        job: Any = self.jobs(draws)
+        return max(draws, clock.at_least(max(1, -(-(done - job.burn_in) // job.thin))))
+
+    @property
+    def length(self) -> int:
+        """Draws of the longest chain that there were before."""
+        assert self.earlier is not None
+        job: Any = self.jobs(1)
+        return self.earlier.length(job.burn_in, job.thin)
+
+    def finished(self, outcome: ChainsOutcome, draws: int) -> ChainsOutcome:
+        """Return what chains give in the end, in the place of a look at them."""
+        job = self.jobs(draws)
+        numbers = [chain for chain in range(self.chains) if chain not in outcome.lost]
+
+        def finish(chain: int, result: Any, end: ChainEnd, done: int) -> tuple[Any, ChainEnd]:
+            held = self.live.take(chain, job)
+            if held is None:
+                recorded = job.recorded(result)
+                runner = job.resume(Content(end.state, "the state of a chain"), recorded, chain)
+            else:
+                runner = held[0]
+            end = replace(end, state=runner.plain_state())
+            return runner.finish(done == job.total), end
+
+        parts = zip(numbers, outcome.results, outcome.ends, outcome.iterations, strict=True)
+        workers = count_workers(self.n_jobs, len(numbers))
+        with one_blas_thread:
+            found = joblib.Parallel(n_jobs=workers, require="sharedmem")(
+                joblib.delayed(finish)(*part) for part in parts
+            )
+        results, ends = zip(*found, strict=True)
+        return replace(outcome, results=list(results), ends=list(ends))
+
+
+def _shown(first: Figure, draws: int, rate: float) -> str:
+    """Return what a progress bar says of the figure that needs most draws."""
+    left = (first.needed - 1.0) * draws / rate
+    time = f", about {left:,.0f} s left" if np.isfinite(left) else ""
+    return f"{first.text}{time}"

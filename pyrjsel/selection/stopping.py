@@ -1,0 +1,112 @@
+"""When a run over models stops by itself: once what its results show is accurate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyrjsel.report.errors import model_stats, scalar_stats
+from pyrjsel.report.mixing import LEAST_ESS
+from pyrjsel.runtime import WARM, Figure, FitSettings, Rule, above
+from pyrjsel.selection.collect import ChainDraws, Estimator, Manner, visit_estimate
+from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.layout import TermColumns
+from pyrjsel.selection.summarising import merged
+from pyrjsel.space import ByModel, ModelSpace
+
+# Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
+# of less than RARE posterior probability so many times that.
+MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
+# R-hat of size, cost and log posterior at most.
+R_HAT = 1.05
+# What never happened in n draws has a probability of at most 3 / n, with a confidence of 95 %.
+NEVER = 3.0
+# Burn-in: surrogates are expanded and learnt at its four marks; populations adapt their temperatures; jumps
+# of one term at a time are slow to leave where they start.
+WARM_CORRECTED = 200
+WARM_OF = {"rjmcmc": 500, "population": 2000}
+
+
+def stopping(
+    settings: FitSettings,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    estimator: Estimator = visit_estimate,
+    before: int = 0,
+) -> Rule:
+    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree."""
+    mcse = settings.asked_mcse
+    return partial(
+        _figures,
+        regression=regression,
+        space=space,
+        manner=manner,
+        estimator=estimator,
+        before=before,
+        target=mcse,
+    )
+
+
+def _figures(
+    chains: Sequence[ChainDraws],
+    draws: int,
+    *,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    estimator: Estimator,
+    before: int,
+    target: float,
+) -> list[Figure]:
+    # What summaries take out of chains they take out of copies.
+    copies = [replace(chain) for chain in chains]
+    index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
+    terms = estimator(copies, index, models).terms
+    found = []
+    large = np.isnan(terms.mcse) | (terms.mcse > target)
+    for j in np.flatnonzero(large & space.free.astype(bool)):
+        name = space.names[j]
+        if np.isnan(terms.mcse[j]):
+            most = NEVER / index.size
+            text = f"the inclusion of {name} never changed, which bounds its error by {above(most, target)}"
+            found += [Figure(text, most / target)] if most > target else []
+        else:
+            name = f"the MCSE of the inclusion of {name}"
+            found.append(Figure.of_error(name, float(terms.mcse[j]), target))
+    if not manner.masses:
+        found += _odds(index, len(models))
+    for name, values in (
+        ("size", ByModel(models.sizes(), index)),
+        ("cost", ByModel(np.concatenate([space.cost(block) for block in models.blocks()]), index)),
+        ("log posterior", log_posterior),
+    ):
+        stats = scalar_stats(values)
+        if stats.r_hat > R_HAT:
+            text = f"R-hat of the {name} is {above(stats.r_hat, R_HAT)}"
+            found.append(Figure(text, (stats.r_hat - 1.0) / (R_HAT - 1.0)))
+        if stats.ess < LEAST_ESS:
+            text = f"the {name} has {stats.ess:.3g} effective draws, fewer than {LEAST_ESS}"
+            found.append(Figure(text, LEAST_ESS / stats.ess))
+    return found
+
+
+def _odds(index: np.ndarray, models: int) -> list[Figure]:
+    """Return the odds of the best model against others that are not accurate enough."""
+    stats = model_stats(index, np.arange(min(models, 1 + MODELS)))
+    found = []
+    for k in range(1, stats.odds.size):
+        target = ODDS * (RARE_TIMES if stats.probability[k] < RARE else 1.0)
+        error = float(stats.odds_mcse[k] / stats.odds[k])
+        if error > target:
+            name = f"the relative MCSE of the odds of model 1 against model {k + 1}"
+            found.append(Figure.of_error(name, error, target))
+    return found
+
+
+def warm(sampler: str, regression: Any) -> int:
+    """Return the iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws."""
+    exact = isinstance(regression, GaussianRegression)
+    return WARM_CORRECTED if sampler == "collapsed" and not exact else WARM_OF.get(sampler, WARM)

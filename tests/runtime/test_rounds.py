@@ -1,0 +1,284 @@
+"""Runs that stop by themselves: what ends them, and that rounds are one run, wherever it is cut."""
+
+import os
+import signal
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+from pyrjsel.runtime import checkpoint as checkpoints
+from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
+from pyrjsel.runtime.checkpoint import ChainFile
+from pyrjsel.selection import corrected
+from pyrjsel.selection.collapsed import WalkRunner
+
+rng = np.random.default_rng(3)
+X = pd.DataFrame(rng.normal(size=(120, 7))).add_prefix("x")
+Y = X["x0"].to_numpy() + 0.3 * X["x1"].to_numpy() + rng.normal(size=120)
+LOW = (rng.random(120) < 1 / (1 + np.exp(-X["x0"].to_numpy() - 0.4 * X["x1"].to_numpy()))).astype(int)
+# Every sampler, small enough for some rounds of each in some tenths of a second.
+FITS = {
+    "logit": (rj.LogitSelection(LOW, X), {"sampler": "collapsed", "sweeps": 2, "pairs": 16, "mcse": 0.0025}),
+    "linear": (rj.LinearSelection(Y, X), {"sampler": "collapsed", "mcse": 0.0015}),
+    "gibbs": (rj.LinearSelection(Y, X), {"sampler": "gibbs", "mcse": 0.0015}),
+    "spikes": (
+        rj.LinearSelection(Y, X, coef_prior=rj.SpikeSlab(0.1, 100)),
+        {"sampler": "gibbs", "mcse": 0.004, "max_draws": 1600},
+    ),
+    "jumps": (rj.LinearSelection(Y, X), {"sampler": "rjmcmc", "mcse": 0.02, "max_draws": 800}),
+    "population": (
+        rj.LogitSelection(LOW, X),
+        {"sampler": "population", "mcse": 0.02, "max_draws": 400, "burn_in": 100},
+    ),
+}
+
+
+def fit(name, **changes):
+    model, options = FITS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        return model.fit(**{"rng": 1, "n_jobs": 1, "progress": False, "thin": 2, **options, **changes})
+
+
+def same(one, two):
+    """Whether two results are the same to the last bit, but for how long they took."""
+    assert one.settings.draws == two.settings.draws
+    a, b = one.posterior, two.posterior
+    for name in ("inclusion", "inclusion_mcse", "probability", "mcse", "odds", "ess", "r_hat"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    np.testing.assert_array_equal(a.draws.model, b.draws.model)
+    np.testing.assert_array_equal(a.draws.log_posterior, b.draws.log_posterior)
+    np.testing.assert_array_equal(a.draws.vectors.toarray(), b.draws.vectors.toarray())
+    np.testing.assert_array_equal(a.moments.mean, b.moments.mean)
+    pd.testing.assert_frame_equal(
+        one.diagnostics.drop(columns="seconds"), two.diagnostics.drop(columns="seconds")
+    )
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return {name: fit(name) for name in FITS}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_rounds_are_one_run(wanted, name):
+    """The draws of a run that stops by itself are those of one of as many draws."""
+    auto = wanted[name]
+    assert auto.settings.draws > FIRST  # so that there were rounds at all
+    options = {key: value for key, value in FITS[name][1].items() if key not in ("mcse", "max_draws")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        number = FITS[name][0].fit(
+            **{**options, "draws": auto.settings.draws, "burn_in": auto.settings.burn_in},
+            rng=1, n_jobs=1, thin=2, progress=False,
+        )  # fmt: skip
+    np.testing.assert_array_equal(auto.posterior.draws.model, number.posterior.draws.model)
+    np.testing.assert_array_equal(auto.posterior.inclusion, number.posterior.inclusion)
+    np.testing.assert_array_equal(auto.posterior.moments.mean, number.posterior.moments.mean)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_workers_do_not_matter(wanted, name):
+    same(wanted[name], fit(name, n_jobs=3))
+
+
+@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps"])
+def test_processes_do_not_matter(wanted, name):
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        same(wanted[name], fit(name, n_jobs=None))
+
+
+class Stop(Exception):
+    """A crash."""
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_killed_runs_go_on(monkeypatch, tmp_path, wanted, name):
+    """Crashes right after a write, in any round, leave no trace."""
+    chance, save, crashes = np.random.default_rng(4), ChainFile.save, []
+    first = wanted[name].settings.burn_in + FIRST * wanted[name].settings.thin
+
+    def saved(self, done, seconds, runner):
+        save(self, done, seconds, runner)
+        # Some in the first round, and some after it.
+        if sum((at > first) == (done > first) for at in crashes) < 5 and chance.random() < 0.4:
+            crashes.append(done)
+            raise Stop
+
+    monkeypatch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 0.004)
+    monkeypatch.setattr(checkpoints, "INTERVAL", 0.0)
+    monkeypatch.setattr(ChainFile, "save", saved)
+    results = None
+    while results is None:
+        try:
+            results = fit(name, checkpoint=tmp_path / "run")
+        except Stop:
+            continue
+    assert min(crashes) <= first < max(crashes)
+    same(wanted[name], results)
+
+
+def test_checkpoint_of_another_accuracy(tmp_path):
+    fit("linear", checkpoint=tmp_path / "run")
+    with pytest.raises(rj.StoreError, match=r"mcse was 0\.0015 and is 0\.001"):
+        fit("linear", checkpoint=tmp_path / "run", mcse=0.001)
+
+
+@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes"])
+def test_extending_is_one_longer_run(wanted, name):
+    """Rounds are where they always are."""
+    loose = fit(name, mcse=0.01, max_draws=800)
+    target = FITS[name][1]["mcse"]
+    assert loose.settings.draws < wanted[name].settings.draws
+    most = FITS[name][1].get("max_draws", 100_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        longer = loose.extend(mcse=target, max_draws=most, n_jobs=2, progress=False)
+    same(wanted[name], longer)
+    if most < 100_000:  # which has not reached it
+        return
+    again = longer.extend(mcse=10 * target, progress=False)
+    assert again.settings.draws == longer.settings.draws
+    np.testing.assert_array_equal(again.posterior.inclusion, longer.posterior.inclusion)
+
+
+def test_extending_by_a_number(wanted):
+    longer = wanted["linear"].extend(100, progress=False)
+    assert longer.settings.draws == wanted["linear"].settings.draws + 100
+
+
+def interrupt(monkeypatch, after):
+    """Send Ctrl-C once, when a chain has done so many iterations."""
+    advance, sent = WalkRunner.advance, []
+
+    def watched(self, n):
+        advance(self, n)
+        if not sent and self.done > after:
+            sent.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)  # the main thread sees the signal before the next block begins
+
+    monkeypatch.setattr(WalkRunner, "advance", watched)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
+@pytest.mark.parametrize("name", ["logit", "linear"])
+@pytest.mark.parametrize("after", [250, 700])
+def test_interrupted_runs_have_draws_and_go_on(monkeypatch, wanted, name, after):
+    model, options = FITS[name]
+    settings = {"rng": 1, "n_jobs": 2, "progress": False, "thin": 2, **options}
+    with monkeypatch.context() as patch:
+        patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 0.002)
+        interrupt(patch, after)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            some = model.fit(**settings)
+    assert any("Interrupted: " in str(each.message) for each in caught)
+    assert some.draws.coefficients is not None
+    assert some.draws.model.shape[1] < wanted[name].settings.draws
+    longer = some.extend(mcse=options["mcse"], progress=False)
+    same(wanted[name], longer)
+
+
+def test_limits_are_said():
+    model = FITS["linear"][0]
+    with pytest.warns(rj.ConvergenceWarning, match=r"ended at 300 draws a chain \('max_draws'\)") as caught:
+        results = model.fit(sampler="collapsed", mcse=1e-4, max_draws=300, rng=1, progress=False)
+    text = str(caught[0].message)
+    assert "the MCSE of the inclusion of x" in text
+    assert "above 0.0001" in text
+    assert "It would take about" in text
+    assert text in results.summary().as_text().replace("\n", " ") or "ended at 300" in text
+    assert results.settings.draws == results.draws.model.shape[1] == 300
+    with pytest.warns(rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before its figures"):
+        results = model.fit(sampler="collapsed", mcse=1e-5, max_seconds=0.3, rng=1, progress=False)
+    assert FIRST <= results.settings.draws < 100_000
+
+
+def test_one_draw():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1, rng=1, progress=False)
+    assert results.draws.model.shape == (4, 1)
+    assert any("'max_draws'" in str(each.message) for each in caught)
+
+
+def test_what_the_results_show_is_what_was_asked(wanted):
+    for name, mcse in (("linear", 0.0015), ("gibbs", 0.0015)):
+        assert wanted[name].inclusion["mcse"].max() <= mcse
+        assert wanted[name].diagnostics.loc["all", "r_hat_size"] <= 1.05
+
+
+def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
+    """A rule that is never met runs to the end of the draws: every round asks it."""
+    asked = []
+
+    def never(chains, draws):
+        asked.append(draws)
+        return [Figure("it is bad", 2.0)]
+
+    monkeypatch.setattr("pyrjsel.selection.walk_posterior.stopping", lambda *given: never)
+    with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. It would take about 2,000 draws"):
+        results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1000, rng=1, progress=False)
+    assert asked == [200, 400, 800, 1000]
+    assert results.settings.draws == 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"mcse": 0}, r"'mcse' parameter of LinearSelection\.fit must be a finite number in \(0"),
+        ({"mcse": -0.1}, "'mcse' parameter"),
+        ({"mcse": float("nan")}, "'mcse' parameter"),
+        ({"mcse": "small"}, "'mcse' parameter"),
+        ({"draws": "many"}, "'draws' parameter of .* must be 'auto' or an int"),
+        ({"draws": 0}, "'draws' parameter"),
+        ({"max_seconds": 0}, "'max_seconds' parameter"),
+        ({"max_seconds": float("inf")}, "'max_seconds' parameter"),
+        ({"max_draws": 0}, "'max_draws' parameter"),
+        ({"max_draws": 1.5}, "'max_draws' parameter"),
+        ({"draws": 100, "mcse": 0.01}, "'mcse' parameter .* must be left out where 'draws' is a number"),
+        ({"draws": 100, "max_draws": 50}, "'max_draws' parameter .* must be left out"),
+        ({"draws": 100, "max_seconds": 1.0}, "'max_seconds' parameter .* must be left out"),
+    ],
+)
+@pytest.mark.parametrize("sampler", ["auto", "collapsed"])
+def test_bad_input(options, match, sampler):
+    with pytest.raises(rj.ParameterError, match=match):
+        FITS["linear"][0].fit(sampler=sampler, **options)
+
+
+def test_bad_input_of_extend(wanted):
+    for options, match in (
+        ({"draws": 10, "mcse": 0.1}, "'mcse' parameter of extend must be left out"),
+        ({"mcse": 0}, "'mcse' parameter of extend"),
+        ({"draws": 10, "max_draws": 5}, "'max_draws' parameter of extend must be left out"),
+    ):
+        with pytest.raises(rj.ParameterError, match=match):
+            wanted["linear"].extend(**options)
+
+
+def test_words():
+    assert above(0.0050004, 0.005) == "0.0050004, above 0.005"
+    assert above(0.0071234, 0.005) == "0.0071, above 0.005"
+    figures = [Figure.of_error("the MCSE of a", 0.01, 0.005), Figure("b is bad", 3.0)]
+    assert worst(figures).needed == pytest.approx(4.0)
+    assert worst([]) is None
+    (text,) = missed(figures, 1000, "1,000 draws")
+    assert "the MCSE of a is 0.01, above 0.005, and 1 more figure is not accurate yet" in text
+    assert "about 4,000 draws a chain" in text
+    assert missed([], 1000, "x") == []
+
+
+def test_clock():
+    clock = Clock.of(Accuracy(max_draws=1000), 200)
+    assert [clock.at_least(n) for n in (1, 200, 201, 900)] == [200, 200, 400, 1000]
+    assert [clock.after(n, 1.0) for n in (200, 300, 800, 1000)] == [400, 400, 1000, 1000]
+    short = Clock.of(Accuracy(max_seconds=10.0), 200)
+    assert 290 <= short.after(200, 10.0) <= 300  # ten draws a second for ten seconds
+    assert corrected.EVERY < FIRST
