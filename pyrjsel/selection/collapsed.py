@@ -1,10 +1,8 @@
 """The sampler `collapsed`: walks over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
 
 Averages of conditional probabilities have errors that batches of the chain tell: of modes that no chain has
-visited they know nothing, as visits do not, but they look surer.
-
-This file has what walks of all families share, and the chains of families whose marginal likelihoods are
-exact; ``corrected.py`` has those of the others.
+visited they know nothing, as visits do not, but they look surer. Families without exact marginal likelihoods
+have their chains in ``corrected.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +29,7 @@ from pyrjsel.selection.collect import (
     plain_state,
 )
 from pyrjsel.selection.predict import SingleModel
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.space import ModelSpace, Space
 from pyrjsel.space.starts import checked_start, dispersed_start
@@ -227,7 +226,10 @@ class WalkJob:
             np.zeros((2, len(self.moves)), dtype=np.int64),
             np.zeros((2, count - 1), dtype=np.int64),
         )
-        return self.runner(state)
+        runner = self.runner(state)
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "WalkRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -248,6 +250,7 @@ class WalkJob:
                 self.known_lessons(known.part("learnt")),
             )
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -265,12 +268,7 @@ class WalkJob:
 
 
 class WalkCollector(Collector):
-    """Collects the draws of one walk, and its averages.
-
-    Parameters
-    ----------
-    job : WalkJob
-    """
+    """Collects the draws of one walk, and its averages."""
 
     # What is recorded of a model when it is first visited.
     by_model: ClassVar[tuple[str, ...]] = ("relative_variance", "effective")
@@ -332,14 +330,12 @@ class WalkRunner:
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.collector = collector or WalkCollector(job)
-        self.done = state.done
+        self.done, self.chain = state.done, 0
         self.restore(state)
         self.mark_state = replace(state, since=0)
         if state.since:
             self.walk_on(state.since, None)
             self.done += state.since
-
-    # ------------------------------------------------------------------ what kinds of chains differ in
 
     def restore(self, state: WalkState) -> None:
         """Make the walk of a state at a mark."""
@@ -405,8 +401,6 @@ class WalkRunner:
         moves, exchanged = self.walk.counts()
         self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
 
-    # ------------------------------------------------------------------ what they share
-
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
     ) -> None:
@@ -419,25 +413,35 @@ class WalkRunner:
         while self.done < stop:
             until = min(stop, (self.done // EVERY + 1) * EVERY)
             if self.done < job.burn_in:
-                until = min(until, job.burn_in)
+                until = min(until, next_stop(job.burn_in, self.done))
                 self.walk_on(until - self.done, None)
             else:
                 end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]
                 until = min(until, job.burn_in + end * job.thin)
                 self.walk_on(until - self.done, self.collector)
             self.done = until
-            if until % EVERY == 0 or until == job.burn_in:
+            if until % EVERY == 0 or until == job.burn_in or restart_is_due(job, until, 1):
                 self.mark()
 
     def mark(self) -> None:
         """Clear rounding away and write the state down; adapt in burn-in."""
         if self.done <= self.job.burn_in:
             self.adapt()
+            self.begin_anew()
             if self.done == self.job.burn_in:
                 self.clear_counts()
                 self.walk.set_family_rate(self.job.family_rates[1])
         self.walk.reload()
         self.mark_state = self.at_mark()
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found; hot replicas stay."""
+        job, gamma = self.job, self.walk.gamma()
+        if restart_is_due(job, self.done, 1):
+            mode = new_start(job.regression, job.space, gamma[0], self.chain, job.burn_in)
+            if mode is not None:
+                self.walk.set_state([mode, *gamma[1:]])
+                self.mark_state = self.at_mark()
 
     def at_mark(self) -> WalkState:
         """Return the state of a chain that is at a mark."""

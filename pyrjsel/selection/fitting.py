@@ -139,6 +139,8 @@ class Fitting:
             draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
             coefficients, are averages of too few draws; if a search finds a model that matters and that no
             chain visited (see ``audit`` of the results).
+        DispersionWarning
+            If counts, or proportions of several trials, vary more than their family allows.
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is

@@ -30,6 +30,7 @@ from pyrjsel.selection.collect import (
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
@@ -172,7 +173,10 @@ class GibbsJob:
         # The error variance of the model without terms: any would do.
         variance = self.regression.total / self.regression.nu
         counts = np.zeros((2, len(self.moves)), dtype=np.int64)
-        return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner = GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -189,6 +193,7 @@ class GibbsJob:
                 known.array("counts", np.int64, (2, len(self.moves))),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -250,6 +255,8 @@ class GibbsDraws(ChainDraws):
 class GibbsRunner:
     """One chain: the compiled loop, its generator and what it has recorded."""
 
+    chain = 0
+
     def __init__(self, job: GibbsJob, state: GibbsState, collector: GibbsCollector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
@@ -267,10 +274,11 @@ class GibbsRunner:
     def advance(self, n: int) -> None:
         """Run `n` more iterations."""
         job, stop = self.job, self.done + n
-        burn = min(stop, job.burn_in) - self.done
-        if burn > 0:
-            self.loop.run(self.rng, burn)
-            self.done += burn
+        while self.done < min(stop, job.burn_in):
+            until = min(stop, next_stop(job.burn_in, self.done))
+            self.loop.run(self.rng, until - self.done)
+            self.done = until
+            self.begin_anew()
             if self.done == job.burn_in:
                 self.set_counts(np.zeros((2, 0), dtype=np.int64))
                 self.loop.set_families(job.family_rates[1])
@@ -311,6 +319,18 @@ class GibbsRunner:
         collector.add(block, kept, kept_b)
         collector.variance.append(variance[:kept_b])
         self.done += n
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, 1):
+            gamma, variance = self.loop.state()
+            mode = new_start(job.regression, job.space, gamma, self.chain, job.burn_in, variance)
+            if mode is not None:
+                counts = self.counts()
+                self.loop = job.loop(mode, variance)
+                self.set_counts(counts)
+                self.loop.set_families(job.family_rates[0])
 
     def state(self) -> GibbsState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""

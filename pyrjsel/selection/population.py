@@ -32,8 +32,10 @@ from pyrjsel.selection.rjmcmc import (
     block_moves,
     first_state,
     make_loop,
+    other_mode,
     prepare,
 )
+from pyrjsel.selection.search import restart_is_due
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.temperatures import (
@@ -211,6 +213,8 @@ class PopulationJob:
             np.zeros((2, k), dtype=np.int64),
         )
         runner = PopulationRunner(self, state)
+        runner.chain = chain
+        runner.begin_anew()
         runner.weigh()
         return runner
 
@@ -242,6 +246,7 @@ class PopulationJob:
                 known.array("exchanges", np.int64, (2, k)),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -256,6 +261,8 @@ def _fixed(law: Law) -> float:
 
 class PopulationRunner:
     """One population: the compiled loop, its generator, its temperatures, and what it has recorded."""
+
+    chain = 0
 
     def __init__(
         self, job: PopulationJob, state: PopulationState, collector: Collector | None = None
@@ -296,6 +303,15 @@ class PopulationRunner:
                     self.grid[k], self.sums[k], self.visits[k], columns, float(sum(parts))
                 )
 
+    def begin_anew(self) -> None:
+        """Have the first chain go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, ADAPT_EVERY):
+            first = self.chains[0]
+            mode = other_mode(job.regression, job.space, *first.state(), self.chain, job.burn_in)
+            if mode is not None:
+                first.set_state(*mode)
+
     def adapt(self) -> None:
         """Take one step of adaptation: tune the laws, estimate the normalising constants anew."""
         moves, exchanges = self.loop.counts()
@@ -313,6 +329,7 @@ class PopulationRunner:
         for chain, own_gamma, own_b in zip(self.chains, gamma, b, strict=True):
             chain.set_state(own_gamma, own_b)
             chain.set_temperature(1.0)
+        self.begin_anew()
         self.weigh()
         if any(step == int(share * self.job.burn_in) // ADAPT_EVERY for share in RESTARTS):
             self.sums[:], self.visits[:] = 0.0, 0.0
