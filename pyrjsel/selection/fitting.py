@@ -100,19 +100,24 @@ class Fitting:
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
-            (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
+            (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
+            leave as a bound asks for, or the reverse: 2 where prices differ or under heredity, else 0),
+            `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
+            their number), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
             temperatures above and below 1; for linear models above the least power of the posterior that
             has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).
             ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
-            with all that heredity makes them need, in a sweep: 1), `temperatures` (how many, or the
-            powers of the posterior themselves from 1 downwards; 1; slow among thousands of terms without a
-            `max_size`, where hot models have hundreds), `start`; and for models that are not linear
+            with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
+            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity),
+            `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
+            among thousands of terms without a `max_size`), `start`; and for models that are not linear
             `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
             coefficients integrated out, or "conditional", given them: for ``SpikeSlab`` alone), `slots`
-            (moves in which a term takes the place of another, an iteration), `families`, `start`.
+            (moves in which a term takes the place of another, an iteration), `families`, `trades`,
+            `start`.
 
         Returns
         -------

@@ -230,7 +230,9 @@ def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
 def _options(content: Content, model: Selection, sampler: str) -> Any:
     given = {name: described(value, {}) for name, value in content.items()}
     try:
-        return model._samplers[sampler][0](**given)
+        kind = model._samplers[sampler][0]
+        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 
