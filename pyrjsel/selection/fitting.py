@@ -48,7 +48,7 @@ class Fitting:
             states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
             enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``, and ``"rjmcmc"`` for
             logistic and Poisson models where a short pilot, the same for every seed, finds that integrals
-            of models are hard: near separation, or with nearly as many columns as rows. ``"gibbs"``, for linear
+            of models are hard: near separation, or with few rows a column. ``"gibbs"``, for linear
             models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
             ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
             models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all

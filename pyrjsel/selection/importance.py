@@ -1,4 +1,4 @@
-"""Student proposals of importance sampling: their radii and densities, and those matched to weighted draws."""
+"""Student proposals of importance sampling: radii, densities, and those matched to weighted draws."""
 
 from functools import lru_cache
 
@@ -56,6 +56,7 @@ def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
 
 
 def log_det(factor: FloatArray) -> float:
+    """Return the log determinant of a triangular matrix (d, d)."""
     return float(np.sum(np.log(np.diag(factor))))
 
 

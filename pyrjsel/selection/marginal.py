@@ -38,9 +38,8 @@ VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # In tables of visited models: wide models would take seconds each for more.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
-# Models of a smaller posterior probability than FAINT may have a relative variance that is larger in proportion,
-# up to FAINT_VARIANCE: the sum of p^2 v over all of them stays below FAINT times the variance that suffices
-# elsewhere, plus that of FAINT_VARIANCE.
+# Models whose posterior probability p is below FAINT may have a relative variance v that is larger in
+# proportion, up to FAINT_VARIANCE: the sum of p^2 v over them is at most FAINT times what suffices else.
 FAINT, FAINT_VARIANCE = 1e-3, 0.02
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
 # until there are MOST. A second stage at the mode gets what the variance asks for, and at most what matched
@@ -288,7 +287,7 @@ class MarginalLikelihood:
         `variance` is the relative variance of the integral that suffices; None is that of the object. With
         `log_weight`, the logarithm of what the marginal likelihood is to be multiplied with for the posterior
         probability of the model, or for a larger number, faint models have larger variances by
-        :func:`tolerated`; where weights at the mode are uneven, but none heavy, these suffice. The estimate is a
+        :func:`tolerated`; weights at the mode may then be uneven, if none is heavy. The estimate is a
         function of the seed, the model and `log_weight` alone.
         """
         variance = self.variance if variance is None else variance
@@ -456,7 +455,7 @@ class MarginalLikelihood:
 
 
 def tolerated(log_probability: float, variance: float) -> float:
-    """Return the relative variance that suffices for a model of a posterior probability, at least `variance`."""
+    """Return the relative variance that suffices for a model by its posterior probability."""
     times = np.exp(min(max(0.0, np.log(FAINT) - log_probability), 50.0))
     return float(max(variance, min(variance * times, FAINT_VARIANCE)))
 

@@ -365,7 +365,7 @@ class Selection(Fitting, Studies, OverSpace):
         return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
 
     def _large_sampler(self, options: Collection[str]) -> str:
-        """Return what "auto" is where there are too many models to enumerate, for `options` of these names."""
+        """Return what "auto" is where there are too many models to enumerate, `options` being given."""
         if isinstance(self.regression, Regression):
             return sampler_of(self.regression, self.space, options)
         return "collapsed"

@@ -1,4 +1,4 @@
-"""The pilot before chains on surrogates: what "auto" takes, and how accurate integrals of faint models are."""
+"""The pilot before chains on surrogates: what "auto" takes, and integrals of faint models."""
 
 import warnings
 from dataclasses import replace

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning, SeparationWarning
-from pyrjsel.selection import corrected, effective
+from pyrjsel.selection import corrected, effective, importance
 from pyrjsel.selection import marginal as integration
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.priors import GPrior, Normal
@@ -253,7 +253,7 @@ class TestMatchedProposals:
     def test_even_weights_give_the_moments(self):
         rng = np.random.default_rng(3)
         points, d = rng.normal(size=(50_000, 3)) * [1.0, 2.0, 3.0] + [5.0, 0.0, 1.0], 3
-        center, factor = integration._matched(points, np.ones(50_000), np.zeros(d), np.eye(d))
+        center, factor = importance.match(points, np.ones(50_000), np.zeros(d), np.eye(d))
         # The mode counts as much as 3 draws of 50,000.
         np.testing.assert_allclose(center, points.mean(axis=0), atol=1e-3)
         np.testing.assert_allclose(factor @ factor.T, np.cov(points.T), atol=2e-3)
@@ -264,7 +264,7 @@ class TestMatchedProposals:
         weights = np.zeros(40)
         weights[7] = 1.0
         hessian = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.25]])
-        center, factor = integration._matched(points, weights, np.zeros(3), np.linalg.cholesky(hessian))
+        center, factor = importance.match(points, weights, np.zeros(3), np.linalg.cholesky(hessian))
         # One effective draw against three: a quarter of the way, on three quarters of the inverse Hessian.
         np.testing.assert_allclose(center, points[7] / 4)
         np.testing.assert_allclose(factor @ factor.T, 0.75 * np.linalg.inv(hessian), atol=1e-12)
@@ -273,7 +273,7 @@ class TestMatchedProposals:
         rng = np.random.default_rng(6)
         points = rng.normal(size=(4000, 2))
         weights = np.exp(20 * points[:, 0])
-        center, _ = integration._matched(points, weights, np.zeros(2), np.eye(2))
+        center, _ = importance.match(points, weights, np.zeros(2), np.eye(2))
         plain = weights @ points / weights.sum()
         assert 1.0 < center[0] < plain[0]
 
@@ -285,7 +285,7 @@ class TestMatchedProposals:
         found = marginal.integrate(np.ones(2, dtype=np.uint8))
         finder, rng = marginal.finder, np.random.default_rng(8)
         factor = 1.5 * np.linalg.cholesky(np.linalg.inv(finder.factor @ finder.factor.T))
-        radius = integration.radii(d, count, 5.0, rng)
+        radius = importance.radii(d, count, 5.0, rng)
         rays = rng.standard_normal((count, d))
         rays /= np.linalg.norm(rays, axis=1, keepdims=True)
         log_det = np.linalg.slogdet(factor)[1] + np.linalg.slogdet(finder.factor)[1]
@@ -293,7 +293,7 @@ class TestMatchedProposals:
             finder.at + factor[:, 1] * 0.5,
             rays @ factor.T,
             radius,
-            integration._log_student(radius, d, 5.0) - log_det,
+            importance.log_student(radius, d, 5.0) - log_det,
             draws=True,
         )
         value = finder.log_marginal + log_ratio
