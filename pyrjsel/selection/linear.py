@@ -18,7 +18,6 @@ from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import check_columns
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import CoefPrior
@@ -35,6 +34,7 @@ from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.spike_models import single_models
 from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.summed import ChunkSums, SummedRows
+from pyrjsel.selection.walk_options import CollapsedOptions
 from pyrjsel.selection.walk_posterior import collapsed_posterior
 from pyrjsel.space import ModelPrior
 
@@ -241,8 +241,8 @@ class LinearSelection(Selection):
             what = "mean" if nu <= 1 else "standard deviation"
             warnings.warn(
                 f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
-                f"of freedom to the error variance: coefficients and predictions have no posterior {what}. Give "
-                "more rows, or a sigma_prior.",
+                f"of freedom to the error variance: coefficients have no posterior {what}. Give more rows, or a "
+                "sigma_prior.",
                 PyrjselWarning,
                 stacklevel=stacklevel,
             )
