@@ -17,7 +17,6 @@ from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
-    from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.results import SelectionResults
 
 # Separated models that get a note of their own.

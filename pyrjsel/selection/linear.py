@@ -241,8 +241,8 @@ class LinearSelection(Selection):
             what = "mean" if nu <= 1 else "standard deviation"
             warnings.warn(
                 f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
-                f"of freedom to the error variance: coefficients have no posterior {what}. Give more rows, or a "
-                "sigma_prior.",
+                f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
+                "rows, or a sigma_prior.",
                 PyrjselWarning,
                 stacklevel=stacklevel,
             )
