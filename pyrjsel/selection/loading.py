@@ -17,6 +17,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.dispersion import Dispersion
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.linear import LinearSelection
@@ -163,7 +164,8 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "options" in content:
         options = _options(content.part("options"), model, posterior.sampler)
         posterior.ends = settings.ends_of(content)
-    results = SelectionResults(model, posterior, settings, separated, options)
+    dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
+    results = SelectionResults(model, posterior, settings, separated, options, dispersion)
     median, width = content.part("median"), model.regression.n_columns
     gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
     problem = median.text("problem") if "problem" in median else None
@@ -209,15 +211,21 @@ def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> di
     if "prior sizes" in content:
         part = content.part("prior sizes")
         probability, mcse = (part.array(name, float, shape) for name in ("probability", "mcse"))
-        if np.any((probability < 0) | (probability > 1)):
-            raise part.wrong("probability", "probabilities")
-        if np.any(mcse < 0):
-            raise part.wrong("mcse", "errors")
+        known = not np.isnan(probability).all()  # of unknown ones none is known
+        if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
+            raise part.wrong("probability", "probabilities of all sizes and their errors")
         return {"_prior_sizes": PriorSizes(probability, mcse)}
     if isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None:
         # Files did not always have it.
         return {"_prior_sizes": PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))}
     return {}
+
+
+def _dispersion(content: Content) -> Dispersion:
+    found = Dispersion(content.number("statistic"), content.integer("df", low=1), content.number("p_value"))
+    if not (found.statistic >= 0 and 0 <= found.p_value <= 1):
+        raise content.wrong("statistic", "a chi-square with its p-value")
+    return found
 
 
 def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
@@ -239,7 +247,9 @@ def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
 def _options(content: Content, model: Selection, sampler: str) -> Any:
     given = {name: described(value, {}) for name, value in content.items()}
     try:
-        return model._samplers[sampler][0](**given)
+        kind = model._samplers[sampler][0]
+        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 
