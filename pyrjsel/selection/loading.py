@@ -334,8 +334,8 @@ def _check_figures(content: Content, posterior: Posterior, model: Selection) -> 
     if abs(probability.sum() - 1.0) > ROUNDING:
         raise content.wrong("probability", "probabilities of all models")
     if posterior.draws is None:
-        # Those that chains have visited come by their masses, where these are known, and visits err. Models of
-        # the same span have the same probability, to rounding.
+        # Those that chains visited come by their masses, where these are known, and visits err. Models of the
+        # same span have the same probability, to rounding.
         if (np.diff(probability) > ROUNDING * probability[1:]).any():
             raise content.wrong("probability", "probabilities of all models, the largest first")
         likely = probability[: odds.size] > LEAST
