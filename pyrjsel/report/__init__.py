@@ -2,7 +2,7 @@
 
 from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
-from pyrjsel.report.checks import plot_check
+from pyrjsel.report.checks import plot_check, plot_checks
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -72,6 +72,7 @@ __all__ = [
     "plot_band",
     "plot_calibration",
     "plot_check",
+    "plot_checks",
     "plot_coefficients",
     "plot_frontier",
     "plot_inclusion",

@@ -14,7 +14,6 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._gibbs import MOVES, Gibbs
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments, estimate
-from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
 from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
@@ -35,6 +34,13 @@ from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.variance import density_evidence, variance_evidence
+from pyrjsel.selection.walk_options import (
+    SLOTS_BOUNDED,
+    SLOTS_FREE,
+    WIDEST_START,
+    counted_moves,
+    default_trades,
+)
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space, families, family_rates
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
@@ -62,6 +68,10 @@ class GibbsOptions:
         Under heredity, families drawn in an iteration: of a random interaction and all that it needs it is
         decided together which terms are in. None is 1; in burn-in they are at least so many that the turn of
         each comes five times. Interactions of four variables and more have no family of their own.
+    trades : int, optional
+        Trades proposed in an iteration, in which some terms leave, one after the other, and others come in
+        their place, which may be more or fewer. None is 3 under a budget or a largest size, 1 under heredity
+        alone, and 0 elsewhere.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models (of at most 50 free terms).
@@ -70,7 +80,11 @@ class GibbsOptions:
     sweep: str = "collapsed"
     slots: int | None = None
     families: int | None = None
+    trades: int | None = None
     start: Any = None
+
+    # What fits were before this could be chosen.
+    before: ClassVar[Mapping[str, Any]] = {"trades": 0}
 
     def __post_init__(self) -> None:
         check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))
@@ -78,6 +92,8 @@ class GibbsOptions:
             check_int(self.slots, "slots", OWNER, low=0)
         if self.families is not None:
             check_int(self.families, "families", OWNER, low=0)
+        if self.trades is not None:
+            check_int(self.trades, "trades", OWNER, low=0)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 
     def slot_moves(self, space: ModelSpace) -> int:
@@ -85,6 +101,12 @@ class GibbsOptions:
         if self.slots is not None:
             return int(self.slots)
         return int(SLOTS_BOUNDED if space.bounded else SLOTS_FREE)
+
+    def proposed_trades(self, space: ModelSpace) -> int:
+        """Return the trades an iteration."""
+        if self.trades is not None:
+            return int(self.trades)
+        return int(default_trades(space))
 
 
 @dataclass
@@ -126,6 +148,7 @@ class GibbsJob:
     coefficients_every: int
     families: Sequence[IntArray] = ()
     family_rates: tuple[int, int] = (0, 0)
+    trades: int = 0
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,7 +157,12 @@ class GibbsJob:
     @property
     def moves(self) -> tuple[str, ...]:
         """Names of the moves."""
-        return MOVES if self.family_rates[1] else MOVES[:2]
+        return tuple(MOVES[move] for move in self.counted)
+
+    @property
+    def counted(self) -> list[int]:
+        """Numbers of the moves."""
+        return counted_moves(self.family_rates[1], self.trades)
 
     @property
     def in_loop(self) -> bool:
@@ -144,9 +172,9 @@ class GibbsJob:
     def loop(self, gamma: ByteArray, variance: float) -> Gibbs:
         """Return a compiled chain at a state."""
         space = Space(self.space)
+        moves: dict[str, Any] = {"slots": self.slots, "families": self.families, "trades": self.trades}
         if not self.in_loop:
-            evidence = self.regression.evidence()
-            return Gibbs(evidence, space, gamma, variance, slots=self.slots, families=self.families)
+            return Gibbs(self.regression.evidence(), space, gamma, variance, **moves)
         full = variance_evidence(self.regression)
         density = density_evidence(self.regression) if self.classical else None
         return Gibbs(
@@ -154,10 +182,9 @@ class GibbsJob:
             space,
             gamma,
             variance,
-            slots=self.slots,
             coefficients=full,
             density=density,
-            families=self.families,
+            **moves,
         )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "GibbsRunner":
@@ -280,7 +307,7 @@ class GibbsRunner:
             self.done = until
             self.begin_anew()
             if self.done == job.burn_in:
-                self.set_counts(np.zeros((2, 0), dtype=np.int64))
+                self.set_counts(np.zeros((2, len(job.moves)), dtype=np.int64))
                 self.loop.set_families(job.family_rates[1])
         while self.done < stop:
             recorded = self.done - job.burn_in
@@ -290,12 +317,12 @@ class GibbsRunner:
     def set_counts(self, counts: IntArray) -> None:
         """Have the loop go on counting."""
         every = np.zeros((2, len(MOVES)), dtype=np.int64)
-        every[:, : counts.shape[1]] = counts
+        every[:, self.job.counted] = counts
         self.loop.set_counts(every)
 
     def counts(self) -> IntArray:
         """Return proposals and changes by move."""
-        return self.loop.counts()[:, : len(self.job.moves)]
+        return self.loop.counts()[:, self.job.counted]
 
     def _record(self, n: int, recorded: int, averages: FloatArray) -> None:
         """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
@@ -415,6 +442,7 @@ def gibbs_posterior(
         every,
         found,
         (searching, sampling),
+        options.proposed_trades(space),
     )
     before = settings.before if job.in_loop else 0
     manner = Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0, masses=not job.in_loop)

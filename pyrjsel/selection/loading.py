@@ -17,6 +17,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.dispersion import Dispersion
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.linear import LinearSelection
@@ -163,7 +164,8 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "options" in content:
         options = _options(content.part("options"), model, posterior.sampler)
         posterior.ends = settings.ends_of(content)
-    results = SelectionResults(model, posterior, settings, separated, options)
+    dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
+    results = SelectionResults(model, posterior, settings, separated, options, dispersion)
     median, width = content.part("median"), model.regression.n_columns
     gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
     problem = median.text("problem") if "problem" in median else None
@@ -202,6 +204,13 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     return results
 
 
+def _dispersion(content: Content) -> Dispersion:
+    found = Dispersion(content.number("statistic"), content.integer("df", low=1), content.number("p_value"))
+    if not (found.statistic >= 0 and 0 <= found.p_value <= 1):
+        raise content.wrong("statistic", "a chi-square with its p-value")
+    return found
+
+
 def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
     shape = (len(model.term_names),)
     method = content.text("method", ("exact", "sampled", "unknown"))
@@ -221,7 +230,9 @@ def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
 def _options(content: Content, model: Selection, sampler: str) -> Any:
     given = {name: described(value, {}) for name, value in content.items()}
     try:
-        return model._samplers[sampler][0](**given)
+        kind = model._samplers[sampler][0]
+        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 
