@@ -51,6 +51,7 @@ EXTENSIONS = [
     extension("pyrjsel._core._linalg"),
     extension("pyrjsel.space._index"),
     extension("pyrjsel.space._space", random=True),
+    extension("pyrjsel.space._trades", random=True),
     extension("pyrjsel.families._family"),
     extension("pyrjsel.kernel._filter", random=True),
     extension("pyrjsel.kernel._kernels"),

@@ -5,6 +5,7 @@ from pyrjsel import datasets
 from pyrjsel._errors import (
     ConvergenceWarning,
     DataError,
+    DispersionWarning,
     FormulaError,
     MissingDataWarning,
     NotAvailableError,
@@ -60,6 +61,7 @@ __all__ = [
     "CostAdjusted",
     "CrossValidation",
     "DataError",
+    "DispersionWarning",
     "FormulaError",
     "GPrior",
     "HyperG",

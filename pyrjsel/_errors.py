@@ -53,6 +53,10 @@ class SeparationWarning(PyrjselWarning):
     """A linear combination of the columns separates the classes, or the rows without events."""
 
 
+class DispersionWarning(PyrjselWarning):
+    """Counts or proportions vary more than their family allows; probabilities are too sure."""
+
+
 class RankWarning(PyrjselWarning):
     """Columns are linearly dependent; some models are left out or depend on the prior."""
 

@@ -4,6 +4,7 @@ The operators mean what they mean in R and patsy. Chains of + and - are unrolled
 thousands of terms needs no deep recursion, and the number of terms is bounded while they are made.
 """
 
+import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,8 @@ from pyrjsel.design.safety import (
 
 MAX_TERMS = 50_000
 _MAX_NESTING = 100
+POLY = "poly"
+MAX_DEGREE = 20  # of a polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +179,31 @@ class _Algebra:
             raise self._error(f"has the number {code}; numbers besides 0 and 1 stand after ** or inside I()")
         if code == ".":
             return self._sum((self._factor(column_expression(name)),) for name in self.others())
-        return self._sum([(self._factor(read_expression(code, self._functions, self._owner)),)])
+        return self._sum((self._factor(self._read(piece)),) for piece in self._powers(code))
+
+    def _read(self, code: str) -> Expression:
+        return read_expression(code, self._functions, self._owner)
+
+    def _powers(self, code: str) -> list[str]:
+        """Return the factors that ``poly(x, degree)`` is short for; any other code as it is."""
+        if not code.startswith(POLY) or POLY in self._functions:
+            return [code]
+        try:
+            call = ast.parse(code, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return [code]  # which is refused with its reason where it is read
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == POLY):
+            return [code]
+        given = [*call.args, *(item.value for item in call.keywords if item.arg == "degree")]
+        if len(given) != 2 or len(call.args) + len(call.keywords) != 2 or not call.args:
+            raise self._error(f"has {show(code)}; poly() takes a column and a degree, as in poly(x, 3)")
+        column = ast.get_source_segment(code, given[0]) or ""
+        if not isinstance(self._read(column).tree, ast.Name):
+            raise self._error(f"has {show(code)}; the first argument of poly() must be a column of the data")
+        degree = given[1].value if isinstance(given[1], ast.Constant) else None
+        if type(degree) is not int or not 1 <= degree <= MAX_DEGREE:
+            raise self._error(f"has {show(code)}; the degree of poly() must be an int from 1 to {MAX_DEGREE}")
+        return [column, *(f"I({column} ** {power})" for power in range(2, degree + 1))]
 
     def _factor(self, expression: Expression) -> int:
         self.factors.setdefault(expression.key, expression)

@@ -66,7 +66,8 @@ def allowed_text(functions: tuple[str, ...] = ()) -> str:
     return (
         f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons, and call "
         f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy, with "
-        f"or without its prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}. "
+        f"or without its prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}; poly(x, 3) is short for "
+        "x + I(x**2) + I(x**3). "
         "Other functions go in by name through functions={...}."
     )
 
@@ -104,6 +105,22 @@ def column_expression(name: str) -> Expression:
     code = name if is_plain_name(name) else f"Q({name!r})"
     tree = ast.Name(id=name, ctx=ast.Load())
     return Expression(code, name, _column_key(name), tree, (name,), ())
+
+
+def power_of(expression: Expression) -> tuple[str, int]:
+    """Return which column a factor is a power of, by its key, and which power: 3 for ``I(x**3)``.
+
+    Every factor that is no whole power of a column is the first power of itself.
+    """
+    tree = expression.tree
+    if isinstance(tree, ast.Call) and _called(tree) == "I" and isinstance(tree.args[0], ast.BinOp):
+        inner = tree.args[0]
+        column, power = inner.left, inner.right
+        if isinstance(inner.op, ast.Pow) and isinstance(column, ast.Name) and isinstance(power, ast.Constant):
+            value = power.value
+            if type(value) is int or (type(value) is float and value.is_integer()):
+                return (_column_key(column.id), int(value)) if value >= 2 else (expression.key, 1)
+    return expression.key, 1
 
 
 def is_plain_name(name: str) -> bool:

@@ -1,13 +1,23 @@
-"""Terms: the units that enter or leave a model whole, and which of them are part of which."""
+"""Terms: the units that enter or leave a model whole, and which of them are part of which.
+
+A term is a monomial in its factors, in which ``I(x**3)`` counts as the third power of ``x``. The parents of a
+monomial are the others that divide it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import product
+from math import prod
 
-from pyrjsel.design.safety import Expression
+import numpy as np
 
-# Subsets of an interaction's factors are looked up one by one up to this many factors: 2**10 look-ups.
-_ENUMERATED = 10
+from pyrjsel.design.safety import Expression, power_of
+
+# Divisors of a monomial are looked up one by one up to this many.
+_ENUMERATED = 2**10
+
+# A monomial: its variables with their powers, in a fixed order.
+Monomial = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -28,9 +38,11 @@ class Term:
     factors : tuple of str
         Names of its factors: ``("age", "smoke")`` for ``"age:smoke"``.
     parents : tuple of int
-        Positions of all terms whose factors are a proper subset of this one's.
+        Positions of all terms that divide this one: ``x``, ``z``, ``x:z`` and ``I(x**2)`` for ``I(x**2):z``.
     near_parents : tuple of int
-        The maximal ones among `parents`.
+        Those of them that are of one degree less (where the formula does not name them, the next smaller).
+    order : int
+        Degree of the term: 1 for ``"age"`` and ``"np.log(age)"``, 2 for ``"age:smoke"`` and ``"I(age**2)"``.
 
     Examples
     --------
@@ -50,6 +62,7 @@ class Term:
     factors: tuple[str, ...]
     parents: tuple[int, ...]
     near_parents: tuple[int, ...]
+    order: int
 
 
 def make_terms(
@@ -71,11 +84,11 @@ def make_terms(
     expressions : sequence of Expression
         The factors.
     """
-    known = {frozenset(term): position for position, term in enumerate(members)}
+    monomials = [_monomial(term, expressions) for term in members]
+    near, parents = _lineage(monomials)
     terms = []
     start = 0
-    for term, width in zip(members, widths, strict=True):
-        parents = _parents(frozenset(term), known)
+    for place, (term, width) in enumerate(zip(members, widths, strict=True)):
         used = [name for position in term for name in expressions[position].variables]
         labels = tuple(expressions[position].label for position in term)
         terms.append(
@@ -86,21 +99,72 @@ def make_terms(
                 stop=start + width,
                 variables=tuple(dict.fromkeys(used)),
                 factors=labels,
-                parents=parents,
-                near_parents=tuple(
-                    one
-                    for one in parents
-                    if not any(set(members[one]) < set(members[other]) for other in parents)
-                ),
+                parents=parents[place],
+                near_parents=near[place],
+                order=_degree(monomials[place]),
             )
         )
         start += width
     return tuple(terms)
 
 
-def _parents(term: frozenset[int], known: Mapping[frozenset[int], int]) -> tuple[int, ...]:
-    if len(term) > _ENUMERATED:
-        return tuple(sorted(position for other, position in known.items() if other < term))
-    ordered = sorted(term)
-    subsets = (frozenset(part) for size in range(1, len(ordered)) for part in combinations(ordered, size))
-    return tuple(sorted(known[part] for part in subsets if part in known))
+def _monomial(term: tuple[int, ...], expressions: Sequence[Expression]) -> Monomial:
+    powers: dict[str, int] = {}
+    for position in term:
+        key, power = power_of(expressions[position])
+        powers[key] = powers.get(key, 0) + power
+    return tuple(sorted(powers.items()))
+
+
+def _degree(monomial: Monomial) -> int:
+    return sum(power for _, power in monomial)
+
+
+def _lineage(monomials: Sequence[Monomial]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Return the nearest divisors of each monomial among the others, and all of them, by position."""
+    known: dict[Monomial, list[int]] = {}
+    for position, monomial in enumerate(monomials):
+        known.setdefault(monomial, []).append(position)
+    near: list[tuple[int, ...]] = [()] * len(monomials)
+    # Sets of positions as the bits of an int: there are 3**12 pairs of ancestors in a*b*...*l.
+    above = [0] * len(monomials)
+    for monomial in sorted(known, key=_degree):
+        nearest = tuple(sorted(p for divisor in _nearest(monomial, known) for p in known[divisor]))
+        bits = 0
+        for position in nearest:
+            bits |= above[position] | 1 << position
+        for position in known[monomial]:
+            near[position], above[position] = nearest, bits
+    return near, [_positions(bits) for bits in above]
+
+
+def _positions(bits: int) -> tuple[int, ...]:
+    packed = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), dtype=np.uint8)
+    return tuple(np.flatnonzero(np.unpackbits(packed, bitorder="little")).tolist())
+
+
+def _nearest(monomial: Monomial, known: Mapping[Monomial, object]) -> list[Monomial]:
+    """Return the known proper divisors of a monomial that divide no other one of these."""
+    if _degree(monomial) == 1:
+        return []
+    less = [
+        (*monomial[:i], *([(key, power - 1)] if power > 1 else []), *monomial[i + 1 :])
+        for i, (key, power) in enumerate(monomial)
+    ]
+    if all(divisor in known for divisor in less):
+        return less
+    if prod(power + 1 for _, power in monomial) <= _ENUMERATED:
+        ranges = [[(key, k) for k in range(power + 1)] for key, power in monomial]
+        every = (tuple(pair for pair in pairs if pair[1]) for pairs in product(*ranges))
+        found = [divisor for divisor in every if divisor in known and divisor != monomial]
+    else:
+        found = [other for other in known if other != monomial and _divides(other, dict(monomial))]
+    kept: list[Monomial] = []
+    for divisor in sorted(found, key=_degree, reverse=True):
+        if not any(_divides(divisor, dict(other)) for other in kept):
+            kept.append(divisor)
+    return kept
+
+
+def _divides(divisor: Monomial, powers: Mapping[str, int]) -> bool:
+    return all(powers.get(key, 0) >= power for key, power in divisor)

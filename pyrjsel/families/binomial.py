@@ -73,6 +73,14 @@ class Binomial(Family):
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return mean * (1.0 - mean)
 
+    def tells_dispersion(self, weights: FloatArray) -> bool:
+        """Return whether rows have whole numbers of trials, and some more than one."""
+        return bool(np.any(weights > 1) and np.all(weights == np.floor(weights)))
+
+    def excess(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        return 1.0 / self.curvature(mean) - 6.0
+
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, binomial coefficients left out."""
         terms = y * eta - np.logaddexp(0.0, eta)

@@ -48,6 +48,14 @@ class Family(ABC):
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
 
+    def tells_dispersion(self, weights: FloatArray) -> bool:
+        """Return whether residuals of rows with these `weights` (n,) tell of overdispersion."""
+        return False
+
+    def excess(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        return np.zeros_like(mean)
+
     @abstractmethod
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood."""

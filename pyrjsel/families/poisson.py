@@ -74,6 +74,14 @@ class Poisson(Family):
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return mean
 
+    def tells_dispersion(self, weights: FloatArray) -> bool:
+        """Return True: counts have the variance of their mean."""
+        return True
+
+    def excess(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        return 1.0 / mean
+
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, factorials left out; -inf where a mean is infinite."""
         terms = y * eta - self.mean(eta)

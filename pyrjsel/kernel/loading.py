@@ -17,15 +17,17 @@ from pyrjsel.kernel.model import KernelRegression
 from pyrjsel.kernel.options import ORDERS
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.saved import particles_from_plain, state_from_plain
+from pyrjsel.kernel.saved import moves_from_plain, particles_from_plain, state_from_plain
 from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
-from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
+from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
 from pyrjsel.priors import InverseGamma
+from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
-from pyrjsel.store import Content, Given, described, frame_from_plain, labels_from_plain, register
+from pyrjsel.store import Content, Given, described, labels_from_plain, register
 
 OWNER = "load"
+ROUNDING = 1e-6
 WIDTHS = ("log_evidence", "se", "posterior")
 
 
@@ -109,9 +111,9 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         raise content.wrong("order", f"1 to {t} rows")
     x, y, index = _rows_seen(content, model, order, t)
     states = [_state(part, x, y, settings, t) for part in parts]
-    widths = frame_from_plain(content.part("widths"), WIDTHS)
-    if widths.index.tolist() != list(model.widths):
-        raise content.wrong("widths", f"a table of the widths {list(model.widths)}")
+    widths = table_from_plain(content, "widths", model.widths, WIDTHS)
+    if abs(widths["posterior"].sum() - 1.0) > ROUNDING or widths["log_evidence"].isna().any():
+        raise content.wrong("widths", "a table of log evidences and probabilities")
     return FilterRun(
         settings=settings,
         place=place,
@@ -120,7 +122,7 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         order=order,
         widths=widths,
         row_order=content.text("row_order", ORDERS),
-        seconds=content.number("seconds"),
+        seconds=content.number("seconds", 0.0),
         missed=content.integer("missed"),
     )
 
@@ -181,7 +183,7 @@ def _chains(content: Content, model: KernelRegression) -> ChainRun:
         hole if without else model.y,
         pd.RangeIndex(data.n, name="row") if without else data.index,
         fit,
-        content.number("seconds"),
+        content.number("seconds", 0.0),
         content.sequence("interrupted"),
         fit.ends_of(content),
     )
@@ -197,10 +199,7 @@ def _draws(content: Content, settings: KernelSettings, n: int) -> KernelDraws:
         if isinstance(value, np.ndarray) and value.shape[:2] == k.shape and not name.startswith("moves_")
     }
     particles = particles_from_plain(Content(dict(flat), "the draws"), k.size, settings, n)
-    moves = {
-        name: content.array(name, np.int64, (len(k), len(MOVES)))
-        for name in ("moves_tried", "moves_accepted")
-    }
+    moves = moves_from_plain(content, len(k))
     parts: dict[str, Any] = {
         name: value.reshape(*k.shape, *value.shape[1:]) for name, value in vars(particles).items()
     }

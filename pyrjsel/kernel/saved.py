@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from pyrjsel.store import Content, Plain
 
 # From the owners of columns (m,), the first the intercept's -1: the columns (m, t).
 MakeColumns = Callable[[NDArray[np.int32]], FloatArray]
+# Sums of weights differ from 1 by no more than rounding, and of that by far less.
+ROUNDING = 1e-6
+LEAST_VARIANCE = np.finfo(float).tiny
 Parts = tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray]
 
 
@@ -32,8 +36,8 @@ def parts_from_plain(content: Content, t: int, columns: MakeColumns | None = Non
     return (
         owners,
         columns(owners) if columns and "columns" not in content else content.array("columns", float, (m, t)),
-        content.array("gram", float, (m, m)),
-        content.array("moments", float, (m,)),
+        content.numbers("gram", (m, m)),
+        content.numbers("moments", (m,)),
     )
 
 
@@ -49,10 +53,22 @@ def particles_from_plain(content: Content, n: int, settings: KernelSettings, t: 
     if (centres[~inside] != -1).any() or (centres[inside] < 0).any() or (centres[inside] >= t).any():
         raise content.wrong("centres", f"rows below {t}, and -1 beyond the first k")
     numbers = [
-        content.array(item.name, float, (n, most + 1) if item.name in ("beta", "mean") else (n,), finite=True)
+        content.numbers(
+            item.name,
+            (n, most + 1) if item.name in ("beta", "mean") else (n,),
+            LEAST_VARIANCE if item.name in ("sigma2", "delta2") else -np.inf,
+        )
         for item in fields(Particles)[2:]
     ]
     return Particles(k, centres, *numbers)
+
+
+def moves_from_plain(content: Content, rows: int) -> dict[str, Any]:
+    """Return how often moves of each kind were tried and accepted, (rows, kinds) each."""
+    tried, accepted = (content.counts(name, (rows, len(MOVES))) for name in ("moves_tried", "moves_accepted"))
+    if (accepted > tried).any():
+        raise content.wrong("moves_accepted", "no more than were tried")
+    return {"moves_tried": tried, "moves_accepted": accepted}
 
 
 def state_to_plain(state: FilterState) -> Plain:
@@ -68,7 +84,7 @@ def state_from_plain(
     columns: MakeColumns | None = None,
 ) -> FilterState:
     """Return the state of a filter of some of the rows `x` (T, d) and `y` (T,), the first ones."""
-    path = content.array("log_evidence_path", float, (None,))
+    path = content.numbers("log_evidence_path", (None,))
     n, t = int(settings.particles), len(path)
     if t > len(y):
         raise content.wrong("log_evidence_path", f"of at most {len(y)} rows")
@@ -76,22 +92,24 @@ def state_from_plain(
     owners, values, gram, moments = parts_from_plain(content, t, columns)
     if np.setdiff1d(particles.held(), owners).size:
         raise content.wrong("owners", "rows with the centres of all particles among them")
+    log_weights = content.numbers("log_weights", (n,), high=ROUNDING, infinite=True)
+    if abs(np.exp(log_weights).sum() - 1.0) > ROUNDING:
+        raise content.wrong("log_weights", "logarithms of weights that add up to 1")
     return FilterState(
         x[:t].copy(),
         y[:t].copy(),
         **vars(particles),
-        log_weights=content.array("log_weights", float, (n,)),
+        log_weights=log_weights,
         log_evidence=content.number("log_evidence"),
         owners=owners,
         columns=values,
         gram=gram,
         moments=moments,
-        ess=content.array("ess", float, (t,)),
+        ess=content.numbers("ess", (t,), 0.0, n * (1.0 + ROUNDING)),
         resampled=content.array("resampled", bool, (t,)),
-        ancestors=content.array("ancestors", np.int64, (t,)),
-        mean_k=content.array("mean_k", float, (t,)),
+        ancestors=content.counts("ancestors", (t,), n),
+        mean_k=content.numbers("mean_k", (t,), 0.0, settings.max_kernels * (1.0 + ROUNDING)),
         log_evidence_path=path,
-        moves_tried=content.array("moves_tried", np.int64, (t, len(MOVES))),
-        moves_accepted=content.array("moves_accepted", np.int64, (t, len(MOVES))),
+        **moves_from_plain(content, t),
         bit_generator=content.pcg64("bit_generator"),
     )

@@ -14,10 +14,11 @@ from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.report import table_from_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.runtime import FitSettings
 from pyrjsel.space import ModelPrior, PackedModels, prior_makers
-from pyrjsel.store import Content, Given, described, frame_from_plain, register
+from pyrjsel.store import Content, Given, described, register
 
 OWNER = "load"
 COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")
@@ -32,9 +33,7 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
         raise content.wrong("chosen", "one of the numbers of kernels")
     comparison = None
     if "comparison" in content:
-        comparison = frame_from_plain(content.part("comparison"), COMPARISON)
-        if comparison.index.tolist() != list(model.components):
-            raise content.wrong("comparison", "a table by number of kernels")
+        comparison = table_from_plain(content, "comparison", model.components, COMPARISON)
         comparison.index.name = "components"
     elif len(model.components) > 1:
         raise content.wrong("comparison", "a table by number of kernels")
@@ -120,22 +119,20 @@ def _posterior(content: Content, model: MixtureClassifier, components: int) -> M
     inside = ~np.isnan(arrays["mean"])
     if not np.isfinite(arrays["mean"][inside]).all() or not (arrays["variance"][inside] > 0).all():
         raise part.wrong("variance", "positive where there is a mean")
-    diagnostics = frame_from_plain(content.part("diagnostics"))
-    if len(diagnostics) != chains + 1:
-        raise content.wrong("diagnostics", f"a table of {chains + 1} rows")
+    diagnostics = table_from_plain(content, "diagnostics", [*range(chains), "all"])
     return MixturePosterior(
         packed=packed,
         index=index,
         probability=np.bincount(index.ravel(), minlength=len(packed)) / index.size,
-        log_posterior=part.array("log_posterior", float, index.shape),
-        log_likelihood=part.array("log_likelihood", float, index.shape),
-        occupied=part.array("occupied", np.int32, index.shape),
+        log_posterior=part.numbers("log_posterior", index.shape),
+        log_likelihood=part.numbers("log_likelihood", index.shape),
+        occupied=part.counts("occupied", index.shape, components, np.int32),
         **arrays,
         every=every,
         inclusion=indicator_stats(index, packed),
         model_stats=model_stats(index, np.arange(min(len(packed), MODEL_ROWS))),
         diagnostics=diagnostics,
-        seconds=[float(seconds) for seconds in content.sequence("seconds", (float, int))],
+        seconds=content.seconds(),
         settings=settings,
         options=_options(content.part("options")),
         ends=settings.ends_of(content),

@@ -25,8 +25,9 @@ from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import OPTIONS, Options, PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
 from pyrjsel.priors import InverseGamma, LogNormal
+from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
-from pyrjsel.store import Content, Given, described, frame_from_plain, register
+from pyrjsel.store import Content, Given, described, register
 
 OWNER = "load"
 COLUMNS = ("mean", "sd", "mcse", "ess", "r_hat")
@@ -130,7 +131,7 @@ def _without_rows(
     """Make a model that answers what it can."""
     counts = content.array("counts", float, (None, order + 1), finite=True)
     size = len(counts)
-    if not size or (counts < 0).any() or (counts.sum(axis=1) < 1).any():
+    if not size or (counts < 0).any() or (counts % 1 != 0).any() or (counts.sum(axis=1) < 1).any():
         raise content.wrong("counts", "numbers of patterns")
     model.design, model.data = design, rows
     model.features = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
@@ -139,7 +140,7 @@ def _without_rows(
             "pattern": content.sequence("pattern", length=size),
             "orders": content.sequence("orders", length=size),
             "patterns": as_whole(counts.sum(axis=1)),
-            "cases": content.array("cases", np.int64, (size,)),
+            "cases": content.counts("cases", (size,), rows.n),
         }
     )
     model.compression = AbsentGroups(kind, order, rows.n, compress, counts, groups)
@@ -148,17 +149,16 @@ def _without_rows(
 def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     free = 1 if len(model.classes) == 2 else len(model.classes)
     part = content.part("draws")
-    log_posterior = part.array("log_posterior", float, (None, None))
+    log_posterior = part.numbers("log_posterior", (None, None))
     if not log_posterior.size:
         raise part.wrong("log_posterior", "that of draws")
     draws = PatternDraws(
-        part.array("s", float, (*log_posterior.shape, free, model.n_groups)),
-        part.array("log_sigma", float, (*log_posterior.shape, model.order)),
+        part.numbers("s", (*log_posterior.shape, free, model.n_groups)),
+        part.numbers("log_sigma", (*log_posterior.shape, model.order), -LARGEST_LOG_SCALE, LARGEST_LOG_SCALE),
         log_posterior,
     )
-    diagnostics = frame_from_plain(content.part("diagnostics"), COLUMNS)
-    if len(diagnostics) != model.order + 1:
-        raise content.wrong("diagnostics", f"a table of {model.order + 1} rows")
+    quantities = [*(f"log_sigma_{order}" for order in range(1, model.order + 1)), "log_posterior"]
+    diagnostics = table_from_plain(content, "diagnostics", quantities, COLUMNS)
     sampler = content.text("sampler", OPTIONS)
     settings = FitSettings.from_plain(content.part("settings"), OWNER)
     options = _options(content.part("options"), sampler) if "options" in content else None
@@ -166,7 +166,7 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
         sampler,
         draws,
         diagnostics,
-        [float(seconds) for seconds in content.sequence("seconds", (float, int))],
+        content.seconds(),
         settings,
         content.sequence("notes"),
         options,

@@ -2,7 +2,7 @@
 
 from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
-from pyrjsel.report.checks import plot_check
+from pyrjsel.report.checks import plot_check, plot_checks
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -16,6 +16,7 @@ from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
+from pyrjsel.report.loaded import table_from_plain
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
@@ -71,6 +72,7 @@ __all__ = [
     "plot_band",
     "plot_calibration",
     "plot_check",
+    "plot_checks",
     "plot_coefficients",
     "plot_frontier",
     "plot_inclusion",
@@ -86,6 +88,7 @@ __all__ = [
     "scalar_stats",
     "score_table",
     "shown_inclusion",
+    "table_from_plain",
     "to_arviz",
     "without_errors",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time
+from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,6 +75,38 @@ def plot_check(
     ax.set_ylabel("Draws")
     legend_above(ax, ncols=2)
     return ax
+
+
+@one_at_a_time
+def plot_checks(found: Sequence[tuple[str, ArrayLike, ArrayLike, float]]) -> np.ndarray:
+    """Plot several statistics as :func:`plot_check` does, each in a panel of a new figure.
+
+    Parameters
+    ----------
+    found : sequence of (name, replicated, observed, p_value)
+        As for :func:`plot_check`.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes
+        One for each statistic.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    """
+    columns = min(len(found), 2)
+    rows = -(-len(found) // columns)
+    size = (4.6 * columns, 2.9 * rows)
+    figure, axes = pyplot().subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in axes.flat[len(found) :]:
+        figure.delaxes(ax)
+    panels: np.ndarray = axes.ravel()[: len(found)]
+    for ax, (name, replicated, observed, p_value) in zip(panels, found, strict=True):
+        ax.spines[["top", "right"]].set_visible(False)
+        plot_check(name, replicated, observed, p_value, ax=ax)
+    return panels
 
 
 def bar_edges(values: FloatArray) -> list[float]:

@@ -18,7 +18,8 @@ budget : float, optional
 always : str or iterable of str, default ()
     Terms in every model.
 heredity : {None, "weak", "strong"}
-    Whether an interaction needs any (weak) or all (strong) of its lower-order terms.
+    Whether an interaction needs one (weak) or all (strong) of its terms of the next lower order: ``a:b:c``
+    needs ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` needs ``I(x**2)``. Priors over models are by order.
 max_size : int, optional
     Most terms of a model, those of `always` included."""
 

@@ -25,6 +25,7 @@ class Gibbs:
         coefficients: VarianceEvidence | None = None,
         density: DensityEvidence | None = None,
         families: Sequence[IntArray] = (),
+        trades: int = 0,
     ) -> None: ...
     def run(
         self,

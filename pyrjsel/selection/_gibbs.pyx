@@ -1,7 +1,8 @@
 """Gibbs sampling of models, coefficients and sigma^2, the compiled loop.
 
 A sweep draws each free term in turn from its two-point full conditional; then so many slot moves follow, in
-which a random term leaves and one drawn from the full conditional of its slot comes (``_walk.pyx``). What
+which a random term leaves and one drawn from the full conditional of its slot comes, and families and trades
+(``_walk.pyx``). What
 a sweep conditions on is a matter of the evidence:
 
 closed      sigma^2 and coefficients are integrated out (priors that scale with sigma^2)
@@ -47,7 +48,7 @@ cdef enum:
     SECOND_IN = 5
     N_SUMS = 6
 
-MOVES = ("flip", "slot", "family")
+MOVES = ("flip", "slot", "family", "trade")
 
 
 @cython.final
@@ -71,6 +72,10 @@ cdef class Gibbs:
         for the closed sweep of priors whose coefficients are drawn elsewhere.
     density : DensityEvidence, optional
         `evidence`, for the classical sweep.
+    families : sequence of int array
+        Terms that are drawn together; see `set_families`.
+    trades : int
+        Trades proposed in an iteration.
     """
 
     cdef Walk walk
@@ -81,7 +86,7 @@ cdef class Gibbs:
     cdef model_t* m
     cdef object arrays
     cdef bint drawn, classical, closed, failed
-    cdef int n_terms, n_columns, n_slots, n_families
+    cdef int n_terms, n_columns, n_slots, n_families, n_trades
     cdef const int* column_term
     cdef double variance
     cdef double* b              # (D)
@@ -89,9 +94,10 @@ cdef class Gibbs:
     cdef int64_t proposed, moved
 
     def __init__(self, Evidence evidence not None, Space space not None, gamma, double variance, *,
-                 int slots=0, VarianceEvidence coefficients=None, DensityEvidence density=None, families=()):
-        if not 0.0 < variance < np.inf or slots < 0:
-            raise ValueError("variance must be positive and finite, slots not negative")
+                 int slots=0, VarianceEvidence coefficients=None, DensityEvidence density=None, families=(),
+                 int trades=0):
+        if not 0.0 < variance < np.inf or slots < 0 or trades < 0:
+            raise ValueError("variance must be positive and finite, slots and trades not negative")
         if (evidence is coefficients) if density is not None else (coefficients not in (None, evidence)):
             raise ValueError("sweeps look at the density or at the evidence that coefficients are drawn from")
         self.space = space
@@ -100,7 +106,7 @@ cdef class Gibbs:
         self.classical = density is not None
         self.closed = not self.drawn or (coefficients.integrated and not self.classical)
         self.n_terms = space.c.n_terms
-        self.n_slots = slots
+        self.n_slots, self.n_trades = slots, trades
         self.variance = variance
         self.n_columns = coefficients.tableau.n_columns if self.drawn else 0
         cdef double[::1] numbers = np.zeros(2 * self.n_columns + 1)
@@ -114,7 +120,7 @@ cdef class Gibbs:
         self.column_term = &owner[0]
         if self.classical:
             self.density.set(variance, self.b)
-        self.walk = Walk([evidence], space, np.atleast_2d(gamma), [1.0], families=families)
+        self.walk = Walk([evidence], space, np.atleast_2d(gamma), [1.0], families=families, trades=trades)
         self.m = &self.walk.replicas[0].m
 
     # ------------------------------------------------------------------ one iteration
@@ -161,6 +167,12 @@ cdef class Gibbs:
             self.walk.slot(0, rng)
         for _ in range(self.n_families):
             self.walk.family(0, rng)
+        if self.n_trades:
+            # Sweeps leave behind what is known of neighbours.
+            self.walk.measure(0)
+            self.walk.look(0)
+        for _ in range(self.n_trades):
+            self.walk.trade(0, rng)
         self.walk.measure(0)
 
     cdef void iterate(self, bitgen_t* rng, double* averages) noexcept nogil:
@@ -316,7 +328,7 @@ cdef class Gibbs:
         return self.walk.gamma()[0], self.variance
 
     def counts(self):
-        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 3).
+        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 4).
 
         Slots that were filled with the term that had left count as proposals alone, and so do families that
         came out as they were.

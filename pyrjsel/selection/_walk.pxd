@@ -4,12 +4,14 @@ from libc.stdint cimport int64_t, uint64_t
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.space._space cimport Space, model_t
+from pyrjsel.space._trades cimport Trades
 
 cdef enum:
     FLIP = 0                    # jumps of replica 0
     SLOT = 1                    # slots that were filled, and those with another term
     FAMILY = 2                  # redrawn families, and those that came out otherwise
-    N_MOVES = 3
+    TRADE = 3                   # trades, and those that were accepted
+    N_MOVES = 4
     PATTERNS = 128              # of the terms of a family
 
 cdef struct replica_t:
@@ -22,13 +24,14 @@ cdef struct replica_t:
 
 cdef class Walk:
     cdef Space space
+    cdef Trades path
     cdef list evidences, arrays
     cdef void** evidence        # borrowed from the list
     cdef replica_t* replicas
     cdef int* place             # place[k]: which replica has temperature k
     cdef int n_replicas, n_terms, n_free
     cdef int n_families
-    cdef double slots, exchanges, families
+    cdef double slots, exchanges, families, trades
     cdef const int* family_start  # (n_families + 1), CSR: family -> its terms, parents before their children
     cdef const int* family_term
     cdef int64_t[:, ::1] moves, exchanged
@@ -50,6 +53,8 @@ cdef class Walk:
     cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil
     cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil
     cdef void family(self, int a, bitgen_t* rng) noexcept nogil
+    cdef int follow(self, int a, int done) noexcept nogil
+    cdef void trade(self, int a, bitgen_t* rng) noexcept nogil
     cdef void spend(self, double weight, double* sums) noexcept nogil
     cdef void advance(self, int a, double time, bitgen_t* rng, double* sums) noexcept nogil
     cdef void exchange(self, int k, bitgen_t* rng) noexcept nogil

@@ -23,6 +23,7 @@ class Walk:
         exchanges: float = 1.0,
         families: Sequence[IntArray] = (),
         family_rate: float = 0.0,
+        trades: float = 0.0,
     ) -> None: ...
     def run(
         self,

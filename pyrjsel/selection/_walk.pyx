@@ -1,4 +1,4 @@
-"""A walk over models: informed jumps in continuous time, slot moves, exchanges between temperatures.
+"""A walk over models: informed jumps in continuous time, slot moves, trades, exchanges between temperatures.
 
 The target is pi(gamma) ~ evidence x prior over models, to the powers t_0 = 1 > t_1 > ... in K replicas that
 are independent of each other under the product of these laws. The walk is a Markov process in continuous
@@ -22,6 +22,9 @@ families
     pi(nu + F)**t / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric.
     Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
     fifteen units of log mass less, say, which flips do not cross.
+trades
+    At the rate `trades` some terms leave and others come along a path, accepted by the probabilities of the
+    path and of the path backwards, with pi**t as their target; see ``pyrjsel/space/_trades.pyx``.
 exchanges
     At the rate `exchanges` for each pair of neighbouring temperatures their models are exchanged with
     probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product of the two laws.
@@ -61,7 +64,7 @@ from pyrjsel.space._space cimport (
     model_refresh,
 )
 
-MOVES = ("flip", "slot", "family")
+MOVES = ("flip", "slot", "family", "trade")
 
 # A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
 cdef double DEEPEST = -700.0
@@ -102,10 +105,13 @@ cdef class Walk:
         `pyrjsel.space.families`.
     family_rate : float
         Families that are drawn in a unit of time; see `set_family_rate`.
+    trades : float
+        Trades that are proposed in a unit of time.
     """
 
     def __init__(self, list evidences not None, Space space not None, gamma, powers, *,
-                 double slots=0.0, double exchanges=1.0, families=(), double family_rate=0.0):
+                 double slots=0.0, double exchanges=1.0, families=(), double family_rate=0.0,
+                 double trades=0.0):
         cdef int k, width
         cdef Evidence evidence
         self.evidences = list(evidences)
@@ -115,9 +121,10 @@ cdef class Walk:
         self.n_free = int(np.sum(space.arrays["free"]))
         if self.n_replicas < 1 or len(set(map(id, self.evidences))) != self.n_replicas:
             raise ValueError("each replica must have an evidence of its own")
-        if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY):
+        if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY and 0.0 <= trades < INFINITY):
             raise ValueError("rates must not be negative")
-        self.slots, self.exchanges = slots, exchanges
+        self.slots, self.exchanges, self.trades = slots, exchanges, trades
+        self.path = Trades(space) if trades > 0.0 else None
         self.n_families = len(families)
         self.set_family_rate(family_rate)
         for family in families:
@@ -356,6 +363,52 @@ cdef class Walk:
         self.moves[1, FAMILY] += counted
         self.settle(a)
 
+    cdef int follow(self, int a, int done) noexcept nogil:
+        """Have the evidence, `done` flips along the path, follow it to its end; how many flips it gets."""
+        while done < self.path.n_flips:
+            if (<Evidence> self.evidence[a]).flip(self.path.flip[done]) != 0:
+                break
+            done += 1
+        return done
+
+    cdef void trade(self, int a, bitgen_t* rng) noexcept nogil:
+        """Propose a trade."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef double back, ratio, before = r.log_mass
+        cdef double* row
+        cdef int j, drawn, done = 0, counted = a == self.place[0]
+        self.moves[0, TRADE] += counted
+        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        self.path.begin()
+        while True:
+            row = self.path.row()
+            for j in range(self.n_terms):
+                row[j] = r.power * r.change[j]
+            drawn = self.path.draw(&r.m, rng)
+            if drawn < 1:
+                break
+            done = self.follow(a, done)
+            if done < self.path.n_flips:
+                drawn = -1
+                break
+            self.measure(a)
+            self.look(a)
+        if drawn == 0:
+            back = self.path.follow(&r.m, True)
+            ratio = r.power * (r.log_mass - before) + back - self.path.follow(&r.m, False)
+            if log(random_standard_uniform(rng)) < ratio:
+                self.moves[1, TRADE] += counted
+                self.weigh(a)
+                return
+        self.path.undo(&r.m)
+        while done > 0 and (<Evidence> self.evidence[a]).flip(self.path.flip[done - 1]) == 0:
+            done -= 1
+        if done > 0:
+            # Rounding: a model that is all but without a prior.
+            (<Evidence> self.evidence[a]).load(r.m.gamma)
+        memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+        self.measure(a)
+
     cdef void spend(self, double weight, double* sums) noexcept nogil:
         """Add the conditional probabilities of the model of temperature one, for that much time."""
         cdef int j
@@ -369,7 +422,7 @@ cdef class Walk:
         cdef replica_t* r = &self.replicas[a]
         cdef double events, wait, u
         while True:
-            events = r.total + self.slots + self.families
+            events = r.total + self.slots + self.families + self.trades
             wait = random_standard_exponential(rng) / events if events > 0.0 else INFINITY
             if wait >= time:
                 self.spend(time, sums)
@@ -381,8 +434,10 @@ cdef class Walk:
                 self.slot(a, rng)
             elif u < self.slots + self.families:
                 self.family(a, rng)
+            elif u < self.slots + self.families + self.trades:
+                self.trade(a, rng)
             else:
-                self.flip(a, u - self.slots - self.families)
+                self.flip(a, u - self.slots - self.families - self.trades)
 
     # ------------------------------------------------------------------ all replicas
 
@@ -532,10 +587,10 @@ cdef class Walk:
         return self.arrays[3][:2, : self.n_terms].copy()
 
     def counts(self):
-        """Return counts by move (2, 3) and of exchanges by pair (2, K - 1).
+        """Return counts by move (2, 4) and of exchanges by pair (2, K - 1).
 
-        Flips are counted where they happen; slots and families in the first row, and in the second those
-        that were filled with another term, or came out otherwise.
+        Flips are counted where they happen; slots, families and trades in the first row, and in the second
+        those that were filled with another term, came out otherwise, or were accepted.
         """
         return np.array(self.moves), np.array(self.exchanged)[:, : self.n_replicas - 1]
 

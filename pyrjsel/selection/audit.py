@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import ConvergenceWarning, DataError
-from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.predict import SingleModel
-from pyrjsel.selection.search import WITHIN, Explorer, Found, evidence_at, steps
+from pyrjsel.selection.search import SLACK, WITHIN, Explorer, Found, evidence_at, steps
 from pyrjsel.space import ModelSpace, PackedModels, Space, pack, unpack
 from pyrjsel.store import Content, Plain
 
@@ -33,9 +33,9 @@ HOW = ("visits", "search", "flip", "nothing")
 # A missed model counts where its mass, with that of its neighbours, is more than KNOWN times what inclusion
 # probabilities have of its term already, and more than LARGE, or worth more than EXPECTED visits in this run.
 KNOWN, LARGE, EXPECTED = 3.0, 0.02, 20.0
-# Where the evidence of the searches is a surrogate: its error that is allowed for, and models that are looked
-# at with Laplace's approximation and integrated, at most.
-SLACK, MOST_APPROXIMATED, MOST_INTEGRATED = 7.0, 64, 16
+# Where the evidence of the searches is a surrogate: models that get Laplace's approximation, and that are
+# integrated, at most.
+MOST_APPROXIMATED, MOST_INTEGRATED = 64, 16
 # Models most often visited of which the best is looked for, where visits are all that is known.
 MOST_VISITED = 5
 # Entries of visited models that are unpacked together.
@@ -189,29 +189,33 @@ def audit_of(model: Selection, posterior: Posterior) -> Audit:
     ever = _together(np.bitwise_or.reduce(packed.words, axis=0), space)
     always = _together(np.bitwise_and.reduce(packed.words, axis=0), space) & free
     asked = np.flatnonzero((~ever | always) & free)
-    gamma, log_odds, how = _visited_models(packed, order, odds, space, ever)
+    words, log_odds, how = _visited_models(packed, order, odds, ever)
     missed: list[tuple[float, int, ByteArray]] = []
     if asked.size:
         draws = posterior.draws
         assert draws is not None
+        words[asked], log_odds[asked], how[asked] = 0, np.nan, NOTHING
         variance = None if draws.variance is None else float(np.mean(draws.variance))
         evidence, exact = evidence_at(model.regression, best, variance)
         explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, draws.model.size))
         base = explorer.log_mass(best)
-        found = explorer.explore(best, asked)
-        values = {item.term: item.log_mass - base for item in found if item.gamma is not None}
+        found = [item for item in explorer.explore(best, asked) if np.isfinite(item.log_mass)]
+        values = {item.term: item.log_mass - base for item in found}
         values.update(_better(found, values, best, space, single, exact))
+        start = pack(best)[0]
         for item in found:
-            how[item.term], log_odds[item.term], gamma[item.term] = NOTHING, np.nan, 0
-            if item.gamma is not None and np.isfinite(values[item.term]):
+            if np.isfinite(values[item.term]):
                 how[item.term] = SEARCH if item.searched else FLIP
-                log_odds[item.term], gamma[item.term] = values[item.term], item.gamma
-                if _matters(item, values[item.term], posterior, order[0], draws.model.size):
+                log_odds[item.term] = values[item.term]
+                words[item.term] = start if item.gamma is None else pack(item.gamma)[0]
+                if item.gamma is None:
+                    words[item.term, item.term // 64] ^= np.uint64(1) << np.uint64(item.term % 64)
+                elif _matters(item, values[item.term], posterior, order[0], draws.model.size):
                     missed.append((values[item.term], item.term, item.gamma))
     missed.sort(key=lambda each: (-each[0], each[1]))
     return Audit(
         always,
-        PackedModels.of(gamma),
+        PackedModels(words, space.n_terms),
         log_odds,
         how,
         np.array([each[2] for each in missed], dtype=np.uint8).reshape(len(missed), space.n_terms),
@@ -237,7 +241,8 @@ def warn_of_missed(model: Selection, posterior: Posterior, stacklevel: int) -> N
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
 
 
-def _together(words: np.ndarray, space: ModelSpace) -> BoolArray:
+def _together(words: WordArray, space: ModelSpace) -> BoolArray:
+    """Return packed bits as an array (J,)."""
     return np.asarray(unpack(words[None], space.n_terms)[0], dtype=bool)
 
 
@@ -249,9 +254,12 @@ def _visited_odds(
     Where marginal likelihoods of visited models are not known, visits say which models are good, and marginal
     likelihoods which of those most often visited is the best.
     """
+    draws = posterior.draws
+    assert draws is not None
     if posterior.log_marginal is not None:
-        blocks = [space.log_prior(block) for block in posterior.packed.blocks()]
-        value = posterior.log_marginal + np.concatenate(blocks)
+        value = np.empty(len(posterior.packed))
+        for rows, log_mass in zip(draws.model, draws.log_posterior, strict=True):
+            value[rows] = log_mass
     else:
         value = np.log(posterior.probability)
         few = np.argsort(-value, kind="stable")[:MOST_VISITED]
@@ -265,23 +273,20 @@ def _visited_odds(
 
 
 def _visited_models(
-    packed: PackedModels, order: IntArray, odds: FloatArray, space: ModelSpace, ever: BoolArray
-) -> tuple[ByteArray, FloatArray, ByteArray]:
-    """Return by term the best visited model with it (J, J), its log odds, and how it was found."""
-    n_terms = space.n_terms
-    gamma = np.zeros((n_terms, n_terms), dtype=np.uint8)
-    log_odds = np.full(n_terms, np.nan)
-    left = ever.copy()
-    step = max(1, BLOCK // max(1, n_terms))
+    packed: PackedModels, order: IntArray, odds: FloatArray, ever: BoolArray
+) -> tuple[WordArray, FloatArray, ByteArray]:
+    """Return by term the best visited model with it, packed, its log odds, and how it was found."""
+    words = np.zeros((packed.n_terms, packed.words.shape[1]), dtype=np.uint64)
+    log_odds, left = np.full(packed.n_terms, np.nan), ever.copy()
+    step = max(1, BLOCK // max(1, packed.n_terms))
     for at in range(0, order.size, step):
-        rows = order[at : at + step]
-        models = packed[rows]
-        for term in np.flatnonzero(left & models.any(axis=0)):
-            row = int(np.argmax(models[:, term]))
-            gamma[term], log_odds[term], left[term] = models[row], odds[rows[row]], False
+        models = packed[order[at : at + step]]
+        terms = np.flatnonzero(left & models.any(axis=0))
+        rows = order[at + models.argmax(axis=0)[terms]]
+        words[terms], log_odds[terms], left[terms] = packed.words[rows], odds[rows], False
         if not left.any():
             break
-    return gamma, log_odds, np.where(ever, VISITS, NOTHING).astype(np.uint8)
+    return words, log_odds, np.where(ever, VISITS, NOTHING).astype(np.uint8)
 
 
 def _better(
@@ -294,28 +299,35 @@ def _better(
 ) -> dict[int, float]:
     """Return log odds against the best visited model by marginal likelihoods, of what may matter."""
     slack = WITHIN if exact else WITHIN + SLACK
-    some = [item for item in found if item.gamma is not None and values[item.term] > -slack]
+    some = [item for item in found if values[item.term] > -slack and not (exact and item.gamma is None)]
     some.sort(key=lambda item: -values[item.term])
     if not some:
         return {}
     if not isinstance(single, MarginalLikelihood):
-        models = np.array([best, *(item.gamma for item in some)], dtype=np.uint8)
+        models = np.array([best, *(_model(item, best) for item in some)], dtype=np.uint8)
         value = single.log_marginals(models) + space.log_prior(models)
         return {item.term: float(own - value[0]) for item, own in zip(some, value[1:], strict=True)}
     base = single.approximate(best).log_marginal + float(space.log_prior(best))
     known: dict[int, float] = {}
     for item in some[:MOST_APPROXIMATED]:
-        known[item.term] = _log_mass(single.approximate, item.gamma, space) - base
+        known[item.term] = _log_mass(single.approximate, _model(item, best), space) - base
     base = _log_mass(single.integrate, best, space)
     near = [item for item in some[:MOST_APPROXIMATED] if known[item.term] > -WITHIN - 1.0]
     for item in sorted(near, key=lambda item: -known[item.term])[:MOST_INTEGRATED]:
-        known[item.term] = _log_mass(single.integrate, item.gamma, space) - base
+        known[item.term] = _log_mass(single.integrate, _model(item, best), space) - base
     return known
 
 
-def _log_mass(find: Any, gamma: ByteArray | None, space: ModelSpace) -> float:
+def _model(item: Found, best: ByteArray) -> ByteArray:
+    """Return the model found (J,)."""
+    gamma = best.copy() if item.gamma is None else item.gamma
+    if item.gamma is None:
+        gamma[item.term] ^= 1
+    return gamma
+
+
+def _log_mass(find: Any, gamma: ByteArray, space: ModelSpace) -> float:
     """Return the log posterior mass of a model, up to a constant; -inf where it has no posterior mode."""
-    assert gamma is not None
     try:
         return float(find(gamma).log_marginal + space.log_prior(gamma))
     except DataError:  # a coefficient prior that does not exist by the rank rule of the modes

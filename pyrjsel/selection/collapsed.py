@@ -1,10 +1,8 @@
 """The sampler `collapsed`: walks over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
 
 Averages of conditional probabilities have errors that batches of the chain tell: of modes that no chain has
-visited they know nothing, as visits do not, but they look surer.
-
-This file has what walks of all families share, and the chains of families whose marginal likelihoods are
-exact; ``corrected.py`` has those of the others.
+visited they know nothing, as visits do not, but they look surer. Families without exact marginal likelihoods
+have their chains in ``corrected.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +14,7 @@ from scipy import sparse
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_real
-from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.runtime.ladder import adapted
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._walk import MOVES, Walk
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments
@@ -31,85 +28,15 @@ from pyrjsel.selection.collect import (
     plain_state,
 )
 from pyrjsel.selection.predict import SingleModel
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.walk_options import WIDEST_START, counted_moves
 from pyrjsel.space import ModelSpace, Space
-from pyrjsel.space.starts import checked_start, dispersed_start
+from pyrjsel.space.starts import dispersed_start
 from pyrjsel.store import Content, Plain
 
-OWNER = "sampler='collapsed'"
 # Periods between two marks, where rounding is cleared away and burn-in adapts; part of what a seed gives.
 EVERY = 50
-# Dispersed starts have at most so many free terms: a walk leaves wider ones slowly, a column at a time.
-WIDEST_START = 50
-# Slot moves a unit of time: free spaces, and those with a budget or a largest size, where at the limit
-# flips alone can only take terms out.
-SLOTS_FREE, SLOTS_BOUNDED = 1.0, 5.0
-# Sweeps, slot moves and families at most: a period must end.
-MOST = 1e4
-# Temperatures of "auto".
-AUTO_TEMPERATURES = 1
-
-
-@dataclass(frozen=True)
-class CollapsedOptions:
-    """Options of ``fit(sampler="collapsed")``.
-
-    Attributes
-    ----------
-    sweeps : float, optional
-        Time from one draw to the next: each term is proposed so many times on average. None is 1 where
-        marginal likelihoods are exact, and 10 elsewhere, where those of the models cost more than the way
-        to them.
-    slots : float, optional
-        Slot moves a unit of time, in which a random term leaves and one drawn from its full conditional
-        comes; None is 1, and 5 under a budget or a largest size.
-    families : float, optional
-        Under heredity, families drawn in a unit of time: of a random interaction and all that it needs it is
-        decided together which terms are in, since an interaction whose main effects are weak is found by no
-        other way. None is 1; in burn-in they are at least so many that the turn of each comes five times.
-        Interactions of four variables and more have no family of their own.
-    temperatures : "auto", int or sequence of float
-        Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
-        neighbours are accepted, or the powers of the posterior themselves, from 1 downwards. Among thousands
-        of terms hot replicas without a largest size may walk over models of hundreds of them: of 1,200 five
-        temperatures took over 100 times as long as one.
-    start : None, "empty" or sequence of str
-        Terms of the model to start from. None starts the first chain at the smallest model and the
-        others at draws from the prior over models (of at most 50 free terms).
-    """
-
-    sweeps: float | None = None
-    slots: float | None = None
-    families: float | None = None
-    temperatures: Temperatures = "auto"
-    start: Any = None
-
-    default_sweeps: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        if self.sweeps is not None:
-            check_real(self.sweeps, "sweeps", OWNER, low=0, high=MOST, open_low=True)
-        if self.slots is not None:
-            check_real(self.slots, "slots", OWNER, low=0, high=MOST)
-        if self.families is not None:
-            check_real(self.families, "families", OWNER, low=0, high=MOST)
-        check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
-
-    @property
-    def time(self) -> float:
-        """Time of a period."""
-        return self.default_sweeps if self.sweeps is None else float(self.sweeps)
-
-    def slot_rate(self, space: ModelSpace) -> float:
-        """Return the slot moves a unit of time."""
-        if self.slots is not None:
-            return float(self.slots)
-        return SLOTS_BOUNDED if space.bounded else SLOTS_FREE
-
-    def powers(self) -> tuple[FloatArray, bool]:
-        """Return the first powers of the replicas, and whether they are adapted."""
-        return check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
 
 
 @dataclass
@@ -130,7 +57,7 @@ class WalkState:
     since : int
         Periods since.
     moves : int64 array (2, moves)
-        Flips and slots (families, walks on a surrogate), proposed and accepted.
+        Flips and slots (families, trades, walks on a surrogate), proposed and accepted.
     exchanged : int64 array (2, K - 1)
     learnt : dict of arrays
         What burn-in has adapted beside the powers, and what it does so from.
@@ -163,6 +90,7 @@ class WalkJob:
     coefficients_every: int
     families: Sequence[IntArray] = field(default=(), kw_only=True)
     family_rates: tuple[float, float] = field(default=(0.0, 0.0), kw_only=True)
+    trades: float = field(default=0.0, kw_only=True)
     total: int = field(init=False)
 
     rows: ClassVar[int] = WALK_ROWS
@@ -174,7 +102,12 @@ class WalkJob:
     @property
     def walk_moves(self) -> tuple[str, ...]:
         """Names of the moves of the walk."""
-        return MOVES if self.family_rates[1] else MOVES[:2]
+        return tuple(MOVES[move] for move in self.counted)
+
+    @property
+    def counted(self) -> list[int]:
+        """Numbers of the moves of the walk."""
+        return counted_moves(self.family_rates[1], self.trades)
 
     @property
     def moves(self) -> tuple[str, ...]:
@@ -202,6 +135,7 @@ class WalkJob:
             slots=self.slots,
             families=self.families,
             family_rate=self.family_rates[done >= self.burn_in],
+            trades=self.trades,
         )
 
     def first(self, rng: np.random.Generator, chain: int) -> ByteArray:
@@ -227,7 +161,10 @@ class WalkJob:
             np.zeros((2, len(self.moves)), dtype=np.int64),
             np.zeros((2, count - 1), dtype=np.int64),
         )
-        return self.runner(state)
+        runner = self.runner(state)
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "WalkRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -248,6 +185,7 @@ class WalkJob:
                 self.known_lessons(known.part("learnt")),
             )
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -265,12 +203,7 @@ class WalkJob:
 
 
 class WalkCollector(Collector):
-    """Collects the draws of one walk, and its averages.
-
-    Parameters
-    ----------
-    job : WalkJob
-    """
+    """Collects the draws of one walk, and its averages."""
 
     # What is recorded of a model when it is first visited.
     by_model: ClassVar[tuple[str, ...]] = ("relative_variance", "effective")
@@ -332,14 +265,12 @@ class WalkRunner:
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.collector = collector or WalkCollector(job)
-        self.done = state.done
+        self.done, self.chain = state.done, 0
         self.restore(state)
         self.mark_state = replace(state, since=0)
         if state.since:
             self.walk_on(state.since, None)
             self.done += state.since
-
-    # ------------------------------------------------------------------ what kinds of chains differ in
 
     def restore(self, state: WalkState) -> None:
         """Make the walk of a state at a mark."""
@@ -349,8 +280,7 @@ class WalkRunner:
     def set_counts(self, moves: IntArray, exchanged: IntArray) -> None:
         """Have the walk go on counting."""
         counted = np.zeros((2, len(MOVES)), dtype=np.int64)
-        some = len(self.job.walk_moves)
-        counted[:, :some] = moves[:, :some]
+        counted[:, self.job.counted] = moves[:, : len(self.job.counted)]
         self.walk.set_counts(counted, exchanged)
 
     def evidences(self, count: int) -> Sequence[Evidence]:
@@ -394,7 +324,7 @@ class WalkRunner:
     def counts(self) -> tuple[IntArray, IntArray]:
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
         moves, exchanged = self.walk.counts()
-        moves = moves[:, : len(self.job.walk_moves)]
+        moves = moves[:, self.job.counted]
         # A flip is proposed to each free term once in a unit of time on average.
         periods = max(0, self.done - self.job.burn_in)
         moves[0, 0] = round(periods * self.job.time * float(self.job.space.free.sum()))
@@ -404,8 +334,6 @@ class WalkRunner:
         """Count from 0, at the end of burn-in."""
         moves, exchanged = self.walk.counts()
         self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
-
-    # ------------------------------------------------------------------ what they share
 
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
@@ -419,25 +347,35 @@ class WalkRunner:
         while self.done < stop:
             until = min(stop, (self.done // EVERY + 1) * EVERY)
             if self.done < job.burn_in:
-                until = min(until, job.burn_in)
+                until = min(until, next_stop(job.burn_in, self.done))
                 self.walk_on(until - self.done, None)
             else:
                 end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]
                 until = min(until, job.burn_in + end * job.thin)
                 self.walk_on(until - self.done, self.collector)
             self.done = until
-            if until % EVERY == 0 or until == job.burn_in:
+            if until % EVERY == 0 or until == job.burn_in or restart_is_due(job, until, 1):
                 self.mark()
 
     def mark(self) -> None:
         """Clear rounding away and write the state down; adapt in burn-in."""
         if self.done <= self.job.burn_in:
             self.adapt()
+            self.begin_anew()
             if self.done == self.job.burn_in:
                 self.clear_counts()
                 self.walk.set_family_rate(self.job.family_rates[1])
         self.walk.reload()
         self.mark_state = self.at_mark()
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found; hot replicas stay."""
+        job, gamma = self.job, self.walk.gamma()
+        if restart_is_due(job, self.done, 1):
+            mode = new_start(job.regression, job.space, gamma[0], self.chain, job.burn_in)
+            if mode is not None:
+                self.walk.set_state([mode, *gamma[1:]])
+                self.mark_state = self.at_mark()
 
     def at_mark(self) -> WalkState:
         """Return the state of a chain that is at a mark."""

@@ -215,7 +215,8 @@ def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
 
 
 def _z(one: _Estimate, known: _Estimate, k: int) -> float:
-    error = float(np.hypot(one.mcse[k], known.mcse[k]))
+    # Models that enumeration did not integrate hold next to nothing, and so do their errors.
+    error = float(np.hypot(one.mcse[k], np.nan_to_num(known.mcse[k])))
     return float(one.probability[k] - known.probability[k]) / error if error > 0 else np.nan
 
 

@@ -32,8 +32,6 @@ from pyrjsel.selection.averages import (
 )
 from pyrjsel.selection.collapsed import (
     EVERY,
-    OWNER,
-    CollapsedOptions,
     WalkCollector,
     WalkDraws,
     WalkJob,
@@ -43,6 +41,7 @@ from pyrjsel.selection.collapsed import (
 from pyrjsel.selection.effective import MATTERS, with_enough
 from pyrjsel.selection.marginal import Integral, MarginalLikelihood
 from pyrjsel.selection.surrogate import Surrogate, learn_correction
+from pyrjsel.selection.walk_options import OWNER, CollapsedOptions
 from pyrjsel.space import ModelSpace, pack
 from pyrjsel.store import Content
 

@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import listed
+from pyrjsel._validate import counted, listed
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
+from pyrjsel.selection.dispersion import text as dispersion_text
 from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
+    from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.results import SelectionResults
 
 # Separated models that get a note of their own.
@@ -38,6 +40,9 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
     if posterior.draws is not None and posterior.draws.variance is not None:
         mean, _, low, high = results.sigma.loc["sigma"]
         info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
+    if results.dispersion is not None:
+        found = results.dispersion
+        info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
         ("Posterior size", f"{posterior.inclusion.sum():.2f} terms"),
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
@@ -90,8 +95,7 @@ def _notes(results: SelectionResults) -> list[str]:
     model, posterior = results.model, results.posterior
     data, prior = model.data, results.prior_inclusion
     notes = [f"Posterior probabilities are {posterior.estimator}."]
-    if posterior.draws is None and np.any(posterior.mcse > 0):
-        notes.append("MCSE is the error of the importance-sampling integrals.")
+    notes += _integral_notes(posterior)
     if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
         notes.append(
             "MCSE of averages is that of the models visited and those next to them: it does not see modes "
@@ -128,6 +132,22 @@ def _notes(results: SelectionResults) -> list[str]:
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
         notes.append(f"So they are in {more} more of the best models.")
+    if results.dispersion is not None and results.dispersion.over:
+        notes.append(dispersion_text(results.dispersion))
     if results._median_problem is not None:
         notes.append(results._median_problem)
     return notes + posterior.notes
+
+
+def _integral_notes(posterior: Posterior) -> list[str]:
+    """Return what is said of the errors of enumeration."""
+    if posterior.draws is not None or not np.any(posterior.mcse > 0):
+        return []
+    notes = ["MCSE is the error of the importance-sampling integrals."]
+    left = int(np.sum(np.isnan(posterior.mcse) & (posterior.probability > 0)))
+    if left:
+        notes.append(
+            f"{counted(left, 'model')} of posterior probability below 1e-6 together were not integrated: "
+            "theirs are Laplace approximations without MCSE."
+        )
+    return notes

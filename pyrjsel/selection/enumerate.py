@@ -221,13 +221,18 @@ def enumerate_posterior(
         if exact
         else f"Laplace approximations of the marginal likelihoods of {which}"
     )
+    # Models that were not integrated have no error that is known, and next to none in sums over models.
+    unknown_where = np.ones(len(gamma), dtype=bool)
+    unknown_where[places] = not exact
+    mcse, odds_mcse = probability_error(probability, variance), odds_error(log_mass, variance)
+    mcse[unknown_where] = odds_mcse[unknown_where] = np.nan
     return Posterior(
         sampler="enumerate",
         packed=PackedModels.of(gamma),
         probability=probability,
-        mcse=probability_error(probability, variance),
+        mcse=mcse,
         odds=odds_of(log_mass),
-        odds_mcse=odds_error(log_mass, variance),
+        odds_mcse=odds_mcse,
         log_marginal=values,
         inclusion=inclusion,
         inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),

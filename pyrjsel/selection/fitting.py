@@ -105,12 +105,14 @@ class Fitting:
             ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
-            with all that heredity makes them need, in a sweep: 1), `temperatures` (how many, or the
-            powers of the posterior themselves from 1 downwards; 1; slow among thousands of terms without a
-            `max_size`, where hot models have hundreds), `start`; and for models that are not linear
+            with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
+            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity),
+            `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
+            among thousands of terms without a `max_size`), `start`; and for models that are not linear
             `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
             coefficients integrated out, or "conditional", given them: for ``SpikeSlab`` alone), `slots`
-            (moves in which a term takes the place of another, an iteration), `families`, `start`.
+            (moves in which a term takes the place of another, an iteration), `families`, `trades`,
+            `start`.
 
         Returns
         -------
@@ -136,6 +138,8 @@ class Fitting:
             draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
             coefficients, are averages of too few draws; if a search finds a model that matters and that no
             chain visited (see ``audit`` of the results).
+        DispersionWarning
+            If counts, or proportions of several trials, vary more than their family allows.
         SeparationWarning
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is

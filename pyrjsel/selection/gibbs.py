@@ -14,7 +14,6 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._gibbs import MOVES, Gibbs
 from pyrjsel.selection.averages import WALK_ROWS, Averages, Segments, estimate
-from pyrjsel.selection.collapsed import SLOTS_BOUNDED, SLOTS_FREE, WIDEST_START
 from pyrjsel.selection.collect import (
     ChainDraws,
     Collector,
@@ -30,10 +29,18 @@ from pyrjsel.selection.collect import (
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.search import new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.variance import density_evidence, variance_evidence
+from pyrjsel.selection.walk_options import (
+    SLOTS_BOUNDED,
+    SLOTS_FREE,
+    WIDEST_START,
+    counted_moves,
+    default_trades,
+)
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space, families, family_rates
 from pyrjsel.space.starts import checked_start, dispersed_start, given_start
@@ -61,6 +68,10 @@ class GibbsOptions:
         Under heredity, families drawn in an iteration: of a random interaction and all that it needs it is
         decided together which terms are in. None is 1; in burn-in they are at least so many that the turn of
         each comes five times. Interactions of four variables and more have no family of their own.
+    trades : int, optional
+        Trades proposed in an iteration, in which some terms leave, one after the other, and others come in
+        their place, which may be more or fewer. None is 3 under a budget or a largest size, 1 under heredity
+        alone, and 0 elsewhere.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models (of at most 50 free terms).
@@ -69,7 +80,11 @@ class GibbsOptions:
     sweep: str = "collapsed"
     slots: int | None = None
     families: int | None = None
+    trades: int | None = None
     start: Any = None
+
+    # What fits were before this could be chosen.
+    before: ClassVar[Mapping[str, Any]] = {"trades": 0}
 
     def __post_init__(self) -> None:
         check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))
@@ -77,6 +92,8 @@ class GibbsOptions:
             check_int(self.slots, "slots", OWNER, low=0)
         if self.families is not None:
             check_int(self.families, "families", OWNER, low=0)
+        if self.trades is not None:
+            check_int(self.trades, "trades", OWNER, low=0)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 
     def slot_moves(self, space: ModelSpace) -> int:
@@ -84,6 +101,12 @@ class GibbsOptions:
         if self.slots is not None:
             return int(self.slots)
         return int(SLOTS_BOUNDED if space.bounded else SLOTS_FREE)
+
+    def proposed_trades(self, space: ModelSpace) -> int:
+        """Return the trades an iteration."""
+        if self.trades is not None:
+            return int(self.trades)
+        return int(default_trades(space))
 
 
 @dataclass
@@ -125,6 +148,7 @@ class GibbsJob:
     coefficients_every: int
     families: Sequence[IntArray] = ()
     family_rates: tuple[int, int] = (0, 0)
+    trades: int = 0
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -133,7 +157,12 @@ class GibbsJob:
     @property
     def moves(self) -> tuple[str, ...]:
         """Names of the moves."""
-        return MOVES if self.family_rates[1] else MOVES[:2]
+        return tuple(MOVES[move] for move in self.counted)
+
+    @property
+    def counted(self) -> list[int]:
+        """Numbers of the moves."""
+        return counted_moves(self.family_rates[1], self.trades)
 
     @property
     def in_loop(self) -> bool:
@@ -143,9 +172,9 @@ class GibbsJob:
     def loop(self, gamma: ByteArray, variance: float) -> Gibbs:
         """Return a compiled chain at a state."""
         space = Space(self.space)
+        moves: dict[str, Any] = {"slots": self.slots, "families": self.families, "trades": self.trades}
         if not self.in_loop:
-            evidence = self.regression.evidence()
-            return Gibbs(evidence, space, gamma, variance, slots=self.slots, families=self.families)
+            return Gibbs(self.regression.evidence(), space, gamma, variance, **moves)
         full = variance_evidence(self.regression)
         density = density_evidence(self.regression) if self.classical else None
         return Gibbs(
@@ -153,10 +182,9 @@ class GibbsJob:
             space,
             gamma,
             variance,
-            slots=self.slots,
             coefficients=full,
             density=density,
-            families=self.families,
+            **moves,
         )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "GibbsRunner":
@@ -172,7 +200,10 @@ class GibbsJob:
         # The error variance of the model without terms: any would do.
         variance = self.regression.total / self.regression.nu
         counts = np.zeros((2, len(self.moves)), dtype=np.int64)
-        return GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner = GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -189,6 +220,7 @@ class GibbsJob:
                 known.array("counts", np.int64, (2, len(self.moves))),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -250,6 +282,8 @@ class GibbsDraws(ChainDraws):
 class GibbsRunner:
     """One chain: the compiled loop, its generator and what it has recorded."""
 
+    chain = 0
+
     def __init__(self, job: GibbsJob, state: GibbsState, collector: GibbsCollector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
@@ -267,12 +301,13 @@ class GibbsRunner:
     def advance(self, n: int) -> None:
         """Run `n` more iterations."""
         job, stop = self.job, self.done + n
-        burn = min(stop, job.burn_in) - self.done
-        if burn > 0:
-            self.loop.run(self.rng, burn)
-            self.done += burn
+        while self.done < min(stop, job.burn_in):
+            until = min(stop, next_stop(job.burn_in, self.done))
+            self.loop.run(self.rng, until - self.done)
+            self.done = until
+            self.begin_anew()
             if self.done == job.burn_in:
-                self.set_counts(np.zeros((2, 0), dtype=np.int64))
+                self.set_counts(np.zeros((2, len(job.moves)), dtype=np.int64))
                 self.loop.set_families(job.family_rates[1])
         while self.done < stop:
             recorded = self.done - job.burn_in
@@ -282,12 +317,12 @@ class GibbsRunner:
     def set_counts(self, counts: IntArray) -> None:
         """Have the loop go on counting."""
         every = np.zeros((2, len(MOVES)), dtype=np.int64)
-        every[:, : counts.shape[1]] = counts
+        every[:, self.job.counted] = counts
         self.loop.set_counts(every)
 
     def counts(self) -> IntArray:
         """Return proposals and changes by move."""
-        return self.loop.counts()[:, : len(self.job.moves)]
+        return self.loop.counts()[:, self.job.counted]
 
     def _record(self, n: int, recorded: int, averages: FloatArray) -> None:
         """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
@@ -311,6 +346,18 @@ class GibbsRunner:
         collector.add(block, kept, kept_b)
         collector.variance.append(variance[:kept_b])
         self.done += n
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, 1):
+            gamma, variance = self.loop.state()
+            mode = new_start(job.regression, job.space, gamma, self.chain, job.burn_in, variance)
+            if mode is not None:
+                counts = self.counts()
+                self.loop = job.loop(mode, variance)
+                self.set_counts(counts)
+                self.loop.set_families(job.family_rates[0])
 
     def state(self) -> GibbsState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
@@ -395,6 +442,7 @@ def gibbs_posterior(
         every,
         found,
         (searching, sampling),
+        options.proposed_trades(space),
     )
     before = settings.before if job.in_loop else 0
     manner = Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0, masses=not job.in_loop)

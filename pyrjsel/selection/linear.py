@@ -16,7 +16,6 @@ from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
 from pyrjsel.selection.checks import check_columns
 from pyrjsel.selection.choices import Choices
-from pyrjsel.selection.collapsed import CollapsedOptions
 from pyrjsel.selection.exact import ExactOptions, exact_posterior
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_prior import CoefPrior
@@ -33,6 +32,7 @@ from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.spike_models import single_models
 from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.summed import ChunkSums, SummedRows
+from pyrjsel.selection.walk_options import CollapsedOptions
 from pyrjsel.selection.walk_posterior import collapsed_posterior
 from pyrjsel.space import ModelPrior
 

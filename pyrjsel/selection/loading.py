@@ -1,21 +1,23 @@
 """Results as files: what is read."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
 from pyrjsel._once import catching_warnings
+from pyrjsel._typing import FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.priors import InverseGamma
+from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.absent import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.choices import Choices
+from pyrjsel.selection.dispersion import Dispersion
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.linear import LinearSelection
@@ -25,7 +27,7 @@ from pyrjsel.selection.models import LogitSelection, PoissonSelection
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
-from pyrjsel.selection.saving import BY_MODEL, BY_ROW, BY_TERM, FLAGS, KIND, MOMENTS, SCHEMA
+from pyrjsel.selection.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.space import ModelPrior, PackedModels, PriorInclusion, prior_makers
 from pyrjsel.store import (
@@ -33,7 +35,6 @@ from pyrjsel.store import (
     Given,
     described,
     digest,
-    frame_from_plain,
     register,
 )
 
@@ -41,6 +42,8 @@ CLASSES: Mapping[str, type[Selection]] = {
     kind.__name__: kind for kind in (LinearSelection, LogitSelection, PoissonSelection)
 }
 OWNER = "load"
+# Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
+ROUNDING, LEAST = 1e-6, 1e-290
 
 
 COEF_PRIORS: Mapping[str, Callable[..., Any]] = {
@@ -111,6 +114,8 @@ def _without_rows(
     model._facts = [(fact[0], fact[1]) for fact in facts]
     model._constrain(choices, n_observations)
     model.dependent = tuple(content.sequence("dependent"))
+    if not set(model.dependent) <= set(model.term_names):
+        raise content.wrong("dependent", "terms of the model")
     sizes = [len(term.columns) for term in design.terms]
     columns, width = content.part("regression"), sum(sizes)
     scale = columns.array("scale", float, (width,), finite=True)
@@ -151,23 +156,31 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     for pair in content.sequence("separated", (list,)):
         if len(pair) != 2 or not all(isinstance(names, list) for names in pair):
             raise content.wrong("separated", "pairs of terms")
-        terms, culprits = (tuple(str(name) for name in names) for names in pair)
+        terms, culprits = (tuple(names) for names in pair)
+        if not {*terms, *culprits} <= set(model.term_names):
+            raise content.wrong("separated", "terms of the model")
         separated[terms] = culprits
     options = None
     if "options" in content:
         options = _options(content.part("options"), model, posterior.sampler)
         posterior.ends = settings.ends_of(content)
-    results = SelectionResults(model, posterior, settings, separated, options)
+    dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
+    results = SelectionResults(model, posterior, settings, separated, options, dispersion)
     median, width = content.part("median"), model.regression.n_columns
     gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
     problem = median.text("problem") if "problem" in median else None
     # What is worked out from rows, where it is asked for, was worked out before it was saved.
+    usual = ((posterior.inclusion >= 0.5) | (model.space.free == 0)).astype(np.uint8)
+    if not model.space.feasible(gamma) or (problem is None) != np.array_equal(gamma, usual):
+        raise median.wrong("gamma", "the median probability model, or one in its place")
     results.__dict__["_median"] = (gamma, problem)
     if posterior.draws is None:
-        coefficients = content.array("averaged", float, (None, width))
+        coefficients = content.numbers("averaged", (None, width))
         variance = None
         if "averaged variance" in content:
-            variance = content.array("averaged variance", float, (len(coefficients),))
+            variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
+        if (variance is None) != (not isinstance(model, LinearSelection)):
+            raise content.wrong("averaged variance", "that of a family with an error variance")
         if not len(coefficients):
             raise content.wrong("averaged", "draws")
         results.__dict__["_averaged"] = (coefficients, variance)
@@ -185,24 +198,30 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         results.__dict__["_marginal"] = KnownModels(
             model.regression,
             posterior.packed[:rows],
-            known.array("log_marginal", float, (rows,)),
-            known.array("deviance", float, (rows,)),
+            known.numbers("log_marginal", (rows,), infinite=True),
+            known.numbers("deviance", (rows,), infinite=True),
         )
     return results
 
 
+def _dispersion(content: Content) -> Dispersion:
+    found = Dispersion(content.number("statistic"), content.integer("df", low=1), content.number("p_value"))
+    if not (found.statistic >= 0 and 0 <= found.p_value <= 1):
+        raise content.wrong("statistic", "a chi-square with its p-value")
+    return found
+
+
 def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
     shape = (len(model.term_names),)
-    probability = content.array("probability", float, shape)
-    if np.any((probability < 0) | (probability > 1)):
-        raise content.wrong("probability", "probabilities")
+    method = content.text("method", ("exact", "sampled", "unknown"))
+    probability = content.numbers("probability", shape, 0.0, 1.0, unknown=method != "exact")
     count = content.text("n_models") if "n_models" in content else None
     if count is not None and not count.isdecimal():
         raise content.wrong("n_models", "a number in digits")
     return PriorInclusion(
         probability,
-        content.array("mcse", float, shape),
-        content.text("method", ("exact", "sampled", "unknown")),
+        content.numbers("mcse", shape, 0.0, unknown=True),
+        method,
         None if count is None else int(count),
         float(probability.sum()),
     )
@@ -211,7 +230,9 @@ def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
 def _options(content: Content, model: Selection, sampler: str) -> Any:
     given = {name: described(value, {}) for name, value in content.items()}
     try:
-        return model._samplers[sampler][0](**given)
+        kind = model._samplers[sampler][0]
+        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 
@@ -231,37 +252,100 @@ def _posterior(content: Content, model: Selection) -> Posterior:
     if not 1 <= rows <= m:
         raise content.wrong("odds", f"those of 1 to {m} models")
 
+    share: dict[str, Any] = {"low": 0.0, "high": 1.0}
+    error: dict[str, Any] = {"low": 0.0, "unknown": True}
     arrays: dict[str, Any] = {
-        name: content.array(name, float, (size,))
-        for names, size in ((BY_MODEL, m), (BY_ROW, rows), (BY_TERM, n_terms))
-        for name in names
+        "probability": content.numbers("probability", (m,), **share),
+        "mcse": content.numbers("mcse", (m,), **error),
+        "odds": content.numbers("odds", (rows,), 0.0, infinite=True),
+        "odds_mcse": content.numbers("odds_mcse", (rows,), infinite=True, **error),
+        "inclusion": content.numbers("inclusion", (n_terms,), **share),
+        "inclusion_mcse": content.numbers("inclusion_mcse", (n_terms,), **error),
+        "ess": content.numbers("ess", (n_terms,), infinite=True, **error),
+        "r_hat": content.numbers("r_hat", (n_terms,), infinite=True, **error),
+        **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
     }
-    arrays.update({name: content.array(name, bool, (n_terms,)) for name in FLAGS})
-    probability = content.array("probability", float, (m,), finite=True)
-    if (probability < 0).any() or not 0.99 < probability.sum() < 1.01:
-        raise content.wrong("probability", "probabilities")
-    moments = content.array("moments", float, (len(MOMENTS), width))
-    return Posterior(
-        sampler=content.text("sampler"),
+    draws = _draws(content.part("draws"), model, packed) if "draws" in content else None
+    chains = [] if draws is None else range(len(draws.model))
+    diagnostics = table_from_plain(content, "diagnostics", [*chains, "all"])
+    if "seconds" not in diagnostics:
+        raise content.wrong("diagnostics", "a table with seconds")
+    posterior = Posterior(
+        sampler=content.text("sampler", model._samplers),
         packed=packed,
         **arrays,
-        log_marginal=content.array("log_marginal", float, (m,)) if "log_marginal" in content else None,
-        moments=Moments(*moments),
-        draws=_draws(content.part("draws"), model, packed) if "draws" in content else None,
-        diagnostics=_diagnostics(content),
+        log_marginal=_log_marginal(content, m),
+        moments=_moments(content, width),
+        draws=draws,
+        diagnostics=diagnostics,
         estimator=content.text("estimator"),
         entropy=content.raw("entropy", 16),
         pairs=content.integer("pairs"),
         notes=content.sequence("notes"),
-        excluded=content.array("excluded", float, (n_terms,)) if "excluded" in content else None,
+        excluded=content.numbers("excluded", (n_terms,), **share) if "excluded" in content else None,
     )
+    _check_figures(content, posterior, model)
+    return posterior
 
 
-def _diagnostics(content: Content) -> pd.DataFrame:
-    frame = frame_from_plain(content.part("diagnostics"))
-    if not len(frame) or "seconds" not in frame:
-        raise content.wrong("diagnostics", "a table with seconds")
-    return frame
+def _log_marginal(content: Content, m: int) -> FloatArray | None:
+    """Return log marginal likelihoods; those of models that do not exist are -inf."""
+    if "log_marginal" not in content:
+        return None
+    found = content.numbers("log_marginal", (m,), infinite=True)
+    if (found == np.inf).any():
+        raise content.wrong("log_marginal", "below infinity")
+    return found
+
+
+def _moments(content: Content, width: int) -> Moments:
+    found = Moments(*content.numbers("moments", (len(MOMENTS), width), unknown=True, infinite=True))
+    positive = found.prob_positive
+    spread = np.concatenate([found.sd, found.sd_included])
+    infinite = np.isinf(np.concatenate([found.mean, found.mean_included]))
+    if (spread < 0).any() or infinite.any() or not ((positive >= 0) & (positive <= 1)).all():
+        raise content.wrong("moments", "those of coefficients")
+    return found
+
+
+def _check_figures(content: Content, posterior: Posterior, model: Selection) -> None:
+    """Raise :class:`StoreError` where figures that follow from each other do not.
+
+    Those of other machines differ by rounding, of sums over at most 2**20 models.
+    """
+    probability, odds, packed = posterior.probability, posterior.odds, posterior.packed
+    if (np.diff(probability) > 0).any() or abs(probability.sum() - 1.0) > ROUNDING:
+        raise content.wrong("probability", "probabilities of all models, the largest first")
+    likely = probability[: odds.size] > LEAST
+    if not np.allclose((odds * probability[: odds.size] / probability[0])[likely], 1.0, rtol=ROUNDING):
+        raise content.wrong("odds", "those of the probabilities")
+    if len(np.unique(packed.words, axis=0)) < len(packed):
+        raise content.wrong("gamma", "different models")
+    if not all(np.all(model.space.feasible(block)) for block in packed.blocks()):
+        raise content.wrong("gamma", "models that the constraints allow")
+    if posterior.excluded is not None and not np.allclose(
+        posterior.excluded + posterior.inclusion, 1.0, rtol=0.0, atol=ROUNDING
+    ):
+        raise content.wrong("excluded", "one less the probabilities of inclusion")
+    if posterior.draws is None:
+        inside = sum(
+            block_probability @ block
+            for block_probability, block in zip(_blocks(probability, packed), packed.blocks(), strict=True)
+        )
+        if not np.allclose(inside, posterior.inclusion, rtol=0.0, atol=ROUNDING):
+            raise content.wrong("inclusion", "sums of the probabilities of models")
+        return
+    index = posterior.draws.model
+    visits = np.bincount(index.ravel(), minlength=len(packed)) / index.size
+    if not np.allclose(visits, probability, rtol=0.0, atol=ROUNDING):
+        raise content.wrong("probability", "frequencies of the draws")
+
+
+def _blocks(values: FloatArray, packed: PackedModels) -> Iterator[FloatArray]:
+    at = 0
+    for block in packed.blocks():
+        yield values[at : at + len(block)]
+        at += len(block)
 
 
 def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
@@ -272,14 +356,14 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
     every = content.integer("coefficients_every", low=1)
     kept = -(-draws // every)
     vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
-    variance = content.array("variance", float, (chains, kept)) if "variance" in content else None
+    variance = content.numbers("variance", (chains, kept), 0.0) if "variance" in content else None
     if (variance is None) != (not isinstance(model, LinearSelection)):
         raise StoreError("its error variances are not those of its family")
     return Draws(
         index,
         packed,
         np.concatenate([model.space.cost(block) for block in packed.blocks()]),
-        content.array("log_posterior", float, (chains, draws)),
+        content.numbers("log_posterior", (chains, draws)),
         vectors,
         every,
         variance,
@@ -289,7 +373,7 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
 def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:
     """Return compressed sparse rows (rows, width)."""
     indptr = content.array("indptr", np.int64, (rows + 1,))
-    values = content.array("values", float, (None,))
+    values = content.numbers("values", (None,))
     indices = content.array("indices", np.int32, values.shape)
     if indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
         raise content.wrong("indptr", f"from 0 to {values.size}, rising")

@@ -30,9 +30,11 @@ from pyrjsel.selection.rjmcmc import (
     RJMCMCOptions,
     first_state,
     make_loop,
+    other_mode,
     prepare,
     unseen,
 )
+from pyrjsel.selection.search import restart_is_due
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.selection.temperatures import (
@@ -209,6 +211,8 @@ class PopulationJob:
             np.zeros((2, k), dtype=np.int64),
         )
         runner = PopulationRunner(self, state)
+        runner.chain = chain
+        runner.begin_anew()
         runner.weigh()
         return runner
 
@@ -240,6 +244,7 @@ class PopulationJob:
                 known.array("exchanges", np.int64, (2, k)),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -254,6 +259,8 @@ def _fixed(law: Law) -> float:
 
 class PopulationRunner:
     """One population: the compiled loop, its generator, its temperatures, and what it has recorded."""
+
+    chain = 0
 
     def __init__(
         self, job: PopulationJob, state: PopulationState, collector: Collector | None = None
@@ -293,6 +300,15 @@ class PopulationRunner:
                     self.grid[k], self.sums[k], self.visits[k], columns, float(sum(parts))
                 )
 
+    def begin_anew(self) -> None:
+        """Have the first chain go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, ADAPT_EVERY):
+            first = self.chains[0]
+            mode = other_mode(job.regression, job.space, *first.state(), self.chain, job.burn_in)
+            if mode is not None:
+                first.set_state(*mode)
+
     def adapt(self) -> None:
         """Take one step of adaptation: tune the laws, estimate the normalising constants anew."""
         moves, exchanges = self.loop.counts()
@@ -310,6 +326,7 @@ class PopulationRunner:
         for chain, own_gamma, own_b in zip(self.chains, gamma, b, strict=True):
             chain.set_state(own_gamma, own_b)
             chain.set_temperature(1.0)
+        self.begin_anew()
         self.weigh()
         if any(step == int(share * self.job.burn_in) // ADAPT_EVERY for share in RESTARTS):
             self.sums[:], self.visits[:] = 0.0, 0.0

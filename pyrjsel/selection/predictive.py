@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import check_choice, check_int, check_rng
+from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
 from pyrjsel.families import Statistic
-from pyrjsel.report import plot_check
+from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.checking import (
     COLUMNS,
     Compared,
@@ -323,20 +323,21 @@ class Predictive:
 
     def plot_check(
         self,
-        statistic: str | Callable[..., float] = "mean",
+        statistic: str | Callable[..., float] | None = None,
         ax: Any = None,
         *,
         draws: int = 1000,
         rng: RNGLike | SeedLike | None = None,
     ) -> Any:
-        """Plot a statistic of simulated responses, with that of the data.
+        """Plot statistics of simulated responses, with those of the data.
 
         Parameters
         ----------
-        statistic : str or callable
-            The name of one that :meth:`check` has for the family, or a function as there.
+        statistic : str or callable, optional
+            The name of one that :meth:`check` has for the family, or a function as there. None is all that
+            it has, each in a panel of a new figure.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw one statistic; a new figure by default.
         draws : int, default 1000
             Simulated responses, from the average over all models.
         rng : None, int, SeedSequence or Generator
@@ -344,7 +345,7 @@ class Predictive:
 
         Returns
         -------
-        matplotlib Axes
+        matplotlib Axes, or ndarray of them
             A histogram of simulated responses; the data are a line, or a second histogram where the
             statistic is a function of the expectations and so has a posterior distribution too.
 
@@ -360,6 +361,13 @@ class Predictive:
         owner = "plot_check"
         results = cast("SelectionResults", self)
         known = results.model.regression.family.statistics(_weights(results, owner))
+        if statistic is None:
+            if ax is not None:
+                raise bad_value("ax", owner, "None where all statistics are drawn (statistic=None)", ax)
+            every = _compare(results, known, draws, rng, owner)
+            return plot_checks(
+                [(name, each.replicated, each.observed, each.row()[-1]) for name, each in every.items()]
+            )
         name, chosen = named_statistic(statistic, known, owner)
         found = _compare(results, {name: chosen}, draws, rng, owner)[name]
         return plot_check(name, found.replicated, found.observed, found.row()[-1], ax=ax)

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.space import ModelSpace
+from pyrjsel.space.reference_trades import TradeTwin
 
 
 @dataclass
@@ -53,6 +54,8 @@ class GibbsTwin:
         Terms that are drawn together.
     n_families : int
         Families that are drawn in an iteration.
+    trades : int
+        Trades that are proposed in an iteration.
     """
 
     gram: FloatArray
@@ -74,6 +77,7 @@ class GibbsTwin:
     closed: Callable[[ByteArray], float] | None = None
     families: Sequence[IntArray] = ()
     n_families: int = 0
+    trades: int = 0
 
     def __post_init__(self) -> None:
         self.b = np.zeros(self.cross.size)
@@ -247,6 +251,8 @@ class GibbsTwin:
             self.slot(rng)
         for _ in range(self.n_families):
             self.family(rng)
+        for _ in range(self.trades):
+            self.gamma = TradeTwin(self.space, self.log_mass).trade(self.gamma, rng)
         if self.closed is None and not self.classical:
             if self.scaled:
                 self.draw_variance_alone(rng)

@@ -17,6 +17,7 @@ from pyrjsel.report import Report, coefficient_table, kept_table, model_table, o
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.checks import INTERCEPT
 from pyrjsel.selection.describe import describe, sigma_table, tables
+from pyrjsel.selection.dispersion import Dispersion, look_for_dispersion
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.exports import Exports
 from pyrjsel.selection.extending import Extending
@@ -52,6 +53,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         As the attribute; None looks for it.
     options : object, optional
         Those of the sampler, where they are known.
+    dispersion : Dispersion, optional
+        As the attribute; looked for where `separated` is None.
 
     Attributes
     ----------
@@ -60,6 +63,9 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     separated : dict of tuple of str to tuple of str
         The best models whose likelihood has no maximum, because they separate the classes (or, for
         counts, set rows without events apart), and the terms through which they do.
+    dispersion : Dispersion or None
+        Pearson's chi-square of the best model for counts, and for proportions of several trials: ``ratio``
+        (to its degrees of freedom ``df``), ``statistic`` and ``p_value``.
 
     Examples
     --------
@@ -77,6 +83,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         settings: FitSettings,
         separated: Separated | None = None,
         options: Any = None,
+        dispersion: Dispersion | None = None,
     ) -> None:
         self.model = model
         self.posterior = posterior
@@ -85,7 +92,9 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         self.sampler = posterior.sampler
         if separated is None:
             separated = look_for_separation(model, posterior, self._marginal, 3)
+            dispersion = look_for_dispersion(model, posterior, self._marginal, 3)
         self.separated = separated
+        self.dispersion = dispersion
 
     # ------------------------------------------------------------------ pieces
 
@@ -115,8 +124,10 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         `log_marginal` is exact, log p(y | model)
         with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
         log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
-        are nearly dependent or fit the response to 1e-8 of its variance). `posterior` is the frequency of
-        visits after sampling, and never renormalised over the rows of the table.
+        are nearly dependent or fit the response to 1e-8 of its variance). ``integration`` says where
+        `log_marginal` comes from: "exact", "importance", or "laplace", as that of models which hold less than
+        1e-6 of the posterior together does after enumeration; these have no MCSE. `posterior` is the
+        frequency of visits after sampling, and never renormalised over the rows of the table.
         """
         return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
 
@@ -128,7 +139,7 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
     def _model_rows(self, rows: int) -> pd.DataFrame:
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
-        return model_table(
+        found = model_table(
             [self._terms(row) for row in gamma],
             gamma.sum(axis=1, dtype=np.int64),
             np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
@@ -139,6 +150,16 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
             self._log_marginals(rows) + self.model.regression.log_constant,
             np.array([self._marginal.deviance(row) for row in gamma]),
         )
+        found["integration"] = self._integration(rows)
+        return found
+
+    def _integration(self, rows: int) -> np.ndarray:
+        """Return where the marginal likelihoods of the best models come from."""
+        if self.model.regression.family.name == "gaussian":
+            return np.full(rows, "exact", dtype=object)
+        laplace = np.isnan(self.posterior.mcse[:rows]) & (self.posterior.draws is None)
+        laplace |= getattr(self.options, "integration", None) == "laplace"
+        return np.where(laplace, "laplace", "importance").astype(object)
 
     def _log_marginals(self, rows: int) -> FloatArray:
         """Return the log marginal likelihoods of the best models, without the constants of the family."""
@@ -428,6 +449,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         top = check_int(top, "top", "summary", low=1)
         possible = np.flatnonzero(self.posterior.probability).size  # of posterior 0 none is shown
         rows = self._model_rows(min(top, possible, self.posterior.odds.size))
+        if rows["integration"].nunique() < 2:
+            rows = rows.drop(columns="integration")
         info, notes = describe(self)
         return Report(self.model.title, info, tables(self, rows), notes)
 

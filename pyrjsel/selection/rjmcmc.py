@@ -26,6 +26,7 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.selection.search import new_start, restart_after, restart_is_due
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.space import ModelSpace, families
@@ -114,7 +115,10 @@ class RJJob:
         rng = np.random.Generator(np.random.PCG64(seed))
         gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
         state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
-        return RJRunner(self, state)
+        runner = RJRunner(self, state)
+        runner.chain = chain
+        runner.begin_anew()
+        return runner
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "RJRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -129,6 +133,7 @@ class RJJob:
                 known.array("counts", np.int64, (2, len(MOVES))),
             ),
         )
+        runner.chain = chain
         runner.collector.restore(state.part("totals"), recorded)
         return runner
 
@@ -161,6 +166,22 @@ def first_state(
     return gamma, np.concatenate([b, extra])
 
 
+def other_mode(
+    regression: Regression, space: ModelSpace, gamma: ByteArray, b: FloatArray, chain: int, iterations: int
+) -> tuple[ByteArray, FloatArray] | None:
+    """Return the mode where a chain begins anew in burn-in, and its numbers; None if it goes on from its own.
+
+    The chain is at a model (J,) with its numbers (D + 1 + n_extra,), of burn-in with so many iterations.
+    """
+    variance = float(b[regression.n_columns]) if regression.n_extra else None
+    mode = new_start(regression, space, gamma, chain, iterations, variance)
+    at, extra = regression.first()
+    marginal = MarginalLikelihood(at, b"", 2, regression.widest(space.max_size))
+    if mode is None or not marginal.exists(mode):
+        return None
+    return mode, np.concatenate([marginal.mode(mode), extra])
+
+
 def make_loop(
     regression: Regression,
     space: ModelSpace,
@@ -187,6 +208,8 @@ def make_loop(
 class RJRunner:
     """One chain: the compiled loop, its generator and what it has recorded."""
 
+    chain = 0
+
     def __init__(self, job: RJJob, state: RJState, collector: Collector | None = None) -> None:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
@@ -205,7 +228,7 @@ class RJRunner:
         """Run `n` more iterations."""
         burn = min(n, max(0, self.job.burn_in - self.done))
         if burn:
-            self.loop.run(self.rng, burn)
+            self.burn(burn)
             self.done += burn
             if self.done == self.job.burn_in:
                 self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
@@ -225,6 +248,24 @@ class RJRunner:
             )
             self.collector.add(block, kept, kept_b)
             self.done += n - burn
+
+    def burn(self, n: int) -> None:
+        """Run `n` more iterations of burn-in."""
+        first = restart_after(self.job.burn_in, 1) - self.done
+        if 0 < first <= n:
+            self.loop.run(self.rng, first)
+            self.begin_anew(first)
+            n -= first
+        if n:
+            self.loop.run(self.rng, n)
+
+    def begin_anew(self, more: int = 0) -> None:
+        """Go to another mode, where it is time to look for one after so many more iterations."""
+        job = self.job
+        if restart_is_due(job, self.done + more, 1):
+            mode = other_mode(job.regression, job.space, *self.loop.state(), self.chain, job.burn_in)
+            if mode is not None:
+                self.loop.set_state(*mode)
 
     def state(self) -> RJState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""

@@ -96,6 +96,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
         },
         "prior inclusion": _prior_inclusion(results),
         "separated": [[list(terms), list(culprits)] for terms, culprits in results.separated.items()],
+        "dispersion": None if results.dispersion is None else vars(results.dispersion),
         "median": {"gamma": median, "problem": problem},
         "averaged": averaged,
         "averaged variance": variance,

@@ -5,7 +5,9 @@ fit alone, so that a seed gives the same draws everywhere: terms are searched fo
 the steps are spent. For the terms that are left, one flip from the best model is all that is looked at.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.gaussian_rows import GaussianRows
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.spike_models import single_models
 from pyrjsel.selection.surrogate import Surrogate
 from pyrjsel.selection.variance import variance_evidence
 from pyrjsel.space import ModelSpace, Space
@@ -26,8 +29,10 @@ WITHIN = 7.0
 # Steps (flips, and looks at all neighbours) of the searches of a fit: at least so many, and so many columns
 # looked at, whatever the length of the run; else so many an iteration. An iteration takes at least four: one
 # in twenty of what a run does.
-FEWEST_STEPS, FEWEST_LOOKS = 256, 2**17
+FEWEST_STEPS, FEWEST_LOOKS = 64, 2**17
 STEPS_AN_ITERATION = 0.1
+# Error of a surrogate that is allowed for, and modes that are weighed by their marginal likelihoods at most.
+SLACK, MOST_WEIGHED = 7.0, 16
 # Part of burn-in after which chains look for other modes.
 RESTART = 0.25
 # Ways to satisfy weak heredity that are tried for a term, at most.
@@ -46,7 +51,8 @@ class Found:
     ----------
     term : int
     gamma : ndarray (J,) or None
-        None where there is none, or none was looked for.
+        None where there is none, or where it is the given model with this term flipped and nothing else was
+        looked at.
     log_mass : float
         Its log posterior mass by the evidence of the search; -inf where there is none.
     spread : float
@@ -62,6 +68,23 @@ class Found:
     searched: bool
 
 
+@dataclass(frozen=True)
+class Mode:
+    """A model that no flip and no exchange of two terms makes better.
+
+    Attributes
+    ----------
+    gamma : ndarray (J,)
+    log_mass : float
+    spread : float
+        Log of the mass of the model and all its neighbours over its own.
+    """
+
+    gamma: ByteArray
+    log_mass: float
+    spread: float
+
+
 def steps(n_terms: int, iterations: float) -> int:
     """Return how many steps the searches of a run of so many iterations may take.
 
@@ -69,25 +92,38 @@ def steps(n_terms: int, iterations: float) -> int:
     --------
     >>> from pyrjsel.selection.search import steps
     >>> steps(60, 1000), steps(60, 40_000), steps(5000, 100)
-    (2184, 4000, 256)
+    (2184, 4000, 64)
     """
     fewest = max(FEWEST_STEPS, FEWEST_LOOKS // max(1, n_terms))
     return max(fewest, int(STEPS_AN_ITERATION * iterations))
 
 
 def ways_in(space: ModelSpace, term: int) -> list[IntArray]:
-    """Return the sets of free terms with which a term can enter, each with parents before their children."""
-    if not space.free[term]:
-        return [np.empty(0, dtype=np.intc)]
-    parents = space.parents_of(term).tolist()
-    found: list[list[int]] = [[]]
+    """Return sets of free terms with which a free term can enter, each with parents before their children.
+
+    Under strong heredity there is one, of all that the term needs; under weak heredity at most MOST_WAYS are
+    returned.
+    """
     if space.heredity == "strong":
-        for parent in parents:
-            found = [[*way, *ways_in(space, parent)[0].tolist()] for way in found]
-    elif space.heredity == "weak" and parents:
-        found = [way.tolist() for parent in parents for way in ways_in(space, parent)]
-    unique = {tuple(dict.fromkeys([*way, term])): None for way in found}
-    return [np.array(way, dtype=np.intc) for way in list(unique)[:MOST_WAYS]]
+        needed, rest = {term}, [term]
+        while rest:
+            more = set(space.parents_of(rest.pop()).tolist()) - needed
+            needed |= more
+            rest += more
+        ways = [[other for other in space.order.tolist() if other in needed]]
+    else:
+        ways = list(islice(_lines(space, term), MOST_WAYS))
+    return [np.array([other for other in way if space.free[other]], dtype=np.intc) for way in ways]
+
+
+def _lines(space: ModelSpace, term: int) -> Iterator[list[int]]:
+    """Yield lines of terms, each a parent of the next, from one that needs none to `term`."""
+    parents = space.parents_of(term).tolist() if space.heredity else []
+    if not parents:
+        yield [term]
+    for parent in parents:
+        for line in _lines(space, parent):
+            yield [*line, term]
 
 
 def way_out(space: ModelSpace, gamma: ByteArray, term: int) -> IntArray:
@@ -149,11 +185,9 @@ class Explorer:
         found = {}
         for term in self._order(gamma, changes, admitted, alone, terms):
             best = Found(term, None, -np.inf, 0.0, False)
-            if admitted[term] and np.isfinite(changes[term]):
-                near = gamma.copy()
-                near[term] ^= 1
-                best = Found(term, near, base + float(changes[term]), 0.0, False)
-            found[term] = best if self.spent else self._best(gamma, term, best)
+            if admitted[term]:
+                best = Found(term, None, base + float(changes[term]), 0.0, False)
+            found[term] = best if self.spent else self._best(gamma, term)
         return [found[term] for term in terms.tolist()]
 
     def _order(
@@ -176,11 +210,13 @@ class Explorer:
             *entering[np.argsort(rank, kind="stable")].tolist(),
         ]
 
-    def _best(self, gamma: ByteArray, term: int, best: Found) -> Found:
+    def _best(self, gamma: ByteArray, term: int) -> Found:
         """Return the best model that full searches find for a term."""
-        search = self.search
-        best = Found(term, best.gamma, best.log_mass, 0.0, True)
+        search, best = self.search, Found(term, None, -np.inf, 0.0, True)
         if gamma[term]:
+            search.set(self.smallest)
+            value = search.climb(term)
+            best = Found(term, search.gamma(), value, search.spread(term), True)
             searches = [(gamma, way_out(self.space, gamma, term), False)]
         else:
             searches = []
@@ -190,46 +226,39 @@ class Explorer:
                     searches.append((gamma, way, True))
         for start, way, by_share in searches:
             value = search.reach(start, way, by_share=by_share)
-            if value > best.log_mass or (best.gamma is None and np.isfinite(value)):
-                best = Found(term, search.gamma(), value, search.spread(term), True)
-        if gamma[term]:
-            search.set(self.smallest)
-            value = search.climb(term)
+            if value > -np.inf and (best.gamma is None or value > best.log_mass - WITHIN):
+                value = search.climb(term, exchanges=EXCHANGES)
             if value > best.log_mass:
                 best = Found(term, search.gamma(), value, search.spread(term), True)
         return best
 
-    def modes(self, gamma: ByteArray) -> list[tuple[ByteArray, float]]:
-        """Return the modes found from a model (J,), with log masses of them and their neighbours, best first.
+    def modes(self, gamma: ByteArray, within: float) -> list[Mode]:
+        """Return the modes found, of which the first is that of a model (J,).
 
-        The first search climbs from the model itself: what it reaches is a mode. Models found for any term,
-        within exp(-WITHIN) of the best, lead to the others.
+        Models found for any term, of masses within exp(-within) of the best, lead to other modes.
         """
-        free = np.flatnonzero(self.space.free)
         self.search.set(gamma)
         self.search.climb(exchanges=EXCHANGES)
-        own = self.search.gamma()
-        found = [item for item in self.explore(own, free) if item.gamma is not None and item.searched]
-        masses = {own.tobytes(): (own, self._mass_around(own))}
+        modes = [self._mode()]
+        found = self.explore(modes[0].gamma, np.flatnonzero(self.space.free))
         self.most *= 2  # climbs have as many steps as searches
+        known = {modes[0].gamma.tobytes()}
         for item in sorted(found, key=lambda item: -item.log_mass):
-            top = max(mass for _, mass in masses.values())
-            if self.spent or item.log_mass + item.spread < top - WITHIN:
+            top = max(mode.log_mass + mode.spread for mode in modes)
+            if self.spent or item.log_mass + item.spread < top - within:
                 break
-            assert item.gamma is not None
-            self.search.set(item.gamma)
-            self.search.climb(exchanges=EXCHANGES)
-            mode = self.search.gamma()
-            if mode.tobytes() not in masses:
-                masses[mode.tobytes()] = (mode, self._mass_around(mode))
-        top = max(mass for _, mass in masses.values())
-        return sorted(
-            (pair for pair in masses.values() if pair[1] >= top - WITHIN), key=lambda pair: -pair[1]
-        )
+            if item.gamma is not None:
+                self.search.set(item.gamma)
+                self.search.climb(exchanges=EXCHANGES)
+                mode = self._mode()
+                if mode.gamma.tobytes() not in known:
+                    known.add(mode.gamma.tobytes())
+                    modes.append(mode)
+        return modes
 
-    def _mass_around(self, gamma: ByteArray) -> float:
-        self.search.set(gamma)
-        return self.search.log_mass() + self.search.spread()
+    def _mode(self) -> Mode:
+        search = self.search
+        return Mode(search.gamma(), search.log_mass(), search.spread())
 
 
 def _ranks(values: FloatArray) -> IntArray:
@@ -274,45 +303,92 @@ def restart_after(burn_in: int, every: int) -> int:
     return int(RESTART * burn_in) // every * every
 
 
-def mode_to_start_from(modes: list[tuple[ByteArray, float]], chain: int) -> ByteArray:
-    """Return the mode that a chain begins anew at.
+def next_stop(burn_in: int, done: int) -> int:
+    """Return where a chain in burn-in stops next after so many iterations: for a restart, or at its end."""
+    restart = restart_after(burn_in, 1)
+    return restart if done < restart else burn_in
 
-    Modes get chains in proportion to the root of their masses: more than the posterior gives to the lesser
-    ones, so that starts are dispersed. Places are those of a van der Corput sequence, which depend on the
-    number of the chain alone.
+
+def restart_is_due(job: Any, done: int, every: int) -> bool:
+    """Return whether chains of a job look for other modes after so many iterations.
+
+    They do so once in burn-in, at an iteration that depends on its length alone, unless they have been told
+    where to start.
     """
-    masses = np.array([mass for _, mass in modes])
-    share = np.cumsum(np.exp(0.5 * (masses - masses.max())))
+    return job.starts is None and job.burn_in > 0 and done == restart_after(job.burn_in, every)
+
+
+def mode_to_start_from(log_mass: FloatArray, chain: int) -> int:
+    """Return which of some modes, with masses by their logs, a chain begins anew at.
+
+    Modes get chains in proportion to the root of their masses, so that starts are more dispersed than the
+    posterior. Places are those of a van der Corput sequence, which depend on the number of the chain alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyrjsel.selection.search import mode_to_start_from
+    >>> [mode_to_start_from(np.log([0.1, 0.9]), chain) for chain in range(4)]
+    [1, 1, 0, 1]
+    >>> [mode_to_start_from(np.log([0.001, 0.999]), chain) for chain in range(4)]
+    [1, 1, 1, 1]
+    """
+    order = np.argsort(-log_mass, kind="stable")
+    share = np.cumsum(np.exp(0.5 * (log_mass[order] - log_mass.max())))
     place, scale, number = 0.0, 0.5, chain + 1
     while number:
         place += scale * (number & 1)
         scale, number = 0.5 * scale, number >> 1
-    return modes[int(np.searchsorted(share, place * share[-1], side="right"))][0]
+    return int(order[np.searchsorted(share, place * share[-1], side="right")])
 
 
 def new_start(
-    evidence: Evidence, space: ModelSpace, compiled: Space, gamma: ByteArray, chain: int, burn_in: int
+    regression: Any,
+    space: ModelSpace,
+    gamma: ByteArray,
+    chain: int,
+    iterations: int,
+    variance: float | None = None,
 ) -> ByteArray | None:
-    """Return the model where a chain begins anew in burn-in, None if it goes on from where it is.
+    """Return the mode where a chain begins anew in burn-in; None if there is one mode, where it will get to.
 
     Parameters
     ----------
-    evidence : Evidence
-        With a state of its own.
-    space, compiled : ModelSpace, Space
-        The models, and the prior that goes with the evidence.
+    regression : Regression or GaussianRegression
+        The problem.
+    space : ModelSpace
+        The models.
     gamma : ndarray (J,)
         Where the chain is.
     chain : int
         Its number.
-    burn_in : int
-        Iterations of burn-in, of which the search may cost a twentieth.
+    iterations : int
+        Iterations of burn-in, of which the searches may cost a twentieth.
+    variance : float, optional
+        Where sigma^2 is, if the chain has one.
     """
     if not space.free.any():
         return None
-    explorer = Explorer(evidence, space, compiled, steps(space.n_terms, burn_in))
-    explorer.search.set(gamma)
-    explorer.search.climb(exchanges=EXCHANGES)
-    own = explorer.search.gamma()
-    chosen = mode_to_start_from(explorer.modes(own), chain)
-    return None if np.array_equal(chosen, own) else chosen
+    evidence, exact = evidence_at(regression, gamma, variance)
+    explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, iterations))
+    modes = explorer.modes(gamma, WITHIN if exact else WITHIN + SLACK)
+    if len(modes) == 1:
+        return None
+    modes = [modes[0], *sorted(modes[1:], key=lambda mode: -mode.log_mass)[: MOST_WEIGHED - 1]]
+    mass = _weigh(regression, space, modes)
+    some = np.flatnonzero(mass >= mass.max() - WITHIN)
+    return modes[int(some[mode_to_start_from(mass[some], chain)])].gamma
+
+
+def _weigh(regression: Any, space: ModelSpace, modes: list[Mode]) -> FloatArray:
+    """Return the log masses of modes and their neighbours: exact marginal likelihoods, or Laplace values."""
+    whole = regression.whole if isinstance(regression, GaussianRows) else regression
+    gamma = np.array([mode.gamma for mode in modes], dtype=np.uint8)
+    if isinstance(whole, GaussianRegression):
+        value = single_models(whole).log_marginals(gamma)
+    else:
+        marginal = MarginalLikelihood(whole, b"", 2, whole.n_columns)
+        exist = [marginal.exists(row) for row in gamma]
+        value = np.full(len(gamma), -np.inf)
+        value[exist] = [marginal.approximate(row).log_marginal for row in gamma[exist]]
+    return np.asarray(value + space.log_prior(gamma) + [mode.spread for mode in modes])

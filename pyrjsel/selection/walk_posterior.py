@@ -10,7 +10,7 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.averages import estimate
-from pyrjsel.selection.collapsed import OWNER, CollapsedOptions, WalkDraws, WalkJob
+from pyrjsel.selection.collapsed import WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, n_draws, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.effective import warn_of_few, warn_of_poor
@@ -23,6 +23,7 @@ from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import log_masses, summarise
+from pyrjsel.selection.walk_options import OWNER, CollapsedOptions
 from pyrjsel.space import ModelSpace, PackedModels, families, family_rates
 from pyrjsel.space.starts import given_start
 
@@ -122,6 +123,7 @@ def _shared(
         "slots": options.slot_rate(space),
         "families": found,
         "family_rates": family_rates(len(found), options.families, settings.burn_in * options.time),
+        "trades": options.trade_rate(space),
         "powers": powers,
         "adaptive": adaptive,
         "starts": starts,

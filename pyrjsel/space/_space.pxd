@@ -54,3 +54,6 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil
 cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil
 cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcept nogil
+# Whether the terms that j needs are in, and whether those that are in have what they need without j.
+cdef bint parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil
+cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil

@@ -128,7 +128,7 @@ cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept 
     return (a + b) + (c + d)
 
 
-cdef inline bint _parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+cdef bint parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
     """Whether the terms that j needs are in (True where it needs none)."""
     cdef int e
     cdef int first = s.parent_start[j]
@@ -150,7 +150,7 @@ cdef inline double _total_open(const space_t* s, const model_t* m) noexcept nogi
     cdef double total = 0.0
     cdef int j
     for j in range(s.n_terms):
-        if s.odds_open[j] != 0.0 and s.free_term[j] and _parents_in(s, m.gamma, j):
+        if s.odds_open[j] != 0.0 and s.free_term[j] and parents_in(s, m.gamma, j):
             total += s.odds_open[j]
     return total
 
@@ -163,7 +163,7 @@ cdef void _count_orders(const space_t* s, model_t* m) noexcept nogil:
     for j in range(s.n_terms):
         if s.free_term[j]:
             m.n_in[s.rank[j]] += m.gamma[j] != 0
-            m.n_open[s.rank[j]] += _parents_in(s, m.gamma, j)
+            m.n_open[s.rank[j]] += parents_in(s, m.gamma, j)
     m.log_open = _total_open(s, m)
 
 
@@ -254,11 +254,11 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
     if m.size > s.max_size or m.cost > s.budget:
         return False
     if m.gamma[j]:
-        return _parents_in(s, m.gamma, j)
+        return parents_in(s, m.gamma, j)
     if not s.free_term[j]:
         return False
     for e in range(s.child_start[j], s.child_start[j + 1]):
-        if m.gamma[s.child[e]] and not _parents_in(s, m.gamma, s.child[e]):
+        if m.gamma[s.child[e]] and not parents_in(s, m.gamma, s.child[e]):
             return False
     return True
 
@@ -302,7 +302,7 @@ cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept 
     return cost <= s.budget
 
 
-cdef inline bint _children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
+cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
     """Whether the terms that are in have the parents they need without j."""
     cdef int e, f, child, left
     for e in range(s.child_start[j], s.child_start[j + 1]):
@@ -338,13 +338,13 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
         if not s.free_term[j]:
             out[j] = -INFINITY
         elif m.gamma[j]:
-            if not _children_stay(s, m.gamma, j):
+            if not children_stay(s, m.gamma, j):
                 out[j] = -INFINITY
             elif s.n_orders:
                 out[j] = _change_by_order(s, m, j, turned)
             else:
                 out[j] = leaving - s.log_odds[j]
-        elif growing and _in_budget(s, m, j) and _parents_in(s, m.gamma, j):
+        elif growing and _in_budget(s, m, j) and parents_in(s, m.gamma, j):
             out[j] = _change_by_order(s, m, j, turned) if s.n_orders else entering + s.log_odds[j]
         else:
             out[j] = -INFINITY
@@ -433,7 +433,7 @@ cdef inline bint _put_in(const space_t* s, model_t* m, int j) noexcept nogil:
     """Put j in if the model stays feasible; say whether it was done. The caller keeps the old sums."""
     cdef int e
     cdef double cost = m.cost
-    if not _parents_in(s, m.gamma, j):
+    if not parents_in(s, m.gamma, j):
         return False
     for e in range(s.item_start[j], s.item_start[j + 1]):
         if m.item_use[s.item[e]] == 0:

@@ -61,11 +61,13 @@ class Content:
             raise self.wrong(key, f"an int in [{low}, {high}]")
         return int(value)
 
-    def number(self, key: str) -> float:
-        """Return a finite float, or an int as one."""
+    def number(self, key: str, low: float = -np.inf) -> float:
+        """Return a finite float of at least `low`, or an int as one."""
         value = self._typed(key, (int, float), "a number")
         if not abs(value) <= sys.float_info.max:
             raise self.wrong(key, "a finite number")
+        if value < low:
+            raise self.wrong(key, f"a number of at least {low:g}")
         return float(value)
 
     def flag(self, key: str) -> bool:
@@ -108,6 +110,41 @@ class Content:
         if finite and not np.isfinite(value).all():
             raise self.wrong(key, "an array of finite numbers")
         return value.copy()
+
+    def numbers(
+        self,
+        key: str,
+        shape: tuple[int | None, ...],
+        low: float = -np.inf,
+        high: float = np.inf,
+        *,
+        unknown: bool = False,
+        infinite: bool = False,
+    ) -> np.ndarray[Any, Any]:
+        """Return an array of floats in [low, high]; NaN, and infinite ones, only where these are allowed."""
+        found = self.array(key, float, shape)
+        missing = np.isnan(found)
+        good = (found >= low) & (found <= high) & (infinite | np.isfinite(found)) | (unknown & missing)
+        if not good.all():
+            what = "finite numbers" if not infinite else "numbers"
+            raise self.wrong(key, f"an array of {what} in [{low:g}, {high:g}]{' or NaN' if unknown else ''}")
+        return found
+
+    def counts(
+        self, key: str, shape: tuple[int | None, ...], high: int = 2**53, dtype: Any = np.int64
+    ) -> np.ndarray[Any, Any]:
+        """Return an array of whole numbers from 0 to `high`."""
+        found = self.array(key, dtype, shape)
+        if found.size and (found.min() < 0 or found.max() > high):
+            raise self.wrong(key, f"an array of whole numbers from 0 to {high:,}")
+        return found
+
+    def seconds(self, key: str = "seconds") -> list[float]:
+        """Return a list of lengths of time, of each chain."""
+        found = [float(value) for value in self.sequence(key, (float, int))]
+        if not all(0 <= value < np.inf for value in found):
+            raise self.wrong(key, "lengths of time")
+        return found
 
     def pcg64(self, key: str) -> dict[str, Any]:
         """Return the state of a PCG64."""

@@ -284,3 +284,22 @@ def test_the_thresholds_catch_a_wrong_sampler(fault):
     model = broken(build(scenario), fault)
     results = fit(model, sampler="rjmcmc", draws=12_000, burn_in=500, rng=11)
     assert sampler_faults(results, scenario) != {}, fault
+
+
+def test_models_that_were_not_integrated_say_so():
+    """Of nine terms, two of which are strong, most of 512 models hold less than 1e-6 of the posterior."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.normal(size=(250, 9)), columns=list("abcdefghi"))
+    frame["y"] = (1.2 * frame["a"] - frame["b"] + rng.logistic(size=250) > 0).astype(int)
+    results = rj.logit("y ~ .", frame, model_prior=rj.Uniform()).fit(rng=1, progress=False)
+    models, integrated = results.models, int(results.diagnostics["integrated"].item())
+    left = models["integration"] == "laplace"
+    assert (~left).sum() == integrated < 400
+    assert set(models["integration"]) == {"laplace", "importance"}
+    assert models.loc[left, "posterior"].sum() < 1e-6
+    assert models.loc[left, ["mcse", "odds_mcse"]].isna().all(axis=None)
+    assert models.loc[~left, "mcse"].notna().all()
+    text = " ".join(str(results.summary()).split())
+    assert f"{512 - integrated} models of posterior probability below 1e-6 together" in text
+    assert "integration" not in text
+    assert "laplace" in str(results.summary(512))

@@ -33,8 +33,9 @@ def test_an_interaction_of_weak_main_effects_is_found(sampler, seed):
     assert found.best() >= ("v1", "v2", "v1:v2")
     assert 0 < found.diagnostics["acceptance_family"]["all"] < 1
     assert found.diagnostics["r_hat_size"]["all"] < 1.1
-    # Without families the chains that begin at the null model stay there.
-    stuck = quiet(model, sampler=sampler, draws=500, burn_in=100, chains=1, rng=1, families=0)
+    # Without families and trades a chain from the null model stays there.
+    without = {"families": 0, "trades": 0, "start": "empty"}
+    stuck = quiet(model, sampler=sampler, draws=500, burn_in=100, chains=1, rng=1, **without)
     assert stuck.inclusion["posterior"]["v1:v2"] < 0.01
     assert "acceptance_family" not in stuck.diagnostics
 

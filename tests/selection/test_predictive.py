@@ -409,7 +409,7 @@ def heights(ax):
 
 
 def test_plot_of_a_statistic(enumerated):
-    ax = enumerated.plot_check(draws=300)
+    ax = enumerated.plot_check("mean", draws=300)
     assert ax.get_xlabel() == "mean"
     assert heights(ax).sum() == 300
     line = ax.lines[0]

