@@ -152,8 +152,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draws(text: str) -> int | str:
-    """Return a number of draws, or "auto"."""
-    return AUTO if text == AUTO else int(text)
+    """Return a number of draws where it is one; other words are for ``fit`` to judge."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
