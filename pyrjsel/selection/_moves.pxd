@@ -11,7 +11,9 @@ cdef enum:
     DEATH = 1
     SWAP = 2
     COEFFICIENTS = 3
-    N_MOVES = 4
+    TRADE = 4
+    FAMILY = 5
+    N_MOVES = 6
 
 cdef struct base_t:
     # What a block's proposal and prior need of the rest of the model.
@@ -65,6 +67,8 @@ cdef class Moves:
     cdef void cross(self, int j, const base_t* base, double* out) noexcept nogil
     cdef int proposal(self, int j, const base_t* base, const double* cross, double* mean,
                       double* factor) noexcept nogil
+    cdef int newton_block(self, int j, const base_t* base, const double* cross, double* mean,
+                          double* factor) noexcept nogil
     cdef double distance(self, int size, const double* delta, const double* mean,
                          const double* factor) noexcept nogil
     cdef double normal_logpdf(self, int size, const double* delta, const double* mean,

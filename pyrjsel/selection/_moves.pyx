@@ -36,7 +36,7 @@ cdef double LOG_2PI = 1.8378770664093454836
 cdef double DF = 4.0
 cdef double LOG_DF_PI = 2.5310242469692907930    # log(4 pi)
 
-MOVES = ("birth", "death", "swap", "coefficients")
+MOVES = ("birth", "death", "swap", "coefficients", "trade", "family")
 
 
 cdef class Moves:
@@ -186,9 +186,7 @@ cdef class Moves:
     cdef int proposal(self, int j, const base_t* base, const double* cross, double* mean,
                       double* factor) noexcept nogil:
         """Mean and Cholesky factor of the precision of q_j; non-zero if it does not exist."""
-        cdef const problem_t* p = self.p
-        cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
-        cdef const double* x
+        cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first, a, c
         if self.fixed:
             for a in range(size):
                 mean[a] = self.fixed_mean[first + a]
@@ -196,6 +194,19 @@ cdef class Moves:
                     factor[a + c * size] = (
                         self.root_t * self.fixed_factor[(first + a) * <Py_ssize_t> self.wide + c])
             return 0
+        if self.newton_block(j, base, cross, mean, factor) != 0:
+            return 1
+        if self.t != 1.0:
+            for a in range(size * size):
+                factor[a] *= self.root_t
+        return 0
+
+    cdef int newton_block(self, int j, const base_t* base, const double* cross, double* mean,
+                          double* factor) noexcept nogil:
+        """One Newton step for block j from zero, and the factor of its precision; non-zero if there is none."""
+        cdef const problem_t* p = self.p
+        cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
+        cdef const double* x
         for a in range(size):
             x = p.columns + (first + a) * <Py_ssize_t> p.n
             mean[a] = (dots(p.n, x, base.residual, base.weight, &factor[a + a * size])
@@ -210,9 +221,6 @@ cdef class Moves:
             return 1
         solve_lower(size, factor, size, mean)
         solve_lower_t(size, factor, size, mean)
-        if self.t != 1.0:
-            for a in range(size * size):
-                factor[a] *= self.root_t
         return 0
 
     cdef double distance(self, int size, const double* delta, const double* mean,

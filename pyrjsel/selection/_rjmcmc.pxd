@@ -3,9 +3,9 @@
 from libc.stdint cimport uint64_t
 
 from pyrjsel._core.random cimport bitgen_t
-from pyrjsel.selection._moves cimport Moves
+from pyrjsel.selection._trades cimport Trades
 
-cdef class ReversibleJump(Moves):
+cdef class ReversibleJump(Trades):
     cdef void iterate(self, bitgen_t* rng) noexcept nogil
     cdef double record(self, uint64_t* words, Py_ssize_t n_words, double* coefficients,
                        double* sums) noexcept nogil

@@ -1,9 +1,9 @@
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
-from pyrjsel.selection._moves import Moves
+from pyrjsel.selection._trades import Trades
 
-class ReversibleJump(Moves):
+class ReversibleJump(Trades):
     def run(
         self,
         rng: np.random.Generator,

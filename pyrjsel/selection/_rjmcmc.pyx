@@ -5,7 +5,8 @@ One iteration, from a state (gamma, b) alone:
 1. as many flips as there are free terms, each of a term drawn at random: a term outside enters with
    a block of coefficients drawn from q_j, one inside leaves;
 2. swaps: a random free term inside leaves and a random one outside enters;
-3. one Metropolis-Hastings update of all coefficients.
+3. trades and moves of families, see ``_trades.pyx`` and ``_blocks.pyx``;
+4. one Metropolis-Hastings update of all coefficients.
 
 Each iteration starts by deriving everything from (gamma, b), so that rounding does not build up and a
 state that was written down between two iterations goes on to the same draws, bit for bit.
@@ -18,13 +19,14 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
-from pyrjsel.selection._moves cimport Moves, N_MOVES
+from pyrjsel.selection._trades cimport Trades
+from pyrjsel.selection._moves cimport N_MOVES
 from pyrjsel.selection._problem cimport prior_dimension
 from pyrjsel.space._space cimport model_flip
 
 
-cdef class ReversibleJump(Moves):
-    """A chain of reversible jumps; takes what :class:`Moves` takes."""
+cdef class ReversibleJump(Trades):
+    """A chain of reversible jumps; takes what :class:`Trades` takes."""
 
     cdef void iterate(self, bitgen_t* rng) noexcept nogil:
         """One iteration at the chain's temperature."""
@@ -34,6 +36,11 @@ cdef class ReversibleJump(Moves):
             self.flip(self.free_terms[<int> (random_standard_uniform(rng) * self.n_free)], rng)
         for _ in range(self.n_swaps):
             self.swap(rng)
+        for _ in range(self.n_trades):
+            self.trade(rng)
+        if self.n_families:
+            for _ in range(self.n_family_moves):
+                self.redraw_family(rng)
         self.coefficients(rng)
 
     def run(self, rng, Py_ssize_t n, *, Py_ssize_t done=0, Py_ssize_t thin=1,
@@ -140,7 +147,7 @@ cdef class ReversibleJump(Moves):
             self.accepted[k] = counts[1, k]
 
     def counts(self):
-        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 4)."""
+        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 6)."""
         return np.array([[self.proposed[k] for k in range(N_MOVES)],
                          [self.accepted[k] for k in range(N_MOVES)]], dtype=np.int64)
 

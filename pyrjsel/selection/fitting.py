@@ -98,7 +98,10 @@ class Fitting:
         **options
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
-            (proposals an iteration), `start` ("empty" or terms). ``population``: those, `temperatures`
+            (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
+            leave as a bound asks for, or the reverse: 2 where prices differ or under heredity, else 0),
+            `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
+            their number), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
             temperatures above and below 1; for linear models above the least power of the posterior that
             has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).

@@ -10,7 +10,6 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection._population import TEMPERATURES, Population
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.collect import (
@@ -27,12 +26,14 @@ from pyrjsel.selection.collect import (
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.rjmcmc import (
+    NO_BLOCKS,
+    BlockMoves,
     RJMCMCOptions,
+    block_moves,
     first_state,
     make_loop,
     other_mode,
     prepare,
-    unseen,
 )
 from pyrjsel.selection.search import restart_is_due
 from pyrjsel.selection.stopping import stopping
@@ -144,7 +145,7 @@ class PopulationState:
     bit_generator : mapping
     done : int
         Iterations so far, burn-in included.
-    moves : int64 array (K + 1, 2, 4)
+    moves : int64 array (K + 1, 2, moves)
         Since the start, and after burn-in since its end.
     exchanges : int64 array (2, K)
         Since the last step of adaptation, and after burn-in since its end.
@@ -180,6 +181,7 @@ class PopulationJob:
     temperatures: str
     tune: bool
     fixed: tuple[FloatArray, FloatArray] | None = None
+    blocks: BlockMoves = field(default=NO_BLOCKS, kw_only=True)
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -207,7 +209,7 @@ class PopulationJob:
             list(self.laws),
             rng.bit_generator.state,
             0,
-            np.zeros((k + 1, 2, len(MOVES)), dtype=np.int64),
+            np.repeat(self.blocks.counts()[None], k + 1, axis=0),
             np.zeros((2, k), dtype=np.int64),
         )
         runner = PopulationRunner(self, state)
@@ -240,7 +242,7 @@ class PopulationJob:
                 laws,
                 known.pcg64("bit_generator"),
                 known.integer("done", high=self.total),
-                known.array("moves", np.int64, (k + 1, 2, len(MOVES))),
+                known.array("moves", np.int64, (k + 1, 2, len(self.blocks.kinds))),
                 known.array("exchanges", np.int64, (2, k)),
             ),
         )
@@ -269,13 +271,14 @@ class PopulationRunner:
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
         self.chains: list[ReversibleJump] = [
-            make_loop(job.regression, job.space, gamma, b, job.n_swaps, job.fixed)
+            make_loop(job.regression, job.space, gamma, b, job.n_swaps, job.fixed, job.blocks)
             for gamma, b in zip(state.gamma, state.b, strict=True)
         ]
         self.laws, self.grid = list(state.laws), state.grid.copy()
         self.log_law, self.sums, self.visits = state.log_law.copy(), state.sums.copy(), state.visits.copy()
         self.loop = self._loop(state.level)
-        self.loop.set_counts(state.moves, state.exchanges)
+        moves = np.array([job.blocks.all_counts(counts) for counts in state.moves])
+        self.loop.set_counts(moves, state.exchanges)
         self.done = state.done
         self.collector = collector or Collector(
             job.space.n_terms,
@@ -378,7 +381,7 @@ class PopulationRunner:
             list(self.laws),
             self.rng.bit_generator.state,
             self.done,
-            moves,
+            moves[:, :, self.job.blocks.kinds],
             exchanges,
         )
 
@@ -397,7 +400,7 @@ class PopulationRunner:
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
         moves, exchanges = self.loop.counts()
-        return self.collector.finish(np.concatenate([moves[0], exchanges], axis=1))
+        return self.collector.finish(np.concatenate([moves[0][:, self.job.blocks.kinds], exchanges], axis=1))
 
 
 def population_posterior(
@@ -411,7 +414,7 @@ def population_posterior(
         If `start` is no feasible model with linearly independent columns.
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
-    every = thinning(regression, settings)
+    blocks, every = block_moves(options, space), thinning(regression, settings)
     least = regression.least_power(space.max_size)
     laws = [law.above(least) for law in options.laws()]
     job = PopulationJob(
@@ -427,8 +430,9 @@ def population_posterior(
         options.temperatures,
         options.tune,
         fixed,
+        blocks=blocks,
     )
-    manner = Manner("population", (*MOVES, *(f"exchange_{k + 1}" for k in range(len(laws)))))
+    manner = Manner("population", (*blocks.names, *(f"exchange_{k + 1}" for k in range(len(laws)))))
     rule = stopping(settings, regression, space, manner, before=settings.before)
     drawn = settings.run(job, "population", n_draws, rule)
     posterior = summarise(
@@ -440,7 +444,6 @@ def population_posterior(
         coefficients_every=every,
         before=settings.before,
     )
-    posterior.notes += unseen(space)
     if options.temperatures == "paper":
         posterior.notes.append(
             "Temperatures were refreshed as printed (temperatures='paper'), which biases the posterior."

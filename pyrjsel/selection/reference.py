@@ -274,8 +274,10 @@ def update_coefficients(transition: Transition, state: State, rng: np.random.Gen
     return _decide("coefficients", state, new, coefficients_log_ratio(transition, state, values, reach), rng)
 
 
-def step(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, list[Move]]:
-    """Return the state after one iteration, and its moves in order."""
+def flips_and_swaps(
+    transition: Transition, state: State, rng: np.random.Generator
+) -> tuple[State, list[Move]]:
+    """Return the state after the flips and swaps of one iteration, and these in order."""
     free: BoolArray = transition.space.free == 1
     terms = np.flatnonzero(free)
     moves = []
@@ -289,6 +291,12 @@ def step(transition: Transition, state: State, rng: np.random.Generator) -> tupl
             j, k = _pick(inside, rng), _pick(outside, rng)
             state, move = swap(transition, state, j, k, rng)
             moves.append(move)
+    return state, moves
+
+
+def step(transition: Transition, state: State, rng: np.random.Generator) -> tuple[State, list[Move]]:
+    """Return the state after one iteration without moves of several terms, and its moves in order."""
+    state, moves = flips_and_swaps(transition, state, rng)
     state, move = update_coefficients(transition, state, rng)
     return state, [*moves, move]
 

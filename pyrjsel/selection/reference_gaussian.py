@@ -1,8 +1,8 @@
 """What reversible jumps do for gaussian models in plain numpy: the twin of ``_gaussian_jump.pyx``.
 
 Sums of squares are taken over the rows of the data, and the density of the state is written out. Flips,
-swaps and updates of coefficients are those of ``reference.py``, for the regression that a gaussian model is
-at the sigma^2 and g of the state.
+swaps and updates of coefficients are those of ``reference.py``, moves of several terms those of
+``reference_blocks.py``, for the regression that a gaussian model is at the sigma^2 and g of the state.
 
 Random numbers of one iteration: a standard gamma one for sigma^2; under a mixture of g-priors one for the
 latent t (none where the prior of 1 / g is a gamma distribution), one for 1 / g, and a standard exponential
@@ -10,13 +10,15 @@ one; then those of ``reference.step``.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.selection import reference
 from pyrjsel.selection.gaussian_rows import GaussianRows
+from pyrjsel.selection.reference_blocks import Blocks, step
 from pyrjsel.space import ModelSpace
 
 
@@ -49,12 +51,17 @@ class GaussianTwin:
         Swap proposals an iteration.
     fixed : None or tuple of ndarrays
         As for ``reference.Transition``.
+    families, trades, family_moves
+        As for ``reference_blocks.Blocks``.
     """
 
     rows: GaussianRows
     space: ModelSpace
     n_swaps: int
     fixed: tuple[FloatArray, FloatArray] | None = None
+    families: Sequence[IntArray] = ()
+    trades: int = 0
+    family_moves: int = 0
 
     def residual(self, b: FloatArray) -> float:
         """Return the weighted sum of squared residuals of the rows at internal coefficients `b` (D + 1,)."""
@@ -111,5 +118,6 @@ class GaussianTwin:
         at = reference.Transition(
             self.rows.at(state.variance, state.log_g), self.space, self.n_swaps, self.fixed
         )
-        found, moves = reference.step(at, state, rng)
+        blocks = Blocks(at, self.families, self.trades, self.family_moves)
+        found, moves = step(blocks, state, rng)
         return State(found.gamma, found.b, state.variance, state.log_g), moves

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._moves import MOVES
@@ -34,6 +34,47 @@ from pyrjsel.space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
+# Trades an iteration where there is something for them to do.
+TRADES = 2
+
+
+@dataclass(frozen=True)
+class BlockMoves:
+    """Moves of several terms that chains make in an iteration.
+
+    Attributes
+    ----------
+    trades, family_moves : int
+    families : tuple of int array
+        Each a term with what heredity makes it need; see ``pyrjsel.space.families``.
+    """
+
+    trades: int = 0
+    family_moves: int = 0
+    families: tuple[IntArray, ...] = ()
+
+    @property
+    def kinds(self) -> list[int]:
+        """Places in MOVES of what is proposed: counts of others are not kept."""
+        return [0, 1, 2, 3, *([4] if self.trades else []), *([5] if self.family_moves else [])]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of what is proposed."""
+        return tuple(MOVES[k] for k in self.kinds)
+
+    def counts(self) -> np.ndarray:
+        """Return counts of proposals and acceptances, none so far."""
+        return np.zeros((2, len(self.kinds)), dtype=np.int64)
+
+    def all_counts(self, counts: np.ndarray) -> np.ndarray:
+        """Return counts (2, kinds) as loops have them, (2, moves)."""
+        found = np.zeros((2, len(MOVES)), dtype=np.int64)
+        found[:, self.kinds] = counts
+        return found
+
+
+NO_BLOCKS = BlockMoves()
 
 
 @dataclass(frozen=True)
@@ -48,6 +89,15 @@ class RJMCMCOptions:
     swaps : int, optional
         Swap proposals an iteration; None is as many as there are free terms under a budget or a
         largest size, where flips alone move through deletions, and a quarter of that elsewhere.
+    trades : int, optional
+        Trades an iteration: a term, with what heredity makes it need, comes in and as many others leave as
+        a budget or a largest size asks for (at most 20), or the reverse. None is 2 where swaps of one term
+        for another are not enough, because prices differ or heredity makes terms come together, and 0
+        elsewhere.
+    families : int, optional
+        Under heredity, proposals an iteration that decide on an interaction and all that it needs together,
+        since one whose main effects are weak is found by no other way. None is a quarter of the number of
+        interactions. Interactions of four variables and more have no family of their own.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models.
@@ -55,7 +105,12 @@ class RJMCMCOptions:
 
     proposal: str = "conditional"
     swaps: int | None = None
+    trades: int | None = None
+    families: int | None = None
     start: str | Sequence[str] | None = None
+
+    # What results of versions without these options were drawn with.
+    before: ClassVar[Mapping[str, int]] = {"trades": 0, "families": 0}
 
     def __post_init__(self) -> None:
         self.check(OWNER)
@@ -63,8 +118,9 @@ class RJMCMCOptions:
     def check(self, owner: str) -> None:
         """Check the options that every reversible-jump sampler has."""
         check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
-        if self.swaps is not None:
-            check_int(self.swaps, "swaps", owner, low=0)
+        for name in ("swaps", "trades", "families"):
+            if getattr(self, name) is not None:
+                check_int(getattr(self, name), name, owner, low=0)
         object.__setattr__(self, "start", checked_start(self.start, owner))
 
 
@@ -105,6 +161,7 @@ class RJJob:
     starts: ByteArray | None
     coefficients_every: int
     fixed: tuple[FloatArray, FloatArray] | None = None
+    blocks: BlockMoves = field(default=NO_BLOCKS, kw_only=True)
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -114,7 +171,7 @@ class RJJob:
         """Return a chain at its first state."""
         rng = np.random.Generator(np.random.PCG64(seed))
         gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
-        state = RJState(gamma, b, rng.bit_generator.state, 0, np.zeros((2, len(MOVES)), dtype=np.int64))
+        state = RJState(gamma, b, rng.bit_generator.state, 0, self.blocks.counts())
         runner = RJRunner(self, state)
         runner.chain = chain
         runner.begin_anew()
@@ -130,7 +187,7 @@ class RJJob:
                 known.array("b", float, (regression.n_columns + regression.n_extra,)),
                 known.pcg64("bit_generator"),
                 known.integer("done", high=self.total),
-                known.array("counts", np.int64, (2, len(MOVES))),
+                known.array("counts", np.int64, (2, len(self.blocks.kinds))),
             ),
         )
         runner.chain = chain
@@ -189,6 +246,7 @@ def make_loop(
     b: FloatArray,
     n_swaps: int,
     fixed: tuple[FloatArray, FloatArray] | None,
+    blocks: BlockMoves,
 ) -> ReversibleJump:
     """Return a compiled chain at a state."""
     fixed_mean, fixed_factor = fixed or (None, None)
@@ -200,6 +258,9 @@ def make_loop(
         raw_shift=regression.raw_shift,
         origin=regression.origin,
         n_swaps=n_swaps,
+        n_trades=blocks.trades,
+        n_family_moves=blocks.family_moves,
+        families=blocks.families,
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,
     )
@@ -214,8 +275,10 @@ class RJRunner:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
-        self.loop = make_loop(job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed)
-        self.loop.set_counts(np.ascontiguousarray(state.counts))
+        self.loop = make_loop(
+            job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed, job.blocks
+        )
+        self.loop.set_counts(job.blocks.all_counts(state.counts))
         self.done = state.done
         self.collector = collector or Collector(
             job.space.n_terms,
@@ -231,7 +294,7 @@ class RJRunner:
             self.burn(burn)
             self.done += burn
             if self.done == self.job.burn_in:
-                self.loop.set_counts(np.zeros((2, len(MOVES)), dtype=np.int64))
+                self.loop.set_counts(self.job.blocks.all_counts(self.job.blocks.counts()))
         if n > burn:
             recorded = self.done - self.job.burn_in
             block = self.collector.room((n - burn) // self.job.thin + 1)
@@ -270,7 +333,11 @@ class RJRunner:
     def state(self) -> RJState:
         """Return the state between two iterations; a runner made of it goes on to the same draws."""
         gamma, b = self.loop.state()
-        return RJState(gamma, b, self.rng.bit_generator.state, self.done, self.loop.counts())
+        return RJState(gamma, b, self.rng.bit_generator.state, self.done, self.counts())
+
+    def counts(self) -> np.ndarray:
+        """Return counts of what is proposed."""
+        return self.loop.counts()[:, self.job.blocks.kinds]
 
     def plain_state(self) -> Plain:
         """Return the state as plain data, with sums over draws."""
@@ -286,7 +353,7 @@ class RJRunner:
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded."""
-        return self.collector.finish(self.loop.counts())
+        return self.collector.finish(self.counts())
 
 
 def rjmcmc_posterior(
@@ -300,7 +367,7 @@ def rjmcmc_posterior(
         If `start` is no feasible model with linearly independent columns.
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
-    every = thinning(regression, settings)
+    blocks, every = block_moves(options, space), thinning(regression, settings)
     job = RJJob(
         regression,
         space,
@@ -311,11 +378,12 @@ def rjmcmc_posterior(
         starts,
         every,
         fixed,
+        blocks=blocks,
     )
-    manner = Manner("rjmcmc", MOVES)
+    manner = Manner("rjmcmc", blocks.names)
     rule = stopping(settings, regression, space, manner, before=settings.before)
     drawn = settings.run(job, "rjmcmc", n_draws, rule)
-    posterior = summarise(
+    return summarise(
         drawn,
         regression=regression,
         space=space,
@@ -324,17 +392,6 @@ def rjmcmc_posterior(
         coefficients_every=every,
         before=settings.before,
     )
-    posterior.notes += unseen(space)
-    return posterior
-
-
-def unseen(space: ModelSpace) -> list[str]:
-    """Return what is to be said of interactions that jumps of one term at a time may not find."""
-    text = (
-        "Jumps move one term at a time: a strong interaction of weak main effects may stay unseen under "
-        "heredity. Compare with sampler='collapsed'."
-    )
-    return [text] if families(space) else []
 
 
 def prepare(
@@ -359,3 +416,26 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     if options.swaps is not None:
         return options.swaps
     return free if space.bounded else -(-free // 4)
+
+
+def block_moves(options: RJMCMCOptions, space: ModelSpace) -> BlockMoves:
+    """Return the moves of several terms that chains make."""
+    groups = tuple(families(space))
+    trades = options.trades
+    if trades is None:
+        trades = TRADES if space.bounded and (groups or not _alike(space)) else 0
+    moves = options.families
+    if moves is None:
+        moves = -(-len(groups) // 4)
+    return BlockMoves(trades if np.sum(space.free) > 1 else 0, moves if groups else 0, groups)
+
+
+def _alike(space: ModelSpace) -> bool:
+    """Whether a bound lets any free term in for any other one."""
+    if not np.isfinite(space.budget):
+        return True
+    free = np.flatnonzero(space.free)
+    items = [space.items_of(int(term)).tolist() for term in free]
+    prices = {sum(float(space.item_cost[item]) for item in held) for held in items}
+    shared = len({item for held in items for item in held}) < sum(map(len, items))
+    return len(prices) < 2 and not shared

@@ -14,7 +14,7 @@ from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.population import PopulationJob, PopulationOptions
 from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import Space, unpack
+from pyrjsel.space import Space, families, unpack
 
 
 class World:
@@ -48,6 +48,9 @@ class World:
             "max_columns": self.regression.n_columns,
             "raw_shift": self.regression.raw_shift,
             "n_swaps": 2,
+            "n_trades": 2,
+            "n_family_moves": 2,
+            "families": families(self.space),
             "fixed_mean": fixed[0],
             "fixed_factor": fixed[1],
         }

@@ -22,13 +22,13 @@ PRIORS = {
 }
 
 
-def loop_at(rows, space, gamma, b, t=1.0, n_swaps=1, fixed=None):
+def loop_at(rows, space, gamma, b, t=1.0, n_swaps=1, fixed=None, **rest):
     """A compiled chain at a model and coefficients, sigma^2 and log g."""
     mean, factor = fixed or (None, None)
     loop = rows.loop(
         space, np.asarray(gamma, dtype=np.uint8), np.asarray(b, dtype=float),
         max_columns=rows.widest(space.max_size), raw_shift=rows.raw_shift, n_swaps=n_swaps,
-        fixed_mean=mean, fixed_factor=factor,
+        fixed_mean=mean, fixed_factor=factor, **rest,
     )  # fmt: skip
     loop.set_temperature(t)
     return loop

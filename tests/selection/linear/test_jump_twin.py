@@ -9,7 +9,7 @@ from pyrjsel.selection._moves import MOVES
 from pyrjsel.selection.gaussian_rows import GaussianRows
 from pyrjsel.selection.proposal import full_model_proposal
 from pyrjsel.selection.reference_gaussian import GaussianTwin, State
-from pyrjsel.space import Bernoulli, unpack
+from pyrjsel.space import Bernoulli, families, unpack
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PLAIN = {"n": 25, "signal": 0.4, "names": NAMES}
@@ -22,25 +22,37 @@ CASES = {
     "strong heredity": ({"heredity": "strong"}, {}),
     "always": ({"always": ("d",), "model_prior": Bernoulli(0.3)}, {"n_swaps": 0}),
     "full proposal": ({"n": 40}, {"full": True}),
+    "trades": (
+        {"costs": {"a": 1, "b": 1, "c": 2, "d": 2.5}, "budget": 3.5},
+        {"n_swaps": 1, "trades": 4},
+    ),
+    "trades, families": (
+        {"heredity": "strong", "max_size": 3},
+        {"n_swaps": 1, "trades": 4, "family_moves": 3},
+    ),
     "few rows": ({"n": 6, "sigma": SIGMA}, {}),
     "dependent": ({"dependent": True}, {}),
 }
 
 
-def run_both(case, iterations, *, n_swaps=3, full=False):
+def run_both(case, iterations, *, n_swaps=3, full=False, trades=0, family_moves=0):
     """Draws of the compiled loop and of its twin from the same seed."""
     rows, space = GaussianRows.of(case.regression), case.space
     at, scales = rows.first()
     fixed = full_model_proposal(at) if full else None
     gamma, b = space.empty_model(), np.zeros(rows.n_columns)
-    loop = jump_kit.loop_at(rows, space, gamma, np.concatenate([b, scales]), 1.0, n_swaps, fixed)
+    loop = jump_kit.loop_at(
+        rows, space, gamma, np.concatenate([b, scales]), 1.0, n_swaps, fixed,
+        n_trades=trades, n_family_moves=family_moves, families=families(space),
+    )  # fmt: skip
     rng, twin_rng = np.random.default_rng(17), np.random.default_rng(17)
     words, log_posterior = np.zeros((iterations, 1), dtype=np.uint64), np.empty(iterations)
     vectors, sums = np.empty((iterations, rows.n_columns + 2)), np.zeros((4, rows.n_columns))
     loop.run(
         rng, iterations, words=words, log_posterior=log_posterior, coefficients=vectors, sums=sums
     )  # fmt: skip
-    twin, state = GaussianTwin(rows, space, n_swaps, fixed), State(gamma, b, *scales)
+    twin = GaussianTwin(rows, space, n_swaps, fixed, families(space), trades, family_moves)
+    state = State(gamma, b, *scales)
     states, moves = [], []
     for _ in range(iterations):
         state, made = twin.step(state, twin_rng)
@@ -78,7 +90,7 @@ def test_same_draws(linear_kit, prior, name):
 def test_no_term_at_all(linear_kit):
     case = linear_kit.case((), jump_kit.PRIORS["g"], n=10)
     proposed, _ = run_both(case, 20)
-    assert proposed.tolist() == [0, 0, 0, 20]
+    assert proposed.tolist() == [0, 0, 0, 20, 0, 0]
 
 
 @pytest.mark.parametrize("t", [0.4, 1.0, 1.7])

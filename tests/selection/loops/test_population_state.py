@@ -202,7 +202,7 @@ def test_counts_are_those_of_a_temperature(kit):
         after, (new_counts, new_exchanges) = runner.state(), runner.loop.counts()
         assert new_exchanges[0, 0] == exchanges[0, 0] + 1
         # Births less deaths that were accepted in this iteration, by chain.
-        growth = (new_counts - counts)[:, 1] @ [1, -1, 0, 0]
+        growth = (new_counts - counts)[:, 1] @ [1, -1, 0, 0, 0, 0]
         sizes = before.gamma.sum(axis=1) + growth
         accepted = new_exchanges[1, 0] > exchanges[1, 0]
         np.testing.assert_array_equal(after.gamma.sum(axis=1), sizes[::-1] if accepted else sizes)
