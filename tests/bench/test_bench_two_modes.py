@@ -1,7 +1,7 @@
 """Posteriors of two modes against enumeration: how often fits are off, and whether they say so.
 
-Of each kind 25 problems, each with a seed of its own, with the sampler forced: fits with errors above 0.1, those
-of them that do not warn, and the root mean square of errors over Monte Carlo errors.
+Of each kind 25 problems, each with a seed of its own, with the sampler forced: fits with errors above 0.1,
+those of them that do not warn, and the root mean square of errors over Monte Carlo errors.
 """
 
 import importlib.util
