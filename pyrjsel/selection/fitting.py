@@ -75,7 +75,8 @@ class Fitting:
         burn_in : int, optional
             Iterations left out at the start of each chain; None is ``draws // 5``, and where `draws` is
             ``"auto"`` 100 (``"collapsed"`` of models that are not linear 200, ``"rjmcmc"`` 500,
-            ``"population"`` 2,000).
+            ``"population"`` 2,000). After a quarter of it each chain looks for other modes and begins anew at
+            one of them, where there are any, unless the option `start` is given.
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
