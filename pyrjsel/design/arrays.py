@@ -25,7 +25,13 @@ from pyrjsel.design.tables import as_pandas
 
 
 def build_arrays(
-    endog: object, exog: object, extras: object, missing: str, owner: str, stacklevel: int
+    endog: object,
+    exog: object,
+    extras: object,
+    missing: str,
+    owner: str,
+    stacklevel: int,
+    events: bool = False,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a design with one term for each column of `exog`, in its order.
 
@@ -41,7 +47,7 @@ def build_arrays(
     rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
     n_rows = len(rows.positions)
     _check_ones(rows.columns, names, owner)
-    kept, y = learn_response(left, rows.columns, n_rows, {}, owner)
+    kept, y = learn_response(left, rows.columns, n_rows, {}, owner, events)
     expressions = [column_expression(name) for name in names]
     factors, blocks, _ = learn_factors(expressions, rows.columns, n_rows, {}, owner)
 
@@ -166,6 +172,9 @@ def _response(
     table = as_pandas(endog)
     if table is not endog and len(table) == len(exog):
         endog = table.set_axis(exog.index)  # it has no index of its own
+    if isinstance(endog, (pd.Categorical, pd.CategoricalIndex)):
+        own = exog.index if len(endog) == len(exog) else None
+        endog = pd.Series(endog, index=own)  # an array would forget the order of its levels
     if isinstance(endog, pd.DataFrame):
         if endog.shape[1] != 1:
             raise DataError(f"The 'endog' of {owner} must be one column. Got {endog.shape[1]} instead.")

@@ -17,7 +17,7 @@ from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, Kind, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
-from pyrjsel.design.safety import Expression
+from pyrjsel.design.safety import Expression, read_expression
 from pyrjsel.design.terms import make_terms
 from pyrjsel.design.transforms import State
 
@@ -216,15 +216,25 @@ def learn_response(
     n_rows: int,
     functions: Mapping[str, Function],
     owner: str,
+    events: bool = False,
 ) -> tuple[Response, FloatArray]:
     """Return what is kept of the response, and its values, shape (n,).
+
+    With `events`, labels of two levels are the comparison with the second of them.
 
     Raises
     ------
     DataError
         If it is not one numeric or boolean column.
     """
-    value, states = Evaluator(columns, n_rows, functions, owner).learn(expression)
+    evaluator = Evaluator(columns, n_rows, functions, owner)
+    value, states = evaluator.learn(expression)
+    if events and isinstance(value, Categories):
+        levels = used_levels(value, expression.label, owner, "response")
+        if len(levels) == 2:
+            text = f"I({expression.code} == {levels[1]!r})"
+            expression = read_expression(text, tuple(functions), owner)
+            value, states = evaluator.learn(expression)
     response = make_response(expression, value, states, columns, owner)
     assert not isinstance(value, Categories)
     return response, np.array(value[:, 0])
@@ -364,10 +374,11 @@ def build_formula(
     index: pd.Index,
     functions: Mapping[str, Function],
     owner: str,
+    events: bool = False,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a formula, and compute it on the complete rows."""
     n_rows = len(rows.positions)
-    kept, y = learn_response(response, rows.columns, n_rows, functions, owner)
+    kept, y = learn_response(response, rows.columns, n_rows, functions, owner, events)
     factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions, owner)
     layout = code_layout(terms, factors, specs, rows.columns, owner)
     X = assemble(layout.subterms, values, n_rows, layout.column_names, owner)

@@ -122,6 +122,7 @@ class Design:
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
+        events: bool = False,
         owner: str = "Design.from_formula",
         stacklevel: int = 2,
     ) -> tuple["Design", DesignData]:
@@ -143,6 +144,9 @@ class Design:
         functions : mapping of str to callable, optional
             More functions for the formula, by name. They get arrays of n rows (float64, bool, or object for
             text), must give n rows, and must work row by row, or predictions change with the rows beside.
+        events : bool, default False
+            Whether a response of labels with two levels is 1 for the second one, in the order of a
+            categorical or sorted, and 0 for the first.
         owner : str
             Who is asking, for messages.
         stacklevel : int
@@ -196,7 +200,7 @@ class Design:
         check_shadowing(own, needed, owner)
         rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
         left, layout, made = build_formula(
-            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner
+            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner, events
         )
         called = _called(left, layout)
         kept = {name: own[name] for name in called}
@@ -269,6 +273,7 @@ class Design:
         *,
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
+        events: bool = False,
         owner: str = "Design.from_arrays",
         stacklevel: int = 2,
     ) -> tuple["Design", DesignData]:
@@ -282,7 +287,7 @@ class Design:
             The columns, in whose order the terms come; those of an array are named x1, x2, ... Columns of
             text and categories become factors with treatment contrasts. No constant column: the intercept
             is always included.
-        extras, missing, owner, stacklevel
+        extras, missing, events, owner, stacklevel
             As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then no term.
 
         Returns
@@ -305,7 +310,7 @@ class Design:
         >>> design.column_names, data.X.shape
         (('x1', 'x2'), (3, 2))
         """
-        left, layout, made = build_arrays(endog, exog, extras, missing, owner, stacklevel + 1)
+        left, layout, made = build_arrays(endog, exog, extras, missing, owner, stacklevel + 1, events)
         return cls("", layout, left, {}, _extra_columns(extras, owner)), made
 
     def transform(

@@ -33,12 +33,17 @@ DEPENDENT = 1e-10
 def check_right_side(design: Design, owner: str) -> None:
     """Raise :class:`FormulaError` if a term uses the response.
 
-    A variable that a computed response uses, as in ``I(after > before) ~ before``, may be a term.
+    A variable that a computed response uses, as in ``I(after > before) ~ before``, may be a term; labels of
+    which the response is the event may not.
     """
     response = design.response
-    column = response in design.left.variables
+    own = {
+        name
+        for name, variable in design.left.variables.items()
+        if name == response or variable.kind == "text" or variable.categorical
+    }
     for term in design.terms:
-        if response in term.factors or (column and response in term.variables):
+        if response in term.factors or not own.isdisjoint(term.variables):
             raise FormulaError(
                 f"The formula {design.formula!r} of {owner} has its response {response!r} on the right side, "
                 f"in the term {term.name!r}. Leave that term out."
@@ -59,7 +64,10 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
     every = (*design.column_names, design.response)
     names = [name for name, bad in zip(every, odd, strict=True) if bad]
-    names += [key for key, values in extras.items() if np.max(np.abs(values)) > LARGEST]
+    sizes = {key: float(np.max(np.abs(values))) for key, values in extras.items()}
+    names += [key for key, size in sizes.items() if size > LARGEST]
+    # Small weights and offsets beside others do no harm, but weights that are all tiny do.
+    names += ["weights"] if 0 < sizes.get("weights", 1.0) < SMALLEST else []
     if names:
         raise DataError(
             f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "

@@ -100,7 +100,13 @@ class Selection(Fitting, Studies, OverSpace):
         """Fill a new model; of `stacklevel`, 2 is the caller of this method."""
         exog = as_pandas(exog)
         design, data = Design.from_arrays(
-            endog, exog, extras=extras, missing=missing, owner=self._owner, stacklevel=stacklevel + 1
+            endog,
+            exog,
+            extras=extras,
+            missing=missing,
+            events=self._family.name == "binomial",
+            owner=self._owner,
+            stacklevel=stacklevel + 1,
         )
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
@@ -174,6 +180,7 @@ class Selection(Fitting, Studies, OverSpace):
             extras=extras,
             missing=missing,
             functions=functions,
+            events=cls._family.name == "binomial",
             owner=cls._owner,
             stacklevel=stacklevel + 1,
         )

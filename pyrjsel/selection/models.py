@@ -31,7 +31,9 @@ class LogitSelection(Selection):
     Parameters
     ----------
     endog : array_like, shape (n,)
-        Response: 0 and 1, or proportions of successes with the numbers of trials as `weights`.
+        Response: 0 and 1, booleans, labels of two levels, of which the second is the event (in the order of a
+        categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
+        `weights`. Predictions are probabilities of the event, which summaries name.
     exog : DataFrame or array_like, shape (n, p)
         One term a column, without a constant column. Text and categories become factors.
     coef_prior : GPrior or Normal, optional

@@ -101,6 +101,9 @@ class Predictive:
     ) -> pd.Series:
         """Predict expected responses: numbers, success probabilities, or counts.
 
+        Of a response of two labels, such as "no" and "yes", these are the probabilities of the second one,
+        which the summary names.
+
         Parameters
         ----------
         new : DataFrame, optional

@@ -115,15 +115,16 @@ MODEL_CASES = {
         "'y' must be 0 or 1.*Got 2",
     ),
     "response -1, 1": (lambda: build(data=changed(y=2 * FRAME["y"] - 1)), rj.DataError, "'y'.*Got -1"),
-    "response text": (
-        lambda: build(data=changed(y=np.where(FRAME["y"] == 1, "yes", "no"))),
+    "response of three labels": (
+        lambda: build(data=changed(y=np.where(FRAME["y"] == 1, "yes", np.where(FRAME["x"] > 0, "no", "?")))),
         rj.DataError,
         r"'y'.*numeric or boolean.*I\(y == ",
     ),
-    "response categorical": (
-        lambda: build(data=changed(y=pd.Categorical(FRAME["y"]))),
+    "response of one label": (lambda: build(data=changed(y="yes")), rj.DataError, "response 'y'.*two levels"),
+    "counts as labels": (
+        lambda: rj.poisson("y ~ x", changed(y=np.where(FRAME["y"] == 1, "yes", "no"))),
         rj.DataError,
-        "'y'.*numeric or boolean",
+        r"'y'.*numeric or boolean.*I\(y == ",
     ),
     "proportion without trials": (
         lambda: build(data=changed(y=FRAME["y"] / 2)),
@@ -397,7 +398,8 @@ def test_errors_are_those_of_python_too():
     assert issubclass(rj.NotAvailableError, AttributeError)
 
 
-@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")  # of 1 and 6 draws
+# Of 1 and 6 draws.
+@pytest.mark.filterwarnings("ignore:(The run has|No chain visited):pyrjsel.ConvergenceWarning")
 def test_nothing_that_can_be_used_is_refused():
     """The neighbours of what is refused work: unusual, but right."""
     assert build("I(w > 2) ~ w").term_names == ("w",)  # a variable that a computed response uses
