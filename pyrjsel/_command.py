@@ -20,6 +20,7 @@ import pandas as pd
 import pyrjsel as rj
 from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
+from pyrjsel.runtime import AUTO, MCSE, MOST
 
 MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 COEF_PRIORS: dict[str, Callable[..., Any]] = {
@@ -113,8 +114,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"),
         help="(default: enumerate up to 2**20 models, else collapsed)",
     )
-    run.add_argument("--draws", type=int, default=10_000, help="draws of each chain (default: %(default)s)")
-    run.add_argument("--burn-in", type=int, metavar="N", help="left out at the start (default: a fifth)")
+    run.add_argument(
+        "--draws",
+        type=_draws,
+        default=AUTO,
+        metavar="N",
+        help="draws of each chain, or 'auto': until inclusion probabilities are accurate (default: auto)",
+    )
+    run.add_argument(
+        "--mcse",
+        type=float,
+        default=MCSE,
+        help="Monte Carlo error that 'auto' asks for (default: %(default)s)",
+    )
+    run.add_argument(
+        "--max-draws", type=int, default=MOST, metavar="N", help="at most, of 'auto' (default: %(default)s)"
+    )
+    run.add_argument("--max-seconds", type=float, metavar="S", help="of 'auto'; results then depend on speed")
+    run.add_argument(
+        "--burn-in",
+        type=int,
+        metavar="N",
+        help="left out at the start (default: a fifth, or as 'auto' has it)",
+    )
     run.add_argument("--chains", type=int, default=4, help="independent chains (default: %(default)s)")
     run.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: %(default)s)")
     run.add_argument("--jobs", type=int, metavar="N", help="workers (default: one a chain and processor)")
@@ -127,6 +149,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where tables (CSV), plots (PNG) and report.html go; files of the same names are replaced",
     )
+
+
+def _draws(text: str) -> int | str:
+    """Return a number of draws where it is one; other words are for ``fit`` to judge."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
@@ -168,6 +195,9 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
         results = model.fit(
             sampler=chosen.sampler,
             draws=chosen.draws,
+            mcse=chosen.mcse,
+            max_draws=chosen.max_draws,
+            max_seconds=chosen.max_seconds,
             burn_in=chosen.burn_in,
             chains=chosen.chains,
             rng=chosen.seed,

@@ -34,6 +34,7 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, unmasked
 from pyrjsel.design import as_pandas
+from pyrjsel.runtime import AUTO, MCSE
 from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
 from pyrjsel.space import ModelPrior
 
@@ -56,7 +57,8 @@ class _Selection(BaseEstimator):
         max_size: int | None = None,
         which: str = "bma",
         sampler: str = "auto",
-        draws: int = 10_000,
+        draws: int | str = AUTO,
+        mcse: float = MCSE,
         chains: int = 4,
         fit_options: Mapping[str, Any] | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
@@ -71,6 +73,7 @@ class _Selection(BaseEstimator):
         self.which = which
         self.sampler = sampler
         self.draws = draws
+        self.mcse = mcse
         self.chains = chains
         self.fit_options = fit_options
         self.random_state = random_state
@@ -100,6 +103,7 @@ class _Selection(BaseEstimator):
         self.results_: SelectionResults = model.fit(
             sampler=self.sampler,
             draws=self.draws,
+            mcse=self.mcse,
             chains=self.chains,
             rng=_rng(self.random_state),
             n_jobs=self.n_jobs,
@@ -157,7 +161,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         Priors and constraints, as for :class:`pyrjsel.LogitSelection`.
     which : {"bma", "hpm", "mpm"}
         What predicts: the average over all models, the highest-probability or the median probability model.
-    sampler, draws, chains : optional
+    sampler, draws, mcse, chains : optional
         As for ``LogitSelection.fit``.
     fit_options : mapping of str to object, optional
         More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
@@ -298,7 +302,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
         Priors and constraints, as for :class:`pyrjsel.LinearSelection`.
     which : {"bma", "hpm", "mpm"}
         What predicts: the average over all models, the highest-probability or the median probability model.
-    sampler, draws, chains : optional
+    sampler, draws, mcse, chains : optional
         As for ``LinearSelection.fit``.
     fit_options : mapping of str to object, optional
         More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.

@@ -19,7 +19,7 @@ from pyrjsel._validate import show, unmasked
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
 from pyrjsel.design.frame import Column, array_series, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
-from pyrjsel.design.transforms import State, Summary, apply_transform, summarise_transform
+from pyrjsel.design.transforms import OutsideKnotsError, State, Summary, apply_transform, summarise_transform
 
 Function = Callable[..., object]
 _T = TypeVar("_T")
@@ -396,6 +396,8 @@ class Evaluator:
             AssertionError,
         ) as error:
             start = f"{self._owner} cannot compute {self._expression.label!r}: "
+            if isinstance(error, OutsideKnotsError):
+                raise OutsideKnotsError(f"{start}{error}", error.rows) from error
             if isinstance(error, DataError):
                 raise DataError(f"{start}{error}") from error
             said = error.args[-1] if error.args else type(error).__name__

@@ -1,12 +1,14 @@
 """New rows: columns as they were in the fit, and the rows that are complete."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories
@@ -14,6 +16,7 @@ from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.frame import Column, Table, complete
 from pyrjsel.design.layout import Layout, Variable
+from pyrjsel.design.transforms import OutsideKnotsError
 
 Function = Callable[..., object]
 
@@ -39,19 +42,47 @@ class DesignRows:
 
 
 def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function], owner: str) -> FloatArray:
-    """Return the columns of a design for all rows of a table, NaN in rows with a missing input."""
+    """Return the columns of a design for all rows of a table.
+
+    NaN in rows with a missing input, and in those outside the boundary knots of a B-spline.
+
+    Warns
+    -----
+    PyrjselWarning
+        If there are rows outside boundary knots; it counts them.
+    """
     needed: dict[str, str] = {}
     for term in layout.terms:
         for name in term.variables:
             needed.setdefault(name, term.name)
     columns, positions = _complete(layout.variables.values(), needed, table, owner)
-    X = layout.matrix(columns, len(positions), functions, owner) if len(positions) else None
+    X, outside, reason = None, 0, ""
+    while X is None and len(positions):
+        try:
+            X = layout.matrix(columns, len(positions), functions, owner)
+        except OutsideKnotsError as error:
+            # One spline after another: rows outside the knots of one are left out of what is computed next.
+            kept = np.flatnonzero(~error.rows)
+            outside, reason = outside + len(positions) - len(kept), reason or str(error)
+            positions = positions[kept]
+            columns = {name: column.take(kept) for name, column in columns.items()}
+    if outside:
+        text = f"{outside} of {len(table)} rows are outside boundary knots, and predictions for them are NaN"
+        warnings.warn(f"{text}. {reason}", PyrjselWarning, stacklevel=_stacklevel())
     if X is not None and len(positions) == len(table):
         return X
     full = np.full((len(table), len(layout.column_names)), np.nan, order="F")
     if X is not None:
         full[positions] = X
     return full
+
+
+def _stacklevel() -> int:
+    """Return the level of the first frame outside the package, for a warning of what calls this."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "pyrjsel":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def compute_response(

@@ -16,6 +16,24 @@ from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
 from pyrjsel.design.safety import SPLINES
 
 State = dict[str, object]
+
+
+class OutsideKnotsError(DataError):
+    """Values lie outside the boundary knots of a spline.
+
+    Parameters
+    ----------
+    text : str
+        The message.
+    rows : ndarray of bool, shape (n,)
+        Where.
+    """
+
+    def __init__(self, text: str, rows: np.ndarray) -> None:
+        super().__init__(text)
+        self.rows = rows
+
+
 MAX_DEGREE = 20  # of a B-spline
 _PARAMETERS = ("x", "df", "knots")  # the first ones of bs, cr and cc
 
@@ -121,7 +139,7 @@ def apply_transform(
 
     Raises
     ------
-    DataError
+    OutsideKnotsError
         If a value lies outside the boundary knots of ``bs``.
     """
     if name in SPLINES:
@@ -217,10 +235,12 @@ def _mean(x: FloatArray) -> FloatArray:
 def _check_bounds(state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]) -> None:
     x = np.asarray(args[0] if args else named.get("x"), dtype=np.float64)
     knots = np.asarray(state["knots"], dtype=np.float64)
-    outside = int(((x < knots.min()) | (x > knots.max())).sum())
+    rows = np.asarray((x < knots.min()) | (x > knots.max()))
+    outside = int(rows.sum())
     if outside:
-        raise DataError(
+        raise OutsideKnotsError(
             f"A B-spline bs() has {outside} value(s) outside its boundary knots "
             f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use "
-            "cr() with constraints='center'."
+            "cr() with constraints='center'.",
+            rows,
         )

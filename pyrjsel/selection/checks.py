@@ -64,7 +64,10 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
     every = (*design.column_names, design.response)
     names = [name for name, bad in zip(every, odd, strict=True) if bad]
-    names += [key for key, values in extras.items() if np.max(np.abs(values)) > LARGEST]
+    sizes = {key: float(np.max(np.abs(values))) for key, values in extras.items()}
+    names += [key for key, size in sizes.items() if size > LARGEST]
+    # Small weights and offsets beside others do no harm, but weights that are all tiny do.
+    names += ["weights"] if 0 < sizes.get("weights", 1.0) < SMALLEST else []
     if names:
         raise DataError(
             f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "

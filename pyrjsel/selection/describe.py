@@ -12,11 +12,11 @@ from pyrjsel._validate import counted, listed
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.dispersion import text as dispersion_text
+from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
-    from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.results import SelectionResults
 
 # Separated models that get a note of their own.
@@ -44,10 +44,15 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         found = results.dispersion
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
-        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms"),
+        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
     ]
     return info, _notes(results)
+
+
+def _prior_size(results: SelectionResults) -> str:
+    expected = results.prior_inclusion.expected_size
+    return "" if np.isnan(expected) else f" (prior {expected:.2f})"
 
 
 def model_facts(model: Selection) -> list[tuple[str, str]]:
@@ -106,6 +111,7 @@ def _notes(results: SelectionResults) -> list[str]:
             "Log marginal likelihoods are not shown: the file is of an earlier version and lacks constants "
             "of the likelihood. With rj.load(path, data=...) they are complete."
         )
+    notes += _lacking_moments(posterior.moments)
     if data.n_dropped:
         notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
     if prior.method == "sampled":
@@ -137,6 +143,15 @@ def _notes(results: SelectionResults) -> list[str]:
     if results._median_problem is not None:
         notes.append(results._median_problem)
     return notes + posterior.notes
+
+
+def _lacking_moments(moments: Moments) -> list[str]:
+    """Return a note where coefficients have tails so long that there is no mean, or no standard deviation."""
+    if np.isnan(moments.mean).any():
+        return ["Coefficients have no posterior mean: there are too few rows for the error variance."]
+    if np.isinf(moments.sd).any():
+        return ["Coefficients have no posterior standard deviation: there are too few rows."]
+    return []
 
 
 def _integral_notes(posterior: Posterior) -> list[str]:

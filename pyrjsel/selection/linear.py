@@ -1,5 +1,6 @@
 """The gaussian model that users build."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -8,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.design import Design, RowSource, as_chunks, as_pandas
+from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
 from pyrjsel.families import Gaussian
 from pyrjsel.priors import InverseGamma
 from pyrjsel.selection._docs import shared_text
@@ -96,6 +98,8 @@ class LinearSelection(Selection):
     Warns
     -----
     <rank warning>
+    PyrjselWarning
+        If so few rows have positive weight that coefficients have no posterior mean or standard deviation.
 
     Examples
     --------
@@ -227,6 +231,21 @@ class LinearSelection(Selection):
         choices = replace(choices, known=tuple(chunks.names))
         model._build(design, SummedRows.of(reduced), choices, stacklevel + 1)
         return model
+
+    def _build(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> None:
+        super()._build(design, data, choices, stacklevel + 1)
+        nu = self.regression.nu
+        if nu <= 2:
+            what = "mean" if nu <= 1 else "standard deviation"
+            warnings.warn(
+                f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
+                f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
+                "rows, or a sigma_prior.",
+                PyrjselWarning,
+                stacklevel=stacklevel,
+            )
 
     def _check_rows(self) -> None:
         if not isinstance(self.data, SummedRows):

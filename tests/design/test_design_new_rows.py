@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyrjsel import DataError, UnknownNameError
+from pyrjsel import DataError, PyrjselWarning, UnknownNameError
 from pyrjsel.design import Design
 
 
@@ -129,9 +129,19 @@ def test_infinite_and_undefined_inputs(frame):
 
 
 def test_splines_outside_their_boundary_knots(frame):
-    design, _ = Design.from_formula("y ~ bs(x, df=4)", frame)
-    with pytest.raises(DataError, match=r"'bs\(x, df=4\)'.*1 value\(s\) outside its boundary knots"):
-        design.transform({"x": [0.0, 100.0]})
+    design, data = Design.from_formula("y ~ bs(x, df=4) + bs(z, df=3)", frame)
+    inside = {"x": frame["x"].tolist(), "z": frame["z"].tolist()}
+    new = {"x": [100.0, *inside["x"], 0.0, np.nan, -100.0], "z": [1.0, *inside["z"], 1e6, 1.0, -1e6]}
+    with pytest.warns(
+        PyrjselWarning, match=r"3 of \d+ rows are outside .* are NaN. .*'bs\(x, df=4\)'"
+    ) as caught:
+        found = design.transform(new)
+    assert caught[0].filename == __file__
+    gone = np.isnan(found.X).all(axis=1)
+    assert np.flatnonzero(gone).tolist() == [0, len(frame) + 1, len(frame) + 2, len(frame) + 3]
+    np.testing.assert_array_equal(found.X[~gone], data.X)
+    with pytest.warns(PyrjselWarning, match="1 of 1 rows"):
+        assert np.isnan(design.transform({"x": [1e9], "z": [1.0]}).X).all()
     wide, _ = Design.from_formula("y ~ bs(x, df=4, lower_bound=-100, upper_bound=100) + cr(x, df=3)", frame)
     assert np.isfinite(wide.transform({"x": [0.0, 100.0]}).X).all()
 
