@@ -27,7 +27,8 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.store import Content, Given, described, labels_from_plain, register
 
 OWNER = "load"
-ROUNDING = 1e-6
+# Sums of probabilities differ from 1 by no more than rounding; squares of scales are numbers.
+ROUNDING, LARGEST = 1e-6, 1e150
 WIDTHS = ("log_evidence", "se", "posterior")
 
 
@@ -72,8 +73,8 @@ def _model(content: Content, given: Given) -> KernelRegression:
 
 def _scaling(content: Content, width: int) -> Scaling:
     x_sd, y_sd = content.array("x_sd", float, (width,), finite=True), content.number("y_sd")
-    if (x_sd <= 0).any() or y_sd <= 0:
-        raise content.wrong("x_sd", "positive")
+    if (x_sd <= 0).any() or y_sd <= 0 or max(x_sd.max(initial=0.0), y_sd) > LARGEST:
+        raise content.wrong("x_sd", f"positive, up to {LARGEST:g}, as those of the response")
     return Scaling(
         content.array("x_mean", float, (width,), finite=True), x_sd, content.number("y_mean"), y_sd
     )

@@ -111,10 +111,13 @@ def _posterior(content: Content, model: MixtureClassifier, components: int) -> M
         "prior": (K,),
     }
     arrays: dict[str, Any] = {
-        name: part.array(name, float, (chains, kept, *shape)) for name, shape in shapes.items()
+        name: part.numbers(name, (chains, kept, *shape), 0.0, 1.0)
+        if name in ("weight", "prior")
+        else part.array(name, float, (chains, kept, *shape))
+        for name, shape in shapes.items()
     }
     for name in ("weight", "prior"):
-        if not (arrays[name] >= 0).all() or (abs(arrays[name].sum(axis=-1) - 1.0) > 1e-6).any():
+        if (abs(arrays[name].sum(axis=-1) - 1.0) > 1e-6).any():
             raise part.wrong(name, "probabilities")
     inside = ~np.isnan(arrays["mean"])
     if not np.isfinite(arrays["mean"][inside]).all() or not (arrays["variance"][inside] > 0).all():

@@ -21,7 +21,7 @@ from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.paths import plot_path
 from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
-from pyrjsel.report.plots import plot_inclusion, plot_models
+from pyrjsel.report.plots import plot_inclusion, plot_models, plot_sizes
 from pyrjsel.report.render import (
     Report,
     covered_caption,
@@ -82,6 +82,7 @@ __all__ = [
     "plot_path",
     "plot_plane",
     "plot_sensitivity",
+    "plot_sizes",
     "plot_trace",
     "repr_short",
     "results_html",

@@ -14,6 +14,7 @@ from pyrjsel.report._drawing import (
     FAINT,
     GREY,
     VERMILION,
+    curve_axes,
     legend_above,
     name_axis,
     name_list,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 # Shares below which a column of the model plot gets no rank of its own: they would overlap.
 LEAST_LABELLED = 0.035
+# Sizes beyond the last of such a probability are not drawn.
+LEAST_SHOWN = 0.001
 # Of more terms than these, the model plot shows those alone that are in one of the models.
 MOST_ROWS = 40
 
@@ -104,6 +107,78 @@ def plot_inclusion(
     rest = "" if shown == count else f" (the {shown} highest of {count} terms)"
     ax.set_xlabel(f"Inclusion probability{rest}")
     name_axis(ax, [names[j] for j in order])
+    legend_above(ax, ncols=2)
+    return ax
+
+
+@one_at_a_time
+def plot_sizes(
+    sizes: ArrayLike,
+    prior: ArrayLike,
+    posterior: ArrayLike,
+    mcse: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot prior and posterior probabilities of the number of terms.
+
+    Sizes at both ends whose probabilities are all below 0.001 are left out.
+
+    Parameters
+    ----------
+    sizes : array_like of int, shape (m,)
+        Numbers of terms.
+    prior, posterior : array_like of shape (m,)
+        Their probabilities; the posterior is a bar, the prior a line. Where NaN, nothing is drawn.
+    mcse : array_like of shape (m,), optional
+        Monte Carlo standard errors of the posterior; where NaN, no whisker is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If an array has the wrong length or no numbers, or `ax` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> ax = plot_sizes([0, 1, 2], [0.4, 0.3, 0.3], [0.1, 0.6, 0.3], ax=Figure().subplots())
+    >>> len(ax.patches)
+    3
+    """
+    owner = "plot_sizes"
+    count = np.size(sizes)
+    at = vector(sizes, "sizes", owner, count)
+    before = vector(prior, "prior", owner, count)
+    after = vector(posterior, "posterior", owner, count)
+    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", owner, count)
+    matters = np.flatnonzero((np.nan_to_num(before) >= LEAST_SHOWN) | (after >= LEAST_SHOWN))
+    shown = slice(matters.min(), matters.max() + 1) if matters.size else slice(None)
+    at, before, after, errors = at[shown], before[shown], after[shown], errors[shown]
+    ax = curve_axes(ax, owner)
+    known = ~np.isnan(errors)
+    ax.bar(
+        at,
+        after,
+        width=0.8,
+        color=BLUE,
+        alpha=0.75,
+        label="posterior ± 2 MCSE" if known.any() else "posterior",
+    )
+    low, high = np.clip([after - 2 * errors, after + 2 * errors], 0, 1)
+    ax.vlines(at[known], low[known], high[known], color="black", linewidth=1.2, zorder=3)
+    ax.plot(at, before, marker="o", markersize=4, color=VERMILION, linewidth=1.2, zorder=4, label="prior")
+    ax.set_xlabel("Number of terms")
+    ax.set_ylabel("Probability")
+    ax.set_ylim(bottom=0)
+    ax.locator_params(axis="x", integer=True)
     legend_above(ax, ncols=2)
     return ax
 

@@ -78,6 +78,7 @@ class CorrectedOptions(CollapsedOptions):
     pairs: int = 64
 
     default_sweeps: ClassVar[float] = 10.0
+    trades_of_default: ClassVar[float] = 1.0 / 3.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

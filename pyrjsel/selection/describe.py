@@ -44,10 +44,15 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         found = results.dispersion
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
-        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms"),
+        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
         ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
     ]
     return info, _notes(results)
+
+
+def _prior_size(results: SelectionResults) -> str:
+    expected = results.prior_inclusion.expected_size
+    return "" if np.isnan(expected) else f" (prior {expected:.2f})"
 
 
 def model_facts(model: Selection) -> list[tuple[str, str]]:

@@ -74,7 +74,9 @@ class Fitting:
             there always is. The one setting that makes draws depend on the machine.
         burn_in : int, optional
             Iterations left out at the start of each chain; None is ``draws // 5``, and where `draws` is
-            ``"auto"`` 100 (``"rjmcmc"`` 500, ``"population"`` 2,000).
+            ``"auto"`` 100 (``"rjmcmc"`` 500, ``"population"`` 2,000). After a quarter of it each chain looks
+            for other modes and begins anew at one of them, where there are any, unless the option `start` is
+            given.
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
@@ -98,7 +100,7 @@ class Fitting:
             Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
-            leave as a bound asks for, or the reverse: 2 where prices differ or under heredity, else 0),
+            leave as a bound asks for, or the reverse: 8 where prices differ or under heredity, else 0),
             `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
             their number), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
@@ -108,7 +110,8 @@ class Fitting:
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
             with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
-            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity),
+            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, a third of
+            that for models that are not linear),
             `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
             among thousands of terms without a `max_size`), `start`; and for models that are not linear
             `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",

@@ -10,7 +10,8 @@ import pandas as pd
 from pyrjsel._once import kept_property
 from pyrjsel.report import IndicatorStats, inclusion_of, kept_table, without_errors
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.space import PriorInclusion, prior_inclusion_of
+from pyrjsel.selection.sizes import sizes_table
+from pyrjsel.space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 
 if TYPE_CHECKING:
     from pyrjsel.selection.model import Selection
@@ -33,6 +34,26 @@ class Included:
             return model.prior_inclusion
         exist = np.isfinite(posterior.log_marginal)
         return prior_inclusion_of(model.space, posterior.packed.words[exist])
+
+    @kept_property
+    def _prior_sizes(self) -> PriorSizes:
+        """The prior over the number of terms, over the same models."""
+        model, posterior = self.model, self.posterior
+        if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+            return model._prior_sizes
+        exist = np.isfinite(posterior.log_marginal)
+        log_prior = np.concatenate([model.space.log_prior(block) for block in posterior.packed.blocks()])
+        return sizes_of(model.space, posterior.packed.sizes()[exist], log_prior[exist])
+
+    @property
+    @kept_table
+    def sizes(self) -> pd.DataFrame:
+        """Number of terms of the model, those that are always in included.
+
+        Columns ``prior`` (under the constraints; see ``model.prior_sizes()`` for its error), ``posterior``
+        and ``mcse``, its Monte Carlo standard error: NaN of a size that all draws have or none.
+        """
+        return sizes_table(self._prior_sizes, self.posterior, self.model.space.n_terms)
 
     @property
     def inclusion(self) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from pyrjsel.selection.priors import GPrior, Normal
 from pyrjsel.selection.results import TABLE_ROWS, SelectionResults
 from pyrjsel.selection.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import ModelPrior, PackedModels, PriorInclusion, prior_makers
+from pyrjsel.space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
 from pyrjsel.store import (
     Content,
     Given,
@@ -192,6 +192,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         # Files did not always have it.
         unknown = np.full(len(model.term_names), np.nan)
         results.__dict__["prior_inclusion"] = PriorInclusion(unknown, unknown, "unknown", None, np.nan)
+    results.__dict__.update(_prior_sizes(content, model, posterior))
     if isinstance(model.regression, AbsentRegression):
         rows = min(TABLE_ROWS, posterior.odds.size)
         known = content.part("models")
@@ -202,6 +203,22 @@ def _results(content: Content, model: Selection) -> SelectionResults:
             known.numbers("deviance", (rows,), infinite=True),
         )
     return results
+
+
+def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> dict[str, PriorSizes]:
+    """Return what rows alone say of the prior over sizes, as the attribute that it is."""
+    shape = (model.space.n_terms + 1,)
+    if "prior sizes" in content:
+        part = content.part("prior sizes")
+        probability, mcse = (part.array(name, float, shape) for name in ("probability", "mcse"))
+        known = not np.isnan(probability).all()  # of unknown ones none is known
+        if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
+            raise part.wrong("probability", "probabilities of all sizes and their errors")
+        return {"_prior_sizes": PriorSizes(probability, mcse)}
+    if isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None:
+        # Files did not always have it.
+        return {"_prior_sizes": PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))}
+    return {}
 
 
 def _dispersion(content: Content) -> Dispersion:
@@ -314,11 +331,17 @@ def _check_figures(content: Content, posterior: Posterior, model: Selection) -> 
     Those of other machines differ by rounding, of sums over at most 2**20 models.
     """
     probability, odds, packed = posterior.probability, posterior.odds, posterior.packed
-    if (np.diff(probability) > 0).any() or abs(probability.sum() - 1.0) > ROUNDING:
-        raise content.wrong("probability", "probabilities of all models, the largest first")
-    likely = probability[: odds.size] > LEAST
-    if not np.allclose((odds * probability[: odds.size] / probability[0])[likely], 1.0, rtol=ROUNDING):
-        raise content.wrong("odds", "those of the probabilities")
+    if abs(probability.sum() - 1.0) > ROUNDING:
+        raise content.wrong("probability", "probabilities of all models")
+    if posterior.draws is None:
+        # Those that chains visited come by their masses, where these are known, and visits err. Models of the
+        # same span have the same probability, to rounding.
+        if (np.diff(probability) > ROUNDING * probability[1:]).any():
+            raise content.wrong("probability", "probabilities of all models, the largest first")
+        likely = probability[: odds.size] > LEAST
+        share = probability[: odds.size][likely] / probability[0]
+        if not np.allclose(odds[likely] * share, 1.0, rtol=ROUNDING):
+            raise content.wrong("odds", "those of the probabilities")
     if len(np.unique(packed.words, axis=0)) < len(packed):
         raise content.wrong("gamma", "different models")
     if not all(np.all(model.space.feasible(block)) for block in packed.blocks()):

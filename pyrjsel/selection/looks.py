@@ -10,7 +10,7 @@ import pandas as pd
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_bool
-from pyrjsel.report import ModelLooks, plot_coefficients, plot_trace
+from pyrjsel.report import ModelLooks, plot_coefficients, plot_sizes, plot_trace
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Posterior
 
@@ -29,6 +29,10 @@ class Plotted(Protocol):
         """Model-averaged coefficients by column of the design, intercept first."""
 
     @property
+    def sizes(self) -> pd.DataFrame:
+        """Number of terms, prior and posterior."""
+
+    @property
     def draws(self) -> Draws:
         """The draws of all chains."""
 
@@ -39,6 +43,29 @@ class Looks(ModelLooks):
     def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
         posterior = self.posterior
         return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
+
+    def plot_sizes(self: Plotted, ax: Any = None) -> Any:
+        """Plot prior and posterior probabilities of the number of terms.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; posterior probabilities are bars with two Monte Carlo errors to either side.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        table = self.sizes
+        return plot_sizes(table.index, table["prior"], table["posterior"], table["mcse"], ax=ax)
 
     def plot_coefficients(
         self: Plotted,

@@ -35,7 +35,7 @@ from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
 # Trades an iteration where there is something for them to do.
-TRADES = 2
+TRADES = 8
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class RJMCMCOptions:
         largest size, where flips alone move through deletions, and a quarter of that elsewhere.
     trades : int, optional
         Trades an iteration: a term, with what heredity makes it need, comes in and as many others leave as
-        a budget or a largest size asks for (at most 20), or the reverse. None is 2 where swaps of one term
+        a budget or a largest size asks for (at most 20), or the reverse. None is 8 where swaps of one term
         for another are not enough, because prices differ or heredity makes terms come together, and 0
         elsewhere.
     families : int, optional

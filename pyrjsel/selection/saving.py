@@ -95,6 +95,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
             "deviance": table["deviance"].to_numpy(dtype=float),
         },
         "prior inclusion": _prior_inclusion(results),
+        "prior sizes": _prior_sizes(results),
         "separated": [[list(terms), list(culprits)] for terms, culprits in results.separated.items()],
         "dispersion": None if results.dispersion is None else vars(results.dispersion),
         "median": {"gamma": median, "problem": problem},
@@ -114,6 +115,13 @@ def _prior_inclusion(results: SelectionResults) -> Plain:
         "method": prior.method,
         "n_models": None if prior.n_models is None else str(prior.n_models),
     }
+
+
+def _prior_sizes(results: SelectionResults) -> Plain:
+    """Return the prior over the number of terms in the same case."""
+    if not results.model._lacks_models or results.posterior.draws is None:
+        return None
+    return {"probability": results._prior_sizes.probability, "mcse": results._prior_sizes.mcse}
 
 
 def _choices(model: Selection) -> Plain:

@@ -46,8 +46,8 @@ class CollapsedOptions:
     trades : float, optional
         Trades proposed in a unit of time, in which some terms leave, one after the other, and others come in
         their place, which may be more or fewer: between a term at a high price and several at low prices
-        nothing else moves. None is 3 under a budget or a largest size, 1 under heredity alone, and
-        0 elsewhere.
+        nothing else moves. None is 3 under a budget or a largest size, 1 under heredity alone, a
+        third of that where `sweeps` is 10, and 0 elsewhere.
     temperatures : "auto", int or sequence of float
         Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
         neighbours are accepted, or the powers of the posterior themselves, from 1 downwards. Among thousands
@@ -66,6 +66,8 @@ class CollapsedOptions:
     start: Any = None
 
     default_sweeps: ClassVar[float] = 1.0
+    # Of the default rate of trades: walks on surrogates have ten times as long from one draw to the next.
+    trades_of_default: ClassVar[float] = 1.0
     # What fits were before this could be chosen.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
 
@@ -96,7 +98,7 @@ class CollapsedOptions:
         """Return the trades a unit of time."""
         if self.trades is not None:
             return float(self.trades)
-        return default_trades(space)
+        return default_trades(space) * self.trades_of_default
 
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the first powers of the replicas, and whether they are adapted."""

@@ -22,6 +22,7 @@ from pyrjsel.space.priors import (
 )
 from pyrjsel.space.restrict import restrict_prior
 from pyrjsel.space.sampling import sample_models
+from pyrjsel.space.sizes import PriorSizes, sizes_of
 from pyrjsel.space.space import ModelSpace
 from pyrjsel.space.table import ModelTable, chain_visits, count_visits, merge_visits
 
@@ -40,6 +41,7 @@ __all__ = [
     "PackedModels",
     "PriorContext",
     "PriorInclusion",
+    "PriorSizes",
     "Space",
     "TermLike",
     "TruncatedPoisson",
@@ -59,6 +61,7 @@ __all__ = [
     "prior_makers",
     "restrict_prior",
     "sample_models",
+    "sizes_of",
     "space_facts",
     "unpack",
 ]

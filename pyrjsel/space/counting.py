@@ -52,7 +52,7 @@ class PriorInclusion:
     expected_size: float
 
 
-def _free_room(space: ModelSpace) -> int:
+def free_room(space: ModelSpace) -> int:
     """Return the largest number of free terms that `max_size` leaves."""
     return min(space.n_free, space.max_size - (space.n_terms - space.n_free))
 
@@ -97,7 +97,7 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     """
     if limit is not None:
         limit = check_int(limit, "limit", "count_models", low=1, high=2**62)
-    room = _free_room(space)
+    room = free_room(space)
     try:
         grid = cost_grid(space)
         tables = component_tables(space, grid)
@@ -112,7 +112,7 @@ def _exact(space: ModelSpace, existence: Existence | None = None) -> PriorInclus
     """Return the inclusion probabilities by convolution, or raise :class:`NotCountable`."""
     if space.by_order is not None:
         return _exact_by_order(space, existence)
-    room = _free_room(space)
+    room = free_room(space)
     grid = cost_grid(space)
     tables = component_tables(space, grid, existence)
     flat = bool(np.all(space.log_size == space.log_size[0]))

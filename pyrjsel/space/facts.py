@@ -3,12 +3,14 @@
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._validate import listed
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion
 from pyrjsel.space.existing import Existence
+from pyrjsel.space.sizes import PriorSizes, prior_sizes
 from pyrjsel.space.space import ModelSpace
 
 
@@ -31,6 +33,33 @@ class OverSpace:
     def _existence(self) -> Existence | None:
         """Which models exist, where not all do that satisfy the constraints."""
         return None
+
+    @kept_property
+    def _prior_sizes(self) -> PriorSizes:
+        return prior_sizes(self.space, np.random.default_rng(0), self._existence)
+
+    def prior_sizes(self) -> pd.DataFrame:
+        """Return the prior probabilities of the number of terms, under the constraints.
+
+        Returns
+        -------
+        DataFrame
+            By ``size``, terms that are always in included: ``prior``, and its Monte Carlo standard error
+            ``mcse``, 0 where it is exact. Of sizes beyond the ends the prior probability is 0.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.logit("low ~ age * smoke", births, heredity="strong")
+        >>> model.prior_sizes()["prior"].round(3).to_dict()
+        {0: 0.333, 1: 0.333, 2: 0.167, 3: 0.167}
+        """
+        prior = self._prior_sizes
+        table = pd.DataFrame({"prior": prior.probability, "mcse": prior.mcse})
+        table.index.name = "size"
+        possible = np.flatnonzero(table["prior"] != 0)
+        return table.iloc[possible.min() : possible.max() + 1]
 
     def count_models(self) -> int:
         """Return the number of models that satisfy the constraints.

@@ -146,7 +146,7 @@ def problem(kind, seed, family="linear", log_odds=None, **options):
         mass = [mass_of(model, row.astype(np.uint8)) for row in gamma]
         return mass[0] - mass[1]
 
-    low, high = 0.0, 4.0 if kind in BESIDE else 1.0
+    low, high = (0.0, 4.0) if kind in BESIDE else (-2.0, 3.0)
     for _ in range(25):
         share = 0.5 * (low + high)
         found = odds(made(share))
@@ -160,5 +160,6 @@ def mass_of(model, gamma):
     prior = float(model.space.log_prior(gamma))
     if isinstance(model, rj.LinearSelection):
         return prior + float(model.regression.evidence().values(gamma[None])[0])
-    marginal = MarginalLikelihood(model.regression, b"0" * 16, 2, None, 1e-3)
+    widest = model.regression.widest(model.space.max_size)
+    marginal = MarginalLikelihood(model.regression, b"0" * 16, 2, widest, 1e-3)
     return prior + marginal.approximate(gamma).log_marginal

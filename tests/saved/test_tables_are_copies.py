@@ -18,7 +18,7 @@ STUDIES = {
 }
 # The tables of each class of results, all of them.
 TABLES = {
-    "SelectionResults": {"inclusion", "models", "coefficients", "params", "bse", "diagnostics"},
+    "SelectionResults": {"inclusion", "sizes", "models", "coefficients", "params", "bse", "diagnostics"},
     "KernelResults": {"n_kernels", "centres", "sigma", "diagnostics"},
     "PatternResults": {"groups", "sigma", "compression", "coefficients", "diagnostics"},
     "MixtureResults": {"inclusion", "models", "diagnostics"},

@@ -1,7 +1,7 @@
 """The audit of runs: modes that chains have missed are found and named, and chains begin anew at them."""
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -64,8 +64,13 @@ def fit(model, **options):
     return results, [str(warning.message) for warning in caught]
 
 
-# What moves between the modes is switched off.
-STAY = {"collapsed": {}, "gibbs": {}, "rjmcmc": {}, "population": {"hot": (), "cold": (2.0, 4.0)}}
+# What moves between the modes is switched off: trades, where a sampler has them, and hot chains.
+STAY = {
+    sampler: {"trades": 0} if any(item.name == "trades" for item in fields(kind)) else {}
+    for sampler, (kind, _) in rj.LinearSelection._samplers.items()
+    if sampler != "enumerate"
+}
+STAY["population"].update(hot=(), cold=(2.0, 4.0))
 
 
 @pytest.mark.parametrize("sampler", STAY)
@@ -100,7 +105,7 @@ def test_a_mode_that_chains_missed_is_named(linear, sampler):
 
 
 def test_odds_are_those_of_marginal_likelihoods(linear):
-    results, _ = fit(linear, start=CHEAP, chains=1, draws=100)
+    results, _ = fit(linear, start=CHEAP, trades=0, chains=1, draws=100)
     single, space = results._marginal, linear.space
     best = np.array([space.names.index(name) for name in results.best()])
     gamma = np.zeros((2, space.n_terms), dtype=np.uint8)
@@ -117,7 +122,7 @@ def test_a_missed_mode_of_a_logistic_model_is_named():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.PyrjselWarning)
         model = two_modes("logit", p=20)
-    results, texts = fit(model, sampler="collapsed", start=CHEAP, chains=1, draws=100)
+    results, texts = fit(model, sampler="collapsed", start=CHEAP, trades=0, chains=1, draws=100)
     assert any(text.startswith("No chain visited the model x0.") for text in texts)
     # Integrals of single models have errors of 3 %.
     np.testing.assert_allclose(results.posterior.audit.missed_log_odds[0], 0.0, rtol=0, atol=0.3)
@@ -170,7 +175,7 @@ def test_rare_terms_of_a_right_sampler_are_no_alarm():
 
 
 def test_saved_results_have_their_audit(linear, tmp_path):
-    results, _ = fit(linear, start=CHEAP, chains=1, draws=60)
+    results, _ = fit(linear, start=CHEAP, trades=0, chains=1, draws=60)
     results.save(tmp_path / "results.rj")
     loaded = rj.load(tmp_path / "results.rj")
     pd.testing.assert_frame_equal(loaded.audit, results.audit)
@@ -183,7 +188,7 @@ def test_saved_results_have_their_audit(linear, tmp_path):
 
 
 def test_files_with_an_audit_of_something_else_are_refused(linear, tmp_path):
-    results, _ = fit(linear, start=CHEAP, chains=1, draws=60)
+    results, _ = fit(linear, start=CHEAP, trades=0, chains=1, draws=60)
     good = results.posterior.audit
     wrong = [
         replace(good, how=np.full_like(good.how, 9)),
@@ -207,7 +212,7 @@ def test_enumeration_has_nothing_to_audit():
 
 
 def test_the_audit_is_a_function_of_the_posterior(linear):
-    results, _ = fit(linear, start=CHEAP, chains=1, draws=100)
+    results, _ = fit(linear, start=CHEAP, trades=0, chains=1, draws=100)
     one, two = results.posterior.audit, audit_of(linear, results.posterior)
     for name in vars(one):
         np.testing.assert_array_equal(np.asarray(getattr(one, name)), np.asarray(getattr(two, name)))

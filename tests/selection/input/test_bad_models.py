@@ -398,7 +398,8 @@ def test_errors_are_those_of_python_too():
     assert issubclass(rj.NotAvailableError, AttributeError)
 
 
-@pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")  # of 1 and 6 draws
+# Of 1 and 6 draws.
+@pytest.mark.filterwarnings("ignore:(The run has|No chain visited):pyrjsel.ConvergenceWarning")
 def test_nothing_that_can_be_used_is_refused():
     """The neighbours of what is refused work: unusual, but right."""
     assert build("I(w > 2) ~ w").term_names == ("w",)  # a variable that a computed response uses
