@@ -412,9 +412,9 @@ class KernelResults(Looks, Saving):
         >>> import pyrjsel as rj
         >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
         >>> model = rj.KernelRegression(np.sin(x[:, 0]), x)
-        >>> longer = model.fit(sampler="mcmc", draws=200, rng=1).extend(100)
+        >>> longer = model.fit(sampler="mcmc", draws=1000, rng=1).extend(100)
         >>> longer.run.draws.k.shape
-        (4, 300)
+        (4, 1100)
         """
         run, model = self.run, self.model
         if isinstance(run, FilterRun):
