@@ -76,9 +76,9 @@ class Fitting:
             there always is. The one setting that makes draws depend on the machine.
         burn_in : int, optional
             Iterations left out at the start of each chain; None is ``draws // 5``, and where `draws` is
-            ``"auto"`` 100 (``"collapsed"`` of models that are not linear 200, ``"rjmcmc"`` 500,
-            ``"population"`` 2,000). After a quarter of it each chain looks for other modes and begins anew at
-            one of them, where there are any, unless the option `start` is given.
+            ``"auto"`` 100 (``"rjmcmc"`` 500, ``"population"`` 2,000). After a quarter of it each chain looks
+            for other modes and begins anew at one of them, where there are any, unless the option `start` is
+            given.
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
@@ -170,7 +170,7 @@ class Fitting:
             mcse=mcse,
             max_draws=max_draws,
             max_seconds=max_seconds,
-            warm=warm(sampler, model.regression),
+            warm=warm(sampler),
             burn_in=burn_in,
             thin=thin,
             chains=chains,

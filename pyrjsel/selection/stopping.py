@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from pyrjsel.report.errors import model_stats, scalar_stats
 from pyrjsel.report.mixing import LEAST_ESS
 from pyrjsel.runtime import WARM, Figure, FitSettings, Rule, above
 from pyrjsel.selection.collect import ChainDraws, Estimator, Manner, visit_estimate
-from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.summarising import merged
 from pyrjsel.space import ByModel, ModelSpace
@@ -23,9 +21,8 @@ MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
 R_HAT = 1.05
 # What never happened in n draws has a probability of at most 3 / n, with a confidence of 95 %.
 NEVER = 3.0
-# Burn-in: surrogates are expanded and learnt at its four marks; populations adapt their temperatures; jumps
-# of one term at a time are slow to leave where they start.
-WARM_CORRECTED = 200
+# Burn-in where it is not that of all: populations adapt their temperatures; jumps of one term at a time are
+# slow to leave where they start.
 WARM_OF = {"rjmcmc": 500, "population": 2000}
 
 
@@ -106,7 +103,6 @@ def _odds(index: np.ndarray, models: int) -> list[Figure]:
     return found
 
 
-def warm(sampler: str, regression: Any) -> int:
+def warm(sampler: str) -> int:
     """Return the iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws."""
-    exact = isinstance(regression, GaussianRegression)
-    return WARM_CORRECTED if sampler == "collapsed" and not exact else WARM_OF.get(sampler, WARM)
+    return WARM_OF.get(sampler, WARM)

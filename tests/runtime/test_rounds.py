@@ -14,7 +14,6 @@ import pyrjsel as rj
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
 from pyrjsel.runtime.checkpoint import ChainFile
-from pyrjsel.selection import corrected
 from pyrjsel.selection.collapsed import WalkRunner
 
 rng = np.random.default_rng(3)
@@ -281,4 +280,3 @@ def test_clock():
     assert [clock.after(n, 1.0) for n in (200, 300, 800, 1000)] == [400, 400, 1000, 1000]
     short = Clock.of(Accuracy(max_seconds=10.0), 200)
     assert 290 <= short.after(200, 10.0) <= 300  # ten draws a second for ten seconds
-    assert corrected.EVERY < FIRST
