@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
 
 FOLDS = 5
+# Draws of the chain of a fold where a run stops by itself, by figures that folds do not have.
+DRAWS = 10_000
 
 
 def compare(
@@ -31,7 +33,7 @@ def compare(
     model : MixtureClassifier
         With several numbers.
     settings : FitSettings
-        Of which each fold has one chain.
+        Of which each fold has one chain, of 10,000 draws where these are to stop by themselves.
     options : MixtureOptions
         Of the sampler.
     folds : int
@@ -62,6 +64,9 @@ def compare(
         )
     folds = check_int(folds, "folds", owner, low=2, high=labelled.size)
     true = model.y[labelled]
+    if settings.accuracy is not None:
+        draws = min(DRAWS, settings.accuracy.max_draws)
+        settings = replace(settings, draws=draws, accuracy=None)
     fold = deal(true.astype(np.float64), folds, settings.rng.spawn(1)[0])
     scores = np.empty((labelled.size, len(model.components)))
     wrong = np.empty_like(scores)

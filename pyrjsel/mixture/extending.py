@@ -9,6 +9,7 @@ import numpy as np
 
 from pyrjsel.mixture.draws import MixturePosterior
 from pyrjsel.mixture.sampling import KERNELS, SERIES, run, thinning
+from pyrjsel.mixture.summary import USUAL
 from pyrjsel.runtime import by_chain, known_ends
 from pyrjsel.space import chain_visits
 
@@ -21,8 +22,11 @@ class Extending:
 
     def extend(
         self,
-        draws: int,
+        draws: int | None = None,
         *,
+        mcse: float | None = None,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -31,9 +35,15 @@ class Extending:
 
         Parameters
         ----------
-        draws : int
+        draws : int, optional
             Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least.
+            After an interrupted run all chains get as many as the longest has at least. None is as many as
+            `mcse` asks for, which may be no more at all.
+        mcse : float, optional
+            Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
+            asked for in the fit, or 0.01.
+        max_draws, max_seconds : optional
+            As for :meth:`MixtureClassifier.fit`; the former with the draws that there are.
         n_jobs, progress, checkpoint : optional
             As for :meth:`MixtureClassifier.fit`; the checkpoint is of the draws that are new.
 
@@ -77,6 +87,10 @@ class Extending:
             have=have,
             recorded=lambda: _recorded(posterior),
             draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            usual=USUAL,
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,

@@ -1,6 +1,5 @@
 """The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,25 +11,23 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
-from pyrjsel._validate import check_choice, counted, unknown_option
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import check_choice, counted
 from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
-from pyrjsel.mixture.compare import FOLDS, compare
 from pyrjsel.mixture.describe import model_facts
+from pyrjsel.mixture.fitting import Fitting
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.results import MixtureResults
-from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions, run
+from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.report import model_html
-from pyrjsel.runtime import FitSettings
 from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
 from pyrjsel.store import Plain, plain
 
 
-class MixtureClassifier(OverSpace):
+class MixtureClassifier(OverSpace, Fitting):
     """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
 
     Within class k the selected inputs have the density ``sum_d w_kd prod_i N(x_i; m_di, v_di)``: D kernels
@@ -346,114 +343,6 @@ class MixtureClassifier(OverSpace):
             self.background,
             self.space,
         )
-
-    # ------------------------------------------------------------------ fit
-
-    def fit(
-        self,
-        *,
-        draws: int = 10_000,
-        burn_in: int | None = None,
-        thin: int = 1,
-        chains: int = 4,
-        rng: RNGLike | SeedLike | None = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        folds: int = FOLDS,
-        **options: Any,
-    ) -> MixtureResults:
-        """Sample the posterior of subsets of inputs, kernels and weights.
-
-        Parameters
-        ----------
-        draws : int, default 10,000
-            Draws that each chain keeps.
-        burn_in : int, optional
-            Sweeps left out at the start of each chain; None is a fifth of `draws`.
-        thin : int, default 1
-            Every `thin`-th sweep is kept.
-        chains : int, default 4
-            Chains, each with a start of its own.
-        rng : int, SeedSequence or Generator, optional
-            Random numbers; the same give the same draws, whatever `n_jobs` is.
-        n_jobs : int, optional
-            Workers at a time, see joblib.
-        progress : bool, optional
-            Whether to show progress; None shows it in a terminal.
-        checkpoint : str or path-like, optional
-            A folder where chains write down, every few seconds, what they have drawn and where they are. The
-            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
-            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data, but which kernel each row is in, and what was drawn for missing inputs and labels. The
-            workers of a cluster must all see the folder.
-        folds : int, default 5
-            Where several numbers of kernels are compared: the rows with labels are cut into so many parts of
-            about equal shares of classes, and each part is predicted by one chain, with as many draws, on all
-            other rows.
-        **options : dict
-            ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
-            ``temperatures``, the number of replicas that each chain exchanges states with, itself included
-            (5; 1 for none), or the powers of the density that they have, from 1 downwards: time is in
-            proportion to it, and kernels leave their modes the sooner; ``start``, ``"empty"`` or names of
-            inputs (draws from the prior over subsets). Each chain tries 40 starts for some sweeps, and goes
-            on from the best.
-
-        Returns
-        -------
-        MixtureResults
-            After Ctrl-C those of the draws so far.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter or option is out of range.
-        UnknownNameError
-            If there is no such option.
-        StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
-        KeyboardInterrupt
-            If the comparison of numbers of kernels was interrupted, or no chain had a draw.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the run was interrupted, if chains disagree, or if they are worth fewer than 100 independent
-            draws.
-
-        Examples
-        --------
-        >>> import pyrjsel as rj
-        >>> pima = rj.datasets.pima().data.query("split == 'train'")
-        >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
-        >>> results = model.fit(draws=500, chains=2, rng=1)
-        >>> results.predict(pima.head(2)).columns.tolist()
-        ['No', 'Yes']
-        """
-        owner = f"{self._owner}.fit"
-        known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
-        for option in options:
-            if option not in known:
-                raise unknown_option(option, "the option", owner, known, self.fit)
-        chosen = MixtureOptions(proposal=self.proposal, **options)
-        settings = FitSettings.check(
-            owner,
-            draws=draws,
-            burn_in=burn_in,
-            thin=thin,
-            chains=chains,
-            rng=rng,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=None if checkpoint is None else self._identity(chosen, self.components, folds),
-        )
-        components, comparison = self.components[0], None
-        if len(self.components) > 1:
-            comparison = compare(self, settings, chosen, folds, stacklevel=3)
-            components = self.components[int(comparison["log_score"].to_numpy().argmax())]
-        posterior = run(self._problem(components), settings, chosen, stacklevel=2)
-        return MixtureResults(self, posterior, components, comparison)
 
     def _identity(
         self, options: MixtureOptions, components: Sequence[int], folds: int | None = None

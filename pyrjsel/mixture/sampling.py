@@ -17,7 +17,7 @@ from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.saved import state_from_plain, state_to_plain
-from pyrjsel.mixture.summary import summarise
+from pyrjsel.mixture.summary import stopping, summarise
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.space import ModelTable, Space
@@ -30,8 +30,9 @@ PROPOSALS = ("conditional", "prior")
 # What a chain records of every draw beside its subset, and of every so manyth.
 SERIES = ("log_posterior", "log_likelihood", "occupied")
 KERNELS = ("mean", "variance", "weight", "prior")
-# Bytes that the kernels of a fit may take; beyond it they are thinned.
-KERNEL_BYTES = 32 * 2**20
+# Bytes that the kernels of a fit may take, and of the longest that one which stops by itself may become;
+# beyond it they are thinned.
+KERNEL_BYTES, MOST_KERNEL_BYTES = 32 * 2**20, 64 * 2**20
 # Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
 # many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
 STARTS, SETTLING, TRIAL = 40, 50, 100
@@ -293,20 +294,33 @@ class MixtureRunner:
         # How much of models, draws and kernels has been told of.
         self.told = (0, 0, 0)
         # All at once: a run that memory does not suffice for fails before it begins.
+        self.found = self.room(state.moves)
+
+    def room(self, counts: IntArray) -> MixtureDraws:
+        """Return arrays for all draws of the job."""
+        job = self.job
         p, D, K = job.problem.n_inputs, job.problem.components, job.problem.n_classes
         kernels = -(-job.draws // job.every)
-        self.found = MixtureDraws(
+        return MixtureDraws(
             words=self.table.words,
             index=np.empty(job.draws, dtype=np.int32),
             log_posterior=np.empty(job.draws),
             log_likelihood=np.empty(job.draws),
             occupied=np.empty(job.draws, dtype=np.int32),
-            counts=state.moves,
+            counts=counts,
             mean=np.empty((kernels, D, p)),
             variance=np.empty((kernels, D, p)),
             weight=np.empty((kernels, K, D)),
             prior=np.empty((kernels, K)),
         )
+
+    def widen(self) -> None:
+        """Make room for a job of more draws, of a further round."""
+        wider = self.room(self.found.counts)
+        for names, size in ((("index", *SERIES), self.kept), (KERNELS, self.kept_kernels)):
+            for name in names:
+                getattr(wider, name)[:size] = getattr(self.found, name)[:size]
+        self.found = wider
 
     def advance(self, n: int) -> None:
         """Run `n` more sweeps; adaptation comes after every 50th of burn-in, however they are cut."""
@@ -327,6 +341,8 @@ class MixtureRunner:
 
     def record(self, n: int) -> None:
         """Run `n` more sweeps after burn-in."""
+        if self.found.index.size < self.job.draws:
+            self.widen()
         words = np.zeros((n // self.job.thin + 1, n_words(self.job.problem.n_inputs)), dtype=np.uint64)
         drawn, found = slice(self.kept, None), self.found
         kernels = slice(self.kept_kernels, None)
@@ -404,10 +420,14 @@ class MixtureRunner:
 
 
 def thinning(problem: MixtureProblem, settings: FitSettings) -> int:
-    """Return how many draws there are to one whose kernels are kept: a power of 2, as longer runs need it."""
+    """Return how many draws there are to one whose kernels are kept: a power of 2, as longer runs need it.
+
+    A run that stops by itself keeps, from the first round on, what the longest would, which has more room.
+    """
     D, K = problem.components, problem.n_classes
     numbers = (2 * problem.n_inputs + K) * D + K
-    return max(settings.every, power_of_2(-(-settings.draws * numbers * 8 * settings.chains // KERNEL_BYTES)))
+    most = KERNEL_BYTES if settings.accuracy is None else MOST_KERNEL_BYTES
+    return max(settings.every, power_of_2(-(-settings.planned * numbers * 8 * settings.chains // most)))
 
 
 def run(
@@ -449,12 +469,14 @@ def run(
     ConvergenceWarning
         If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the number of
         inputs or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of
-        them or of an inclusion probability that moved is below 100.
+        them or of an inclusion probability that moved is below 100; if a run that was to stop by itself
+        ended before its figures were accurate.
     """
     every = thinning(problem, settings)
     starts = given_start(options.start, problem.space, _any_subset, OWNER)
     job = MixtureJob(problem, options, settings.draws, settings.burn_in, settings.thin, every, starts)
-    drawn = settings.run(job, label, lambda chain: int(chain.index.size))
+    rule = stopping(problem, settings.asked_mcse)
+    drawn = settings.run(job, label, lambda chain: int(chain.index.size), rule)
     posterior = summarise(problem, settings, options, drawn, every)
     for text in posterior.notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)

@@ -1,6 +1,6 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
 
-from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, WARM, Accuracy, Figure, Rule, above
+from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Rule, above
 from pyrjsel.runtime.chains import (
     ChainJob,
     ChainRunner,
@@ -20,6 +20,7 @@ __all__ = [
     "AUTO",
     "MCSE",
     "MOST",
+    "USUAL",
     "WARM",
     "Accuracy",
     "ChainEnd",

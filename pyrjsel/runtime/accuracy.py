@@ -31,15 +31,24 @@ class Accuracy:
         Draws of a chain at most.
     max_seconds : float or None
         Seconds after which no further round begins; rounds are cut to end about then.
+    first : int
+        Draws of a chain in the first round.
     """
 
     mcse: float = MCSE
     max_draws: int = MOST
     max_seconds: float | None = None
+    first: int = FIRST
 
     @classmethod
     def check(
-        cls, owner: str, mcse: float, max_draws: int, max_seconds: float | None, most: int
+        cls,
+        owner: str,
+        mcse: float,
+        max_draws: int,
+        max_seconds: float | None,
+        most: int,
+        first: int = FIRST,
     ) -> "Accuracy":
         """Return what is asked.
 
@@ -54,15 +63,20 @@ class Accuracy:
             None
             if max_seconds is None
             else check_real(max_seconds, "max_seconds", owner, low=0.0, open_low=True),
+            first,
         )
 
-    def check_unused(self, owner: str, draws: object) -> None:
-        """Raise :class:`ParameterError` if something is asked of a run with a number of draws."""
-        for name, default in (("mcse", MCSE), ("max_draws", MOST), ("max_seconds", None)):
+    def check_unused(self, owner: str, draws: object, usual: "Accuracy") -> None:
+        """Raise :class:`ParameterError` if other than what is `usual` is asked of a run of so many draws."""
+        for name in ("mcse", "max_draws", "max_seconds"):
             given = getattr(self, name)
-            if given != default:
+            if given != getattr(usual, name):
                 must = f"left out where 'draws' is a number ({draws}): the run then has just so many"
                 raise bad_value(name, owner, must, given)
+
+
+# What is asked where nothing is said.
+USUAL = Accuracy()
 
 
 @dataclass(frozen=True)
@@ -125,13 +139,12 @@ class Clock:
     """When rounds end."""
 
     accuracy: Accuracy
-    first: int
     begun: float
 
     @classmethod
-    def of(cls, accuracy: Accuracy, first: int) -> "Clock":
+    def of(cls, accuracy: Accuracy) -> "Clock":
         """Return one that begins now."""
-        return cls(accuracy, first, time.perf_counter())
+        return cls(accuracy, time.perf_counter())
 
     @property
     def seconds(self) -> float:
@@ -140,7 +153,7 @@ class Clock:
 
     def at_least(self, draws: int) -> int:
         """Return the draws of the first round that has so many: rounds double, whatever a run began with."""
-        size = self.first
+        size = self.accuracy.first
         while size < draws:
             size *= 2
         return max(draws, min(size, self.accuracy.max_draws))

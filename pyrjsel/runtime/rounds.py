@@ -12,7 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, Rule, missed, worst
+from pyrjsel.runtime.accuracy import Accuracy, Clock, Figure, Rule, missed, worst
 from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.board import Board
 from pyrjsel.runtime.chains import ChainsOutcome, ResumableJob, run_chains, spawn_seeds
@@ -69,7 +69,7 @@ class Rounds:
         WorkerError
             If the workers of all chains died.
         """
-        clock = Clock.of(self.accuracy, FIRST)
+        clock = Clock.of(self.accuracy)
         seeds = spawn_seeds(self.rng, self.chains)
         draws, label = self.begin(clock), self.label
         before = 0 if self.earlier is None else min(draws, self.length)

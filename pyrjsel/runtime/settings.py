@@ -11,7 +11,7 @@ import numpy as np
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
-from pyrjsel.runtime.accuracy import AUTO, FIRST, MCSE, MOST, WARM, Accuracy, Rule
+from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Rule
 from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import Ends
@@ -89,8 +89,12 @@ class FitSettings:
         max_draws: int = MOST,
         max_seconds: float | None = None,
         warm: int = WARM,
+        usual: Accuracy = USUAL,
     ) -> "FitSettings":
         """Return the settings; a burn-in of None is ``draws // 5``, and `warm` of a run that stops by itself.
+
+        What is `usual` is what `mcse`, `max_draws` and `max_seconds` are where nothing is said, and how many
+        draws there are in a first round.
 
         With the folder of a `checkpoint`, the run is what it is `about` (model, data, priors, sampler and its
         options as plain data, by names that users understand), with these draws and random numbers; the
@@ -103,16 +107,16 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
-        accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS)
+        accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
         told: dict[str, Any] = {}
         if isinstance(draws, str):
             if draws != AUTO:
                 raise bad_value("draws", owner, f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
             told = {"draws": AUTO, "mcse": accuracy.mcse, "max_draws": accuracy.max_draws}
-            draws = min(FIRST, accuracy.max_draws)
+            draws = min(usual.first, accuracy.max_draws)
         else:
             draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-            accuracy.check_unused(owner, draws)
+            accuracy.check_unused(owner, draws, usual)
             warm = draws // 5
         if burn_in is not None:
             burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
@@ -260,6 +264,7 @@ class FitSettings:
         mcse: float | None = None,
         max_draws: int = MOST,
         max_seconds: float | None = None,
+        usual: Accuracy = USUAL,
     ) -> "FitSettings":
         """Return the settings of a run that goes on.
 
@@ -283,6 +288,8 @@ class FitSettings:
             planned for more draws than there are to be now, and have kept fewer than these would.
         mcse, max_draws, max_seconds
             As for ``fit``; an `mcse` of None is that of the run that goes on.
+        usual : Accuracy
+            As for :meth:`check`.
 
         Raises
         ------
@@ -295,7 +302,7 @@ class FitSettings:
         if draws is None:
             size: dict[str, Any] = {
                 "draws": AUTO,
-                "mcse": self.asked_mcse if mcse is None else mcse,
+                "mcse": (self.accuracy or usual).mcse if mcse is None else mcse,
                 "max_draws": max_draws,
                 "max_seconds": max_seconds,
             }
@@ -304,8 +311,13 @@ class FitSettings:
             if mcse is not None:
                 must = "left out where 'draws' is a number: the run then goes on for just so many"
                 raise bad_value("mcse", owner, must, mcse)
-            size = {"draws": max(have + more, ends.length(self.burn_in, self.thin))}
-            Accuracy.check(owner, MCSE, max_draws, max_seconds, MOST_DRAWS).check_unused(owner, draws)
+            size = {
+                "draws": max(have + more, ends.length(self.burn_in, self.thin)),
+                "mcse": usual.mcse,
+                "max_draws": usual.max_draws,
+            }
+            given = Accuracy.check(owner, usual.mcse, max_draws, max_seconds, MOST_DRAWS)
+            given.check_unused(owner, draws, usual)
         if ends.complete:
             ends = ends.with_recorded(recorded(), have)
         seed = int.from_bytes(ends.entropy, "little")
@@ -319,6 +331,7 @@ class FitSettings:
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,
+            usual=usual,
             about=None
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},

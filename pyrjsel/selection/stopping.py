@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from pyrjsel.report.errors import model_stats, scalar_stats
-from pyrjsel.report.mixing import LEAST_ESS
-from pyrjsel.runtime import WARM, Figure, FitSettings, Rule, above
+from pyrjsel.report.errors import model_stats
+from pyrjsel.report.stopping import inclusion_figures, mixing_figures
+from pyrjsel.runtime import WARM, Figure, FitSettings, Rule
 from pyrjsel.selection.collect import ChainDraws, Estimator, Manner, visit_estimate
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.summarising import merged
@@ -17,10 +17,6 @@ from pyrjsel.space import ByModel, ModelSpace
 # Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
 # of less than RARE posterior probability so many times that.
 MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
-# R-hat of size, cost and log posterior at most.
-R_HAT = 1.05
-# What never happened in n draws has a probability of at most 3 / n, with a confidence of 95 %.
-NEVER = 3.0
 # Burn-in where it is not that of all: populations adapt their temperatures; jumps of one term at a time are
 # slow to leave where they start.
 WARM_OF = {"rjmcmc": 500, "population": 2000}
@@ -62,32 +58,14 @@ def _figures(
     copies = [replace(chain) for chain in chains]
     index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
     terms = estimator(copies, index, models).terms
-    found = []
-    large = np.isnan(terms.mcse) | (terms.mcse > target)
-    for j in np.flatnonzero(large & space.free.astype(bool)):
-        name = space.names[j]
-        if np.isnan(terms.mcse[j]):
-            most = NEVER / index.size
-            text = f"the inclusion of {name} never changed, which bounds its error by {above(most, target)}"
-            found += [Figure(text, most / target)] if most > target else []
-        else:
-            name = f"the MCSE of the inclusion of {name}"
-            found.append(Figure.of_error(name, float(terms.mcse[j]), target))
+    found = inclusion_figures(terms.mcse, space.free, space.names, index.size, target)
     if not manner.masses:
         found += _odds(index, len(models))
-    for name, values in (
-        ("size", ByModel(models.sizes(), index)),
-        ("cost", ByModel(np.concatenate([space.cost(block) for block in models.blocks()]), index)),
-        ("log posterior", log_posterior),
-    ):
-        stats = scalar_stats(values)
-        if stats.r_hat > R_HAT:
-            text = f"R-hat of the {name} is {above(stats.r_hat, R_HAT)}"
-            found.append(Figure(text, (stats.r_hat - 1.0) / (R_HAT - 1.0)))
-        if stats.ess < LEAST_ESS:
-            text = f"the {name} has {stats.ess:.3g} effective draws, fewer than {LEAST_ESS}"
-            found.append(Figure(text, LEAST_ESS / stats.ess))
-    return found
+    costs = np.concatenate([space.cost(block) for block in models.blocks()])
+    sizes = ByModel(models.sizes(), index)
+    return found + mixing_figures(
+        [("size", sizes), ("cost", ByModel(costs, index)), ("log posterior", log_posterior)]
+    )
 
 
 def _odds(index: np.ndarray, models: int) -> list[Figure]:

@@ -276,3 +276,13 @@ def test_folds_that_disagree_are_named(frame):
     with pytest.warns(rj.ConvergenceWarning) as caught:
         model.fit(**(QUICK | {"draws": 8, "burn_in": 0, "chains": 2}), folds=2)
     assert any(str(item.message).startswith("Fold") for item in caught)
+
+
+def test_numbers_of_kernels_are_compared_by_a_number_of_draws(frame):
+    """Where a run stops by itself, so that every number of kernels has as many."""
+    model = make(frame, components=[1, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        auto = model.fit(**(QUICK | {"draws": "auto", "max_draws": 60}), folds=2)
+    pd.testing.assert_frame_equal(auto.comparison, fit(model, folds=2).comparison)
+    assert auto.posterior.settings.accuracy.max_draws == 60

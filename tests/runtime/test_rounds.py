@@ -20,6 +20,7 @@ rng = np.random.default_rng(3)
 X = pd.DataFrame(rng.normal(size=(120, 7))).add_prefix("x")
 Y = X["x0"].to_numpy() + 0.3 * X["x1"].to_numpy() + rng.normal(size=120)
 LOW = (rng.random(120) < 1 / (1 + np.exp(-X["x0"].to_numpy() - 0.4 * X["x1"].to_numpy()))).astype(int)
+KLASS = np.where(rng.random(120) < 0.1, None, np.where(LOW == 1, "yes", "no"))
 # Every sampler, small enough for some rounds of each in some tenths of a second.
 FITS = {
     "logit": (rj.LogitSelection(LOW, X), {"sampler": "collapsed", "sweeps": 2, "pairs": 16, "mcse": 0.0025}),
@@ -34,7 +35,12 @@ FITS = {
         rj.LogitSelection(LOW, X),
         {"sampler": "population", "mcse": 0.02, "max_draws": 400, "burn_in": 100},
     ),
+    "classifier": (
+        rj.MixtureClassifier(KLASS, X[["x0", "x1", "x2"]].mask(X.abs() > 2), components=2),
+        {"mcse": 0.004, "max_draws": 2000, "burn_in": 100},
+    ),
 }
+SELECTION = [name for name, (model, _) in FITS.items() if isinstance(model, rj.selection.model.Selection)]
 
 
 def fit(name, **changes):
@@ -46,17 +52,33 @@ def fit(name, **changes):
 
 def same(one, two):
     """Whether two results are the same to the last bit, but for how long they took."""
-    assert one.settings.draws == two.settings.draws
-    a, b = one.posterior, two.posterior
-    for name in ("inclusion", "inclusion_mcse", "probability", "mcse", "odds", "ess", "r_hat"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
-    np.testing.assert_array_equal(a.draws.model, b.draws.model)
-    np.testing.assert_array_equal(a.draws.log_posterior, b.draws.log_posterior)
-    np.testing.assert_array_equal(a.draws.vectors.toarray(), b.draws.vectors.toarray())
-    np.testing.assert_array_equal(a.moments.mean, b.moments.mean)
+    a, b = parts(one), parts(two)
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
     pd.testing.assert_frame_equal(
-        one.diagnostics.drop(columns="seconds"), two.diagnostics.drop(columns="seconds")
+        one.posterior.diagnostics.drop(columns="seconds", errors="ignore"),
+        two.posterior.diagnostics.drop(columns="seconds", errors="ignore"),
     )
+
+
+def settings_of(results):
+    """Return the settings of results of any room."""
+    return results.settings if isinstance(results, rj.SelectionResults) else results.posterior.settings
+
+
+def parts(results):
+    """Return the numbers of results of any room by name."""
+    found = results.posterior
+    if isinstance(results, rj.MixtureResults):
+        names = ["packed", "index", "log_posterior", "log_likelihood", "mean", "variance", "weight", "prior"]
+        arrays = {name: np.asarray(getattr(found, name)) for name in names}
+        arrays |= {f"inclusion_{name}": value for name, value in vars(found.inclusion).items()}
+    else:
+        names = ["inclusion", "inclusion_mcse", "probability", "mcse", "odds", "ess", "r_hat"]
+        arrays = {name: getattr(found, name) for name in names}
+        arrays |= {"model": found.draws.model, "log_posterior": found.draws.log_posterior}
+        arrays |= {"vectors": found.draws.vectors.toarray(), "moments": found.moments.mean}
+    return {"draws": settings_of(results).draws, **arrays}
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +90,21 @@ def wanted():
 def test_rounds_are_one_run(wanted, name):
     """The draws of a run that stops by itself are those of one of as many draws."""
     auto = wanted[name]
-    assert auto.settings.draws > FIRST  # so that there were rounds at all
+    settings = settings_of(auto)
+    assert settings.draws > settings.accuracy.first  # so that there were rounds at all
     options = {key: value for key, value in FITS[name][1].items() if key not in ("mcse", "max_draws")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
         number = FITS[name][0].fit(
-            **{**options, "draws": auto.settings.draws, "burn_in": auto.settings.burn_in},
+            **{**options, "draws": settings.draws, "burn_in": settings.burn_in},
             rng=1, n_jobs=1, thin=2, progress=False,
         )  # fmt: skip
-    np.testing.assert_array_equal(auto.posterior.draws.model, number.posterior.draws.model)
-    np.testing.assert_array_equal(auto.posterior.inclusion, number.posterior.inclusion)
-    np.testing.assert_array_equal(auto.posterior.moments.mean, number.posterior.moments.mean)
+    if name in SELECTION:  # where coefficients of longer runs are thinned, and moments of others are drawn
+        np.testing.assert_array_equal(auto.posterior.draws.model, number.posterior.draws.model)
+        np.testing.assert_array_equal(auto.posterior.inclusion, number.posterior.inclusion)
+        np.testing.assert_array_equal(auto.posterior.moments.mean, number.posterior.moments.mean)
+    else:
+        same(auto, number)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -86,7 +112,7 @@ def test_workers_do_not_matter(wanted, name):
     same(wanted[name], fit(name, n_jobs=3))
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps"])
+@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps", "classifier"])
 def test_processes_do_not_matter(wanted, name):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         same(wanted[name], fit(name, n_jobs=None))
@@ -100,7 +126,8 @@ class Stop(Exception):
 def test_killed_runs_go_on(monkeypatch, tmp_path, wanted, name):
     """Crashes right after a write, in any round, leave no trace."""
     chance, save, crashes = np.random.default_rng(4), ChainFile.save, []
-    first = wanted[name].settings.burn_in + FIRST * wanted[name].settings.thin
+    settings = settings_of(wanted[name])
+    first = settings.burn_in + settings.accuracy.first * settings.thin
 
     def saved(self, done, seconds, runner):
         save(self, done, seconds, runner)
@@ -128,12 +155,12 @@ def test_checkpoint_of_another_accuracy(tmp_path):
         fit("linear", checkpoint=tmp_path / "run", mcse=0.001)
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes"])
+@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes", "classifier"])
 def test_extending_is_one_longer_run(wanted, name):
     """Rounds are where they always are."""
     loose = fit(name, mcse=0.01, max_draws=800)
     target = FITS[name][1]["mcse"]
-    assert loose.settings.draws < wanted[name].settings.draws
+    assert settings_of(loose).draws < settings_of(wanted[name]).draws
     most = FITS[name][1].get("max_draws", 100_000)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
@@ -146,9 +173,43 @@ def test_extending_is_one_longer_run(wanted, name):
     np.testing.assert_array_equal(again.posterior.inclusion, longer.posterior.inclusion)
 
 
-def test_extending_by_a_number(wanted):
-    longer = wanted["linear"].extend(100, progress=False)
-    assert longer.settings.draws == wanted["linear"].settings.draws + 100
+@pytest.mark.parametrize("name", ["linear", "classifier"])
+def test_extending_by_a_number(wanted, name):
+    before = settings_of(wanted[name]).draws
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        longer = wanted[name].extend(100, progress=False)
+    assert settings_of(longer).draws == before + 100
+    assert settings_of(longer).accuracy is None
+
+
+def test_no_further_than_is_asked_for(wanted):
+    """Results that are accurate enough have all that more of them would be asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        again = wanted["classifier"].extend(mcse=0.5, max_draws=2000, progress=False)
+    same(wanted["classifier"], again)
+
+
+def test_mixtures_stop_where_they_are_accurate():
+    easy = rj.MixtureClassifier(
+        np.repeat(["a", "b"], 60), X[["x0", "x1"]].add(np.repeat([[3, 0], [0, 0]], 60, 0))
+    )
+    results = easy.fit(rng=1, progress=False, mcse=0.02, max_draws=12_800)
+    assert settings_of(results).accuracy.mcse == 0.02
+    assert 800 <= settings_of(results).draws < 12_800
+    assert results.inclusion["mcse"].fillna(0.0).max() <= 0.02
+    assert results.diagnostics.loc["all", ["r_hat_size", "r_hat_log_posterior"]].fillna(1.0).max() <= 1.05
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        short = easy.fit(rng=1, progress=False, mcse=1e-4, max_draws=100, burn_in=100)
+        assert short.posterior.index.shape == (4, 100)
+        timed = easy.fit(rng=1, progress=False, mcse=1e-4, max_seconds=0.01, burn_in=100)
+        assert settings_of(timed).draws == 800
+    said = [str(each.message) for each in caught if issubclass(each.category, rj.ConvergenceWarning)]
+    for limit in ("ended at 100 draws a chain ('max_draws')", "seconds ('max_seconds')"):
+        assert any(f"{limit} before its figures were accurate: " in text for text in said)
+    assert all("It would take about" in text for text in said if "ended at" in text)
 
 
 def interrupt(monkeypatch, after):
@@ -241,25 +302,32 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
         ({"max_seconds": float("inf")}, "'max_seconds' parameter"),
         ({"max_draws": 0}, "'max_draws' parameter"),
         ({"max_draws": 1.5}, "'max_draws' parameter"),
-        ({"draws": 100, "mcse": 0.01}, "'mcse' parameter .* must be left out where 'draws' is a number"),
+        ({"draws": 100, "mcse": 0.03}, "'mcse' parameter .* must be left out where 'draws' is a number"),
         ({"draws": 100, "max_draws": 50}, "'max_draws' parameter .* must be left out"),
         ({"draws": 100, "max_seconds": 1.0}, "'max_seconds' parameter .* must be left out"),
     ],
 )
-@pytest.mark.parametrize("sampler", ["auto", "collapsed"])
-def test_bad_input(options, match, sampler):
-    with pytest.raises(rj.ParameterError, match=match):
-        FITS["linear"][0].fit(sampler=sampler, **options)
+@pytest.mark.parametrize(
+    ("name", "more"), [*(("linear", {"sampler": each}) for each in ("auto", "collapsed")), ("classifier", {})]
+)
+def test_bad_input(options, match, name, more):
+    model = FITS[name][0]
+    with pytest.raises(rj.ParameterError, match=match.replace("LinearSelection", type(model).__name__)):
+        model.fit(**options, **more)
 
 
 def test_bad_input_of_extend(wanted):
     for options, match in (
+        ({"mcse": -1.0}, "'mcse' parameter of extend"),
+        ({"mcse": float("nan")}, "'mcse' parameter of extend"),
+        ({"max_seconds": 0}, "'max_seconds' parameter of extend"),
         ({"draws": 10, "mcse": 0.1}, "'mcse' parameter of extend must be left out"),
         ({"mcse": 0}, "'mcse' parameter of extend"),
         ({"draws": 10, "max_draws": 5}, "'max_draws' parameter of extend must be left out"),
     ):
-        with pytest.raises(rj.ParameterError, match=match):
-            wanted["linear"].extend(**options)
+        for name in ("linear", "classifier"):
+            with pytest.raises(rj.ParameterError, match=match):
+                wanted[name].extend(**options)
 
 
 def test_words():
@@ -275,8 +343,8 @@ def test_words():
 
 
 def test_clock():
-    clock = Clock.of(Accuracy(max_draws=1000), 200)
+    clock = Clock.of(Accuracy(max_draws=1000))
     assert [clock.at_least(n) for n in (1, 200, 201, 900)] == [200, 200, 400, 1000]
     assert [clock.after(n, 1.0) for n in (200, 300, 800, 1000)] == [400, 400, 1000, 1000]
-    short = Clock.of(Accuracy(max_seconds=10.0), 200)
+    short = Clock.of(Accuracy(max_seconds=10.0))
     assert 290 <= short.after(200, 10.0) <= 300  # ten draws a second for ten seconds

@@ -1,0 +1,77 @@
+"""Figures of a run that stops by itself which are not accurate enough yet."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pyrjsel.report.errors import scalar_stats
+from pyrjsel.report.mixing import LEAST_ESS
+from pyrjsel.runtime import Figure, above
+from pyrjsel.space import ByModel
+
+# R-hat over all chains at most.
+R_HAT = 1.05
+# What never happened in n draws has a probability of at most 3 / n, with a confidence of 95 %.
+NEVER = 3.0
+
+
+def inclusion_figures(
+    mcse: np.ndarray, free: np.ndarray, names: Sequence[str], draws: int, target: float
+) -> list[Figure]:
+    """Return the inclusion probabilities whose Monte Carlo errors are above a target.
+
+    Parameters
+    ----------
+    mcse : ndarray (J,)
+        Of each term; NaN of those that never came or went.
+    free : ndarray (J,)
+        Which may.
+    names : sequence of str
+    draws : int
+        Of all chains.
+    target : float
+
+    Returns
+    -------
+    list of Figure
+    """
+    found = []
+    large = np.isnan(mcse) | (mcse > target)
+    for j in np.flatnonzero(large & free.astype(bool)).tolist():
+        if np.isnan(mcse[j]):
+            most = NEVER / draws
+            bound = above(most, target)
+            text = f"the inclusion of {names[j]} never changed, which bounds its error by {bound}"
+            found += [Figure(text, most / target)] if most > target else []
+        else:
+            found.append(Figure.of_error(f"the MCSE of the inclusion of {names[j]}", float(mcse[j]), target))
+    return found
+
+
+def mixing_figures(quantities: Iterable[tuple[str, np.ndarray | ByModel]]) -> list[Figure]:
+    """Return the R-hat that are too large, and the quantities with too few effective draws.
+
+    Parameters
+    ----------
+    quantities : iterable of (str, ndarray or ByModel, of shape (chains, draws))
+        By name.
+
+    Returns
+    -------
+    list of Figure
+    """
+    found = []
+    for name, values in quantities:
+        stats = scalar_stats(values)
+        if stats.r_hat > R_HAT:
+            text = f"R-hat of the {name} is {above(stats.r_hat, R_HAT)}"
+            found.append(Figure(text, (stats.r_hat - 1.0) / (R_HAT - 1.0)))
+        if stats.ess < LEAST_ESS:
+            found.append(few_draws(name, stats.ess))
+    return found
+
+
+def few_draws(name: str, ess: float) -> Figure:
+    """Return that a quantity has fewer effective draws than it is to have."""
+    text = f"the {name} has {ess:.3g} effective draws, fewer than {LEAST_ESS}"
+    return Figure(text, LEAST_ESS / ess)
