@@ -50,8 +50,6 @@ KEPT_INTEGRALS = 2**15
 # Relative variance that is good enough for one integral: errors of 3 % in single models are far below the
 # Monte Carlo error of a chain that visits many, and are reported.
 VARIANCE = 1e-3
-# Models of so few draws of coefficients, of some 2,000, are faint.
-FEW_DRAWS = 2
 # Shares of burn-in during which the surrogate leads alone, and during which it is expanded anew.
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Steps of the search for the first expansion, from the smallest model, and time of each.
@@ -112,15 +110,10 @@ class Integrals:
     space : ModelSpace
     exact : bool
         Whether Laplace values are corrected by importance sampling.
-    log_total : float or None
-        Log posterior mass of all models, at least so much: models that are faint beside it get less accurate
-        integrals. None asks for the same accuracy for all.
     """
 
-    def __init__(
-        self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool, log_total: float | None = None
-    ) -> None:
-        self.marginal, self.space, self.exact, self.log_total = marginal, space, exact, log_total
+    def __init__(self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool) -> None:
+        self.marginal, self.space, self.exact = marginal, space, exact
         self.table: OrderedDict[bytes, Known] = OrderedDict()
 
     def of(self, gamma: ByteArray) -> Known:
@@ -136,18 +129,15 @@ class Integrals:
         return known
 
     def _make(self, gamma: ByteArray) -> Known:
-        log_prior = float(self.space.log_prior(gamma))
-        log_weight = None if self.log_total is None else log_prior - self.log_total
         try:
-            if self.exact:
-                found = self.marginal.integrate(gamma, log_weight=log_weight)
-            else:
-                found = self.marginal.approximate(gamma)
+            find = self.marginal.integrate if self.exact else self.marginal.approximate
+            found = find(gamma)
         except DataError:
             if self.marginal.finder.status != 1:
                 raise
             nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
             return Known(-np.inf, nothing)
+        log_prior = float(self.space.log_prior(gamma))
         return Known(found.log_marginal + log_prior, found)
 
 
@@ -158,7 +148,6 @@ class CorrectedJob(WalkJob):
     entropy: bytes
     pairs: int
     exact: bool
-    log_total: float | None = None
 
     rows: ClassVar[int] = CORRECTED_ROWS
     integrated: ClassVar[bool] = True
@@ -176,8 +165,7 @@ class CorrectedJob(WalkJob):
     def single(self) -> MarginalLikelihood:
         """Return what integrates single models; not to be shared by chains."""
         widest = self.regression.widest(self.space.max_size)
-        few = 0 if self.log_total is None else FEW_DRAWS
-        return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE, few)
+        return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE)
 
     def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
         """Return what burn-in has adapted beside the powers: the surrogate, and what it is made of."""
@@ -242,7 +230,7 @@ class CorrectedRunner(WalkRunner):
         """Make the walk of a state at a mark, and what has been learnt."""
         if not hasattr(self, "integrals"):
             self.marginal = self.job.single()
-            self.integrals = Integrals(self.marginal, self.job.space, self.job.exact, self.job.log_total)
+            self.integrals = Integrals(self.marginal, self.job.space, self.job.exact)
         learnt = state.learnt
         self.surrogate = Surrogate(learnt["at"], learnt["correction"])
         self.reference = float(learnt["reference"])

@@ -38,9 +38,6 @@ VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # In tables of visited models: wide models would take seconds each for more.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
-# Models whose posterior probability p is below FAINT may have a relative variance v that is larger in
-# proportion, up to FAINT_VARIANCE: the sum of p^2 v over them is at most FAINT times what suffices else.
-FAINT, FAINT_VARIANCE = 1e-3, 0.02
 # Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
 # until there are MOST. A second stage at the mode gets what the variance asks for, and at most what matched
 # ones take together.
@@ -215,8 +212,6 @@ class MarginalLikelihood:
         Most columns of a model, intercept included.
     variance : float, optional
         Relative variance of an integral that suffices; None is that of enumeration.
-    few : int, default 0
-        Models of which at most so many draws of coefficients are asked for are taken for faint ones there.
     """
 
     def __init__(
@@ -226,9 +221,8 @@ class MarginalLikelihood:
         pairs: int,
         max_columns: int,
         variance: float | None = None,
-        few: int = 0,
     ) -> None:
-        self.regression, self.few = regression, few
+        self.regression = regression
         self.entropy = entropy
         self.pairs = pairs
         self.max_columns = max_columns
@@ -265,7 +259,6 @@ class MarginalLikelihood:
         pairs: int | None = None,
         draws: bool = False,
         variance: float | None = None,
-        log_weight: float | None = None,
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
@@ -284,11 +277,7 @@ class MarginalLikelihood:
         is drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights
         happen to look well.
 
-        `variance` is the relative variance of the integral that suffices; None is that of the object. With
-        `log_weight`, the logarithm of what the marginal likelihood is to be multiplied with for the posterior
-        probability of the model, or for a larger number, faint models have larger variances by
-        :func:`tolerated`; weights at the mode may then be uneven, if none is heavy. The estimate is a
-        function of the seed, the model and `log_weight` alone.
+        `variance` is the relative variance of the integral that suffices; None is that of the object.
         """
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
@@ -296,11 +285,6 @@ class MarginalLikelihood:
         count, stages = pairs or self.pairs, 1
         stage = first = self._at_mode(gamma, count, rng, halves=JUDGED <= count < 2 * MOST)
         even = stage.even
-        faint = False
-        if log_weight is not None and count >= JUDGED:
-            enough = tolerated(self.finder.log_marginal + log_weight, variance)
-            faint = enough > variance and not stage.heavy and MARGIN * stage.variance <= enough
-            variance = enough
         share = MARGIN * stage.variance / variance
         more = 2 * int(max(FEWEST, count, min(share * count, 2 * MOST)) / 2)
         if even and count >= JUDGED and more > count:
@@ -313,7 +297,7 @@ class MarginalLikelihood:
                     halves[1] if a else halves[0], self.regression.raw_shift[self.finder.columns]
                 )
                 stage = kept.joined(stage, kept.pairs / count)
-        last = even or faint or count < JUDGED
+        last = even or count < JUDGED
         while not last:
             stages += 1
             if stages > STAGES and _better_at_mode(first, stage):
@@ -444,20 +428,13 @@ class MarginalLikelihood:
         draws as are asked for, where up to 65,536 draws have them.
         """
         pairs = max(self.pairs, 4 * size + size % 2)
-        log_weight = -np.inf if size <= self.few else None
-        found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True, log_weight=log_weight)
+        found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out
-
-
-def tolerated(log_probability: float, variance: float) -> float:
-    """Return the relative variance that suffices for a model by its posterior probability."""
-    times = np.exp(min(max(0.0, np.log(FAINT) - log_probability), 50.0))
-    return float(max(variance, min(variance * times, FAINT_VARIANCE)))
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:

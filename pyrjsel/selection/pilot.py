@@ -1,15 +1,13 @@
 """A short look at the posterior of a generalised linear model, before any chain begins.
 
 It walks on the surrogate, with Laplace values as corrections, and always draws the same random numbers: what
-it finds is a function of data, priors and constraints alone, so that all chains, and a run that is resumed or
-extended, know the same. From it follow how accurate the integral of a model must be, and which sampler
-``sampler="auto"`` takes.
+it finds is a function of data, priors and constraints alone. From it follows which sampler ``sampler="auto"``
+takes.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.corrected import CorrectedJob, first_lessons
@@ -19,9 +17,8 @@ SEED = 0
 # Walks of the pilot: on the surrogate alone, after which it is expanded anew; corrected ones that the
 # corrections of terms are learnt from; and those that are counted.
 LED, LEARNT, COUNTED = 30, 40, 40
-# Models, the last ones that differ, of which integrals are tried, and the share of them whose importance
-# weights may be uneven. On regular data none is; where the posterior is near separation most are.
-TRIED, UNEVEN = 24, 0.25
+# Models, the last ones that differ, of which integrals are tried.
+TRIED = 24
 
 
 @dataclass(frozen=True)
@@ -30,9 +27,6 @@ class Pilot:
 
     Attributes
     ----------
-    log_total : float
-        Log of the posterior mass, in Laplace's approximation, of the models it visited: that of all models is
-        larger.
     acceptance : float
         Share of the walks on the surrogate that were accepted.
     uneven : float
@@ -41,15 +35,9 @@ class Pilot:
         Average number of columns, intercept included, of the models of the last walks.
     """
 
-    log_total: float
     acceptance: float
     uneven: float
     width: float
-
-    @property
-    def log_faint(self) -> float | None:
-        """What the mass of faint models is measured by; None where their integrals are hard, too."""
-        return self.log_total if self.uneven <= UNEVEN else None
 
 
 class _Explorer:
@@ -57,7 +45,7 @@ class _Explorer:
 
     def __init__(self, job: CorrectedJob) -> None:
         # The same integrals for every seed of a fit.
-        self.job = replace(job, entropy=bytes(16), log_total=None)
+        self.job = replace(job, entropy=bytes(16))
         self.marginal, self.space = self.job.single(), job.space
         self.rng = np.random.Generator(np.random.PCG64(SEED))
         self.masses: dict[bytes, float] = {}
@@ -130,4 +118,4 @@ def explore(job: CorrectedJob) -> Pilot:
     correction = learn_correction(np.array(one.models), np.array(one.ratios)) if one.models else nothing
     gamma, accepted = one.walk(Surrogate(at, correction), gamma, COUNTED, corrected=True)
     uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
-    return Pilot(float(logsumexp(list(one.masses.values()))), accepted / COUNTED, uneven, width)
+    return Pilot(accepted / COUNTED, uneven, width)

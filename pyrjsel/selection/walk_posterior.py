@@ -18,7 +18,6 @@ from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
 from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.pilot import explore
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.single import SingleModels
@@ -60,8 +59,6 @@ def corrected_posterior(
     starts = given_start(options.start, space, marginal.exists, OWNER)
     shared = _shared(regression, space, settings, options, starts)
     job = CorrectedJob(**shared, entropy=entropy, pairs=options.pairs, exact=options.exact)
-    if options.exact:
-        job = replace(job, log_total=explore(job).log_faint)
     manner = Manner(
         "collapsed",
         _moves(job),

@@ -1,7 +1,6 @@
-"""The pilot before chains on surrogates: what "auto" takes, and integrals of faint models."""
+"""The pilot before chains on surrogates: what "auto" takes."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import pyrjsel as rj
 from pyrjsel.selection.automatic import pilot_of, sampler_of
 from pyrjsel.selection.corrected import Integrals
 from pyrjsel.selection.importance import quantiles
-from pyrjsel.selection.marginal import FAINT, FAINT_VARIANCE, MarginalLikelihood, tolerated
+from pyrjsel.selection.marginal import MarginalLikelihood
 
 
 def rows(n, p, seed=0):
@@ -85,55 +84,16 @@ def test_a_level_that_separates_is_right_by_default():
 def test_integrals_are_a_function_of_seed_and_model():
     """In any order, in any chain: to the last bit."""
     model = regular()
-    entropy, pilot = b"a seed of 16 byt", pilot_of(model.regression, model.space)
-    assert pilot.uneven == 0
-    assert pilot.log_faint == pilot.log_total
-    rng = np.random.default_rng(3)
+    entropy, rng = b"a seed of 16 byt", np.random.default_rng(3)
     gammas = (rng.random((40, 24)) < 0.2).astype(np.uint8)
 
     def masses(order):
         single = MarginalLikelihood(model.regression, entropy, 64, 25, 1e-3)
-        table = Integrals(single, model.space, True, pilot.log_faint)
+        table = Integrals(single, model.space, True)
         return {int(k): table.of(gammas[k]).log_mass for k in order}
 
     one, other = masses(range(40)), masses(rng.permutation(40))
     assert all(one[k] == other[k] for k in range(40))
-
-
-def test_faint_models_are_integrated_as_well_as_they_matter():
-    model = regular()
-    pilot = pilot_of(model.regression, model.space)
-    single = MarginalLikelihood(model.regression, b"a seed of 16 byt", 64, 25, 1e-5)
-    best = np.zeros(24, dtype=np.uint8)
-    best[:2] = 1
-    faint = best.copy()
-    faint[10:20] = 1
-    log_weights = [float(model.space.log_prior(g)) - pilot.log_total for g in (best, faint)]
-    strict = [single.integrate(g) for g in (best, faint)]
-    found = [single.integrate(g, log_weight=w) for g, w in zip((best, faint), log_weights, strict=True)]
-    assert strict[1].log_marginal + log_weights[1] < np.log(FAINT) - 3
-    # The best as ever, the faint one from the first draws alone; both have the error that they state.
-    assert found[0].log_marginal == strict[0].log_marginal
-    assert found[1].draws == 128 < strict[1].draws
-    assert found[1].variance <= FAINT_VARIANCE
-    # Six errors: a false alarm below 1e-8.
-    error = np.sqrt(found[1].variance + strict[1].variance)
-    assert abs(found[1].log_marginal - strict[1].log_marginal) < 6 * error
-
-
-def test_what_is_tolerated():
-    assert tolerated(0.0, 1e-3) == tolerated(np.log(FAINT), 1e-3) == 1e-3
-    assert tolerated(np.log(FAINT / 5), 1e-3) == pytest.approx(5e-3)
-    assert tolerated(-60.0, 1e-3) == tolerated(-np.inf, 1e-3) == FAINT_VARIANCE
-    # The tolerated variance is never smaller than what is asked for.
-    assert tolerated(-60.0, 0.5) == 0.5
-
-
-def test_hard_integrals_are_not_cut_short():
-    pilot = pilot_of(separating().regression, separating().space)
-    assert pilot.uneven > 0.25
-    assert pilot.log_faint is None
-    assert replace(pilot, uneven=0.1).log_faint == pilot.log_total
 
 
 @pytest.mark.parametrize("d", [1, 2, 7, 60])
@@ -144,7 +104,7 @@ def test_quantiles_of_radii(d, df):
     np.testing.assert_allclose(quantiles(d, df, p), fdtri(d, df, p), rtol=1e-10)
 
 
-def test_collapsed_against_enumeration_with_faint_models():
+def test_collapsed_against_enumeration():
     """Within 6 Monte Carlo errors of the exact inclusion: false alarms below 1e-8 a term."""
     x, rng = rows(120, 9, seed=4)
     y = rng.random(120) < 1 / (1 + np.exp(-0.8 * x["x0"] - 0.5 * x["x1"]))
