@@ -246,7 +246,7 @@ def _rows(models: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `models` that are the published ones, NaN where a model was not found."""
     places = {frozenset(terms): rank for rank, terms in models["terms"].items()}
     ranks = [places.get(frozenset(terms), -1) for terms in published["variables"]]
-    found = models.drop(columns="terms").reindex(ranks).astype(np.float64)
+    found = models.select_dtypes("number").reindex(ranks).astype(np.float64)
     return found.set_index(published.index)
 
 

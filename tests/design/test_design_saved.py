@@ -3,12 +3,13 @@
 import copy
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pyrjsel import DataError, ParameterError, PyrjselError
+from pyrjsel import DataError, ParameterError, PyrjselError, PyrjselWarning
 from pyrjsel.design import Design
 
 
@@ -186,7 +187,10 @@ def test_malformed_plain_data_give_errors_of_the_package():
                 count += 1
                 continue
             try:
-                read.transform(frame)
+                with warnings.catch_warnings():
+                    # Changed knots leave rows outside them.
+                    warnings.filterwarnings("ignore", ".*outside boundary knots", PyrjselWarning)
+                    read.transform(frame)
             except PyrjselError:
                 count += 1
     # Most changes make no sense; the rest (another formula text, another name of a column) are read.

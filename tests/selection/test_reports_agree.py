@@ -74,7 +74,12 @@ def test_enumerated_odds_are_marginal_likelihoods_times_priors(fitted):
         results, problem = fitted(scenario, "enumerate"), load(scenario.problem)[0]
         always = scenario.constraints.get("always", ())
         names = model_names(results, scenario.problem)
-        log_prior = np.array([log_model_prior(problem, m, scenario.models, always) for m in names])
+        log_prior = np.array(
+            [
+                log_model_prior(problem, m, scenario.models, always, scenario.constraints.get("heredity"))
+                for m in names
+            ]
+        )
         mass = results.models["log_marginal"].to_numpy() + log_prior
         assert np.allclose(np.exp(mass[0] - mass), results.models["odds"], rtol=1e-9)
 
@@ -168,7 +173,9 @@ def test_recorded_log_posteriors_are_the_density_at_the_draws(fitted, scenario):
             beta = draws.coefficients[chain, k, problem.places(m)]
             c = np.linalg.solve(at.A, beta)
             value = log_joint(problem, at, c[None])[0] - np.linalg.slogdet(at.A)[1]
-            value += log_model_prior(problem, m, scenario.models, always)
+            value += log_model_prior(
+                problem, m, scenario.models, always, scenario.constraints.get("heredity")
+            )
             gaps.append(draws.log_posterior[chain, k] - value)
     # Sums over at most 48 rows of numbers near 1, on two scales of the columns.
     assert np.ptp(gaps) < 1e-8

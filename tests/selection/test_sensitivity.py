@@ -59,6 +59,8 @@ def test_each_is_a_fit_with_that_prior(study, births):
         assert study.results[name].model.coef_prior is prior
 
 
+# Weights and offsets are made up here.
+@pytest.mark.filterwarnings("ignore:.*overdispersed:pyrjsel.DispersionWarning")
 def test_rows_and_constraints_stay(births):
     """All that was chosen, and the rows that were left with missing values and weights."""
     rng = np.random.default_rng(5)

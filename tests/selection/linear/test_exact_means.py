@@ -73,7 +73,9 @@ def test_no_draws_are_made(monkeypatch):
 def test_means_that_do_not_exist():
     """Two rows leave one degree of freedom: the coefficients are Cauchy, and have no mean."""
     frame = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "z": [1.0, 0.5]})
-    run = rj.linear("y ~ x", frame, coef_prior=rj.GPrior(2.0)).fit(rng=1, progress=False)
+    with pytest.warns(rj.PyrjselWarning, match="no posterior mean"):
+        model = rj.linear("y ~ x", frame, coef_prior=rj.GPrior(2.0))
+    run = model.fit(rng=1, progress=False)
     assert run.coefficients["mean"].isna().all()
     assert run.predict().isna().all()
     assert run.get_prediction().summary_frame()["mean_ci_lower"].notna().all()

@@ -20,7 +20,11 @@ SPACES = {
     "budget": {"costs": COSTS, "budget": 3.0, "model_prior": Uniform()},
     "costs": {"model_prior": CostAdjusted({"a": 1.0, "b": 1.2, "c": 1.1, "a:b": 1.0})},
     "strong heredity": {"heredity": "strong"},
-    "weak heredity, size": {"heredity": "weak", "max_size": 2, "model_prior": TruncatedPoisson(1.5)},
+    "weak heredity, size": {
+        "heredity": "weak",
+        "max_size": 2,
+        "model_prior": TruncatedPoisson(1.5, by="size"),
+    },
     "always": {"always": ("b",), "max_size": 3},
 }
 

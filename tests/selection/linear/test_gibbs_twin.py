@@ -81,10 +81,10 @@ def test_same_chain(linear_kit, kind, space, sigma):
 @pytest.mark.parametrize("kind", ["scaled spikes", "unscaled spikes, classical", "unscaled normal", "g"])
 def test_same_chain_with_trades(linear_kit, kind, space):
     case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
-    runner, want = run_both(case, classical, steps=30, slots=1, trades=2)
+    runner, want = run_both(case, classical, steps=60, slots=1, trades=2)
     check(runner, want)
     proposed, accepted = runner.counts()[:, -1]
-    assert proposed == 60
+    assert proposed == 120
     assert accepted > 0
 
 
