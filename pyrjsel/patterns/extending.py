@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, cast
 
 from pyrjsel.patterns.problem import PatternProblem
-from pyrjsel.patterns.sampling import run
+from pyrjsel.patterns.sampling import USUAL, run
 from pyrjsel.runtime import by_chain, known_ends
 
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ class Extending:
 
     def extend(
         self,
-        draws: int,
+        draws: int | None = None,
         *,
+        mcse: float | None = None,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -28,9 +31,15 @@ class Extending:
 
         Parameters
         ----------
-        draws : int
+        draws : int, optional
             Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least.
+            After an interrupted run all chains get as many as the longest has at least. None is as many as
+            `mcse` asks for, which may be no more at all.
+        mcse : float, optional
+            Go on until log scales have Monte Carlo errors of at most so many posterior deviations; None is
+            what was asked for in the fit, or 0.05.
+        max_draws, max_seconds : optional
+            As for :meth:`PatternLogit.fit`; the former with the draws that there are.
         n_jobs, progress, checkpoint : optional
             As for :meth:`PatternLogit.fit`; the checkpoint is of the draws that are new.
 
@@ -75,6 +84,10 @@ class Extending:
             have=have,
             recorded=lambda: by_chain(vars(posterior.draws)),
             draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            usual=USUAL,
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,

@@ -21,9 +21,9 @@ from pyrjsel.patterns.histories import read_histories
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import BURN_IN, DRAWS, THIN, Options, choose, run
+from pyrjsel.patterns.sampling import BURN_IN, THIN, USUAL, Options, choose, run
 from pyrjsel.report import model_html, own_copy
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import AUTO, FitSettings
 from pyrjsel.store import Plain, plain
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
@@ -333,7 +333,10 @@ class PatternLogit:
         self,
         *,
         sampler: str = "auto",
-        draws: int = DRAWS,
+        draws: int | str = AUTO,
+        mcse: float = USUAL.mcse,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
         burn_in: int | None = None,
         thin: int = THIN,
         chains: int = 4,
@@ -350,8 +353,19 @@ class PatternLogit:
         sampler : {"auto", "interweaving", "slice"}
             ``"slice"`` is the scheme of the paper; ``"auto"`` is interweaving, which has the same posterior
             and many times its effective draws a second.
-        draws : int, default 250
-            Draws that each chain keeps.
+        draws : "auto" or int
+            Draws that each chain keeps. ``"auto"`` is what the scales need: 200, and twice as many again and
+            again, until the log scale of every order has an MCSE of at most `mcse` times its posterior
+            deviation, R-hat of these and of the log posterior is at most 1.05, and each is worth 100
+            independent draws. A number is just so many; 250 are those of the paper.
+        mcse : float, default 0.05
+            Largest Monte Carlo error of a log scale in posterior deviations, where `draws` is ``"auto"``:
+            0.05 is some 400 independent draws.
+        max_draws : int, default 1_500
+            Draws a chain at most, where `draws` is ``"auto"``: all are in memory.
+        max_seconds : float, optional
+            Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
+            there always is. The one setting that makes draws depend on the machine.
         burn_in : int, optional
             Iterations left out at the start of each chain; None is 1,500 for ``"slice"``, as in the paper,
             and 500 otherwise.
@@ -393,7 +407,8 @@ class PatternLogit:
         -----
         ConvergenceWarning
             If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2, or its
-            effective sample size is below 100, as with Gaussian coefficients of many classes.
+            effective sample size is below 100, as with Gaussian coefficients of many classes; if a run that
+            stops by itself ended at `max_draws` or `max_seconds` before its figures were accurate.
 
         Examples
         --------
@@ -411,6 +426,10 @@ class PatternLogit:
         settings = FitSettings.check(
             owner,
             draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            usual=USUAL,
             burn_in=BURN_IN[name] if burn_in is None else burn_in,
             thin=thin,
             chains=chains,

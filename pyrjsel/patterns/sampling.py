@@ -1,8 +1,9 @@
 """Sampling of pattern models: options, state, chains. The loop itself is in ``_slice.pyx``."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,18 @@ from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
-from pyrjsel.runtime import Ends, FitSettings
+from pyrjsel.report.stopping import mixing_figures
+from pyrjsel.runtime import Accuracy, Ends, Figure, FitSettings
 from pyrjsel.store import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
-# Interweaving forgets its start within some hundred iterations. Default runs have 190 effective draws and
-# more of each scale, but for Gaussian coefficients of three and more classes.
-DRAWS, THIN = 250, 10
+# Interweaving forgets its start within some hundred iterations.
+THIN = 10
 BURN_IN = {"slice": 1500, "interweaving": 500}
+# What is asked of a run that stops by itself where nothing is said. Errors are in posterior deviations: 0.05
+# is 400 effective draws of each scale. All draws are kept; 1,500 take some 5 times the work of 250.
+USUAL = Accuracy(mcse=0.05, max_draws=1500)
 
 # What a chain records.
 SERIES = ("s", "log_sigma", "log_posterior")
@@ -237,11 +241,21 @@ class PatternRunner:
         self.log_sigma = np.empty((job.draws, job.problem.order))
         self.log_posterior = np.empty(job.draws)
 
+    def widen(self) -> None:
+        """Make room for a job of more draws, of a further round."""
+        for name in SERIES:
+            former = getattr(self, name)[: self.kept]
+            wider = np.empty((self.job.draws, *former.shape[1:]))
+            wider[: self.kept] = former
+            setattr(self, name, wider)
+
     def advance(self, n: int) -> None:
         """Run `n` more iterations."""
         burn = max(0, min(n, self.job.burn_in - self.done))
         self.loop.run(self.rng, burn)
         self.done += burn
+        if len(self.s) < self.job.draws:
+            self.widen()
         kept = slice(self.kept, None)
         self.kept += self.loop.run(
             self.rng,
@@ -344,10 +358,12 @@ def run(
     -----
     ConvergenceWarning
         If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2, or its
-        effective sample size is below 100.
+        effective sample size is below 100; if a run that was to stop by itself ended before its figures were
+        accurate.
     """
     job = PatternJob(problem, options, settings.draws, settings.burn_in, settings.thin)
-    outcome = settings.run(job, sampler, lambda chain: int(chain.log_posterior.size))
+    rule = partial(_figures, mcse=settings.asked_mcse)
+    outcome = settings.run(job, sampler, lambda chain: int(chain.log_posterior.size), rule)
     chains: list[PatternDraws] = outcome.results
     draws = PatternDraws(
         np.stack([chain.s[: outcome.draws] for chain in chains]),
@@ -360,8 +376,29 @@ def run(
     for text in notes:
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return PatternPosterior(
-        sampler, draws, diagnostics, outcome.seconds, settings.finished(), notes, options, outcome.ends
+        sampler,
+        draws,
+        diagnostics,
+        outcome.seconds,
+        settings.finished(outcome.asked),
+        notes,
+        options,
+        outcome.ends,
     )
+
+
+def _figures(chains: Sequence[PatternDraws], draws: int, *, mcse: float) -> list[Figure]:
+    """Return the scales that are not accurate enough, and what chains do not agree on or hardly move."""
+    log_sigma = np.stack([chain.log_sigma[:draws] for chain in chains])
+    scales = [(f"log sigma of order {o + 1}", log_sigma[:, :, o]) for o in range(log_sigma.shape[2])]
+    found = []
+    for name, values in scales:
+        stats = scalar_stats(values)
+        if stats.mcse > mcse * stats.sd:
+            text = f"the MCSE of the {name}, in posterior deviations,"
+            found.append(Figure.of_error(text, stats.mcse / stats.sd, mcse))
+    log_posterior = np.stack([chain.log_posterior[:draws] for chain in chains])
+    return found + mixing_figures([*scales, ("log posterior", log_posterior)])
 
 
 def diagnose(draws: PatternDraws) -> pd.DataFrame:

@@ -39,6 +39,10 @@ FITS = {
         rj.MixtureClassifier(KLASS, X[["x0", "x1", "x2"]].mask(X.abs() > 2), components=2),
         {"mcse": 0.004, "max_draws": 2000, "burn_in": 100},
     ),
+    "patterns": (
+        rj.pattern_logit("low ~ interactions(race, smoke, ht, order=3)", rj.datasets.birthwt().data),
+        {"mcse": 0.02, "max_draws": 1500, "burn_in": 100},
+    ),
 }
 SELECTION = [name for name, (model, _) in FITS.items() if isinstance(model, rj.selection.model.Selection)]
 
@@ -73,6 +77,8 @@ def parts(results):
         names = ["packed", "index", "log_posterior", "log_likelihood", "mean", "variance", "weight", "prior"]
         arrays = {name: np.asarray(getattr(found, name)) for name in names}
         arrays |= {f"inclusion_{name}": value for name, value in vars(found.inclusion).items()}
+    elif isinstance(results, rj.PatternResults):
+        arrays = dict(vars(found.draws))
     else:
         names = ["inclusion", "inclusion_mcse", "probability", "mcse", "odds", "ess", "r_hat"]
         arrays = {name: getattr(found, name) for name in names}
@@ -112,7 +118,7 @@ def test_workers_do_not_matter(wanted, name):
     same(wanted[name], fit(name, n_jobs=3))
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps", "classifier"])
+@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps", "classifier", "patterns"])
 def test_processes_do_not_matter(wanted, name):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         same(wanted[name], fit(name, n_jobs=None))
@@ -155,7 +161,7 @@ def test_checkpoint_of_another_accuracy(tmp_path):
         fit("linear", checkpoint=tmp_path / "run", mcse=0.001)
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes", "classifier"])
+@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes", "classifier", "patterns"])
 def test_extending_is_one_longer_run(wanted, name):
     """Rounds are where they always are."""
     loose = fit(name, mcse=0.01, max_draws=800)
@@ -173,7 +179,7 @@ def test_extending_is_one_longer_run(wanted, name):
     np.testing.assert_array_equal(again.posterior.inclusion, longer.posterior.inclusion)
 
 
-@pytest.mark.parametrize("name", ["linear", "classifier"])
+@pytest.mark.parametrize("name", ["linear", "classifier", "patterns"])
 def test_extending_by_a_number(wanted, name):
     before = settings_of(wanted[name]).draws
     with warnings.catch_warnings():
@@ -183,12 +189,31 @@ def test_extending_by_a_number(wanted, name):
     assert settings_of(longer).accuracy is None
 
 
-def test_no_further_than_is_asked_for(wanted):
+def test_patterns_stop_where_their_scales_are_accurate():
+    model = FITS["patterns"][0]
+    results = model.fit(rng=1, progress=False)
+    found = results.posterior.diagnostics
+    scales = found.drop("log_posterior")
+    assert 200 <= settings_of(results).draws < 1500
+    assert (scales["mcse"] <= 0.05 * scales["sd"]).all()
+    assert found["r_hat"].max() <= 1.05
+    assert found["ess"].min() >= 100
+    limit = r"ended at 250 draws a chain \('max_draws'\) before its figures .*: the MCSE of the log sigma"
+    with pytest.warns(rj.ConvergenceWarning, match=limit):
+        short = model.fit(rng=1, progress=False, mcse=0.01, max_draws=250)
+    assert short.draws.s.shape[:2] == (4, 250)
+    with pytest.warns(rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before its figures"):
+        timed = model.fit(rng=1, progress=False, mcse=0.01, max_seconds=1e-6)
+    assert settings_of(timed).draws == 200
+
+
+@pytest.mark.parametrize("name", ["classifier", "patterns"])
+def test_no_further_than_is_asked_for(wanted, name):
     """Results that are accurate enough have all that more of them would be asked for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
-        again = wanted["classifier"].extend(mcse=0.5, max_draws=2000, progress=False)
-    same(wanted["classifier"], again)
+        again = wanted[name].extend(mcse=0.5, max_draws=2000, progress=False)
+    same(wanted[name], again)
 
 
 def test_mixtures_stop_where_they_are_accurate():
@@ -308,7 +333,12 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
     ],
 )
 @pytest.mark.parametrize(
-    ("name", "more"), [*(("linear", {"sampler": each}) for each in ("auto", "collapsed")), ("classifier", {})]
+    ("name", "more"),
+    [
+        *(("linear", {"sampler": each}) for each in ("auto", "collapsed")),
+        ("classifier", {}),
+        ("patterns", {}),
+    ],
 )
 def test_bad_input(options, match, name, more):
     model = FITS[name][0]
@@ -325,7 +355,7 @@ def test_bad_input_of_extend(wanted):
         ({"mcse": 0}, "'mcse' parameter of extend"),
         ({"draws": 10, "max_draws": 5}, "'max_draws' parameter of extend must be left out"),
     ):
-        for name in ("linear", "classifier"):
+        for name in ("linear", "classifier", "patterns"):
             with pytest.raises(rj.ParameterError, match=match):
                 wanted[name].extend(**options)
 
