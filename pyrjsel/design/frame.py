@@ -41,7 +41,7 @@ READERS = {
     **dict.fromkeys(("parquet", "pq"), "read_parquet"),
     "dta": "read_stata",
     "sas7bdat": "read_sas",
-    "sav": "read_spss",
+    "sav": "read_spss",  # codespell:ignore sav
 }
 
 

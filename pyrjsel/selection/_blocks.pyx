@@ -1,33 +1,33 @@
 """Moves of several terms at once: their coefficients, and families.
 
-Terms R leave a model, terms A enter it, and the coefficients of the terms M that stay are kept: those of A are
-drawn from q(. | A, M, b_M), those of R have been by the way back. q is the Student distribution of births, for
-all of A together: its location is that of a few Newton steps from zero, its precision that of the last of
-them, all given b_M (or, with fixed proposals, the product of those of the terms).
+Terms R leave a model, terms A enter it, and the coefficients of the terms M that stay are kept: those of A
+are drawn from q(. | A, M, b_M), those of R have been by the way back. q is the Student distribution of
+births, for all of A together: its location is that of a few Newton steps from zero, its precision that of the
+last of them, all given b_M (or, with fixed proposals, the product of those of the terms).
 
-A family is a term with what heredity makes it need: its unit. A family move takes one at random and draws which of
-its terms are in, uniformly among the other sets that make a feasible model. These are counted given the terms
-beside the family, so that the way back has the same probability.
+A family is a term with what heredity makes it need: its unit. A family move takes one at random and draws
+which of its terms are in, uniformly among the other sets that make a feasible model. These are counted given
+the terms beside the family, so that the way back has the same probability.
 
 Trades, in ``_trades.pyx``, are made of these too.
 """
 
-from libc.math cimport INFINITY, exp, isfinite, log, log1p, sqrt
-from libc.string cimport memcpy, memset
+from libc.math cimport INFINITY, isfinite, sqrt
+from libc.string cimport memcpy
 
 import numpy as np
 
-from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
+from pyrjsel._core._linalg cimport cholesky, solve_lower, solve_lower_t
 from pyrjsel._core._vecmath cimport axpy, dot
 from pyrjsel._core.random cimport bitgen_t, random_standard_uniform
 from pyrjsel.families._family cimport family_working
-from pyrjsel.selection._moves cimport Moves, base_t, FAMILY, TRADE
+from pyrjsel.selection._moves cimport Moves, base_t, FAMILY
 from pyrjsel.selection._problem cimport (
     add_precision, information, model_columns, prior_dimension, prior_exponent, prior_factor, prior_log_det,
     problem_t,
 )
 from pyrjsel.space._space cimport (
-    HEREDITY_NONE, model_changes, model_feasible_at, model_flip, model_log_prior, model_refresh, space_t,
+    model_feasible_at, model_flip, model_log_prior, model_refresh, space_t,
 )
 
 cdef enum:
@@ -58,7 +58,7 @@ cdef class Blocks(Moves):
             units[last] = list(family)
         cdef int[::1] start = np.cumsum([0, *map(len, units)]).astype(np.intc)
         cdef int[::1] terms = np.array([*[j for unit in units for j in unit], 0], dtype=np.intc)
-        cdef int[::1] several = np.array([*[j for j in range(n_terms) if len(units[j]) > 1], 0], dtype=np.intc)
+        cdef int[::1] several = np.array([*[j for j in range(n_terms) if len(units[j]) > 1], 0], np.intc)
         cdef unsigned char[::1] former_gamma = np.zeros(max(1, n_terms), dtype=np.uint8)
         cdef double[::1] reals = np.zeros(self.p.n_columns + 4 * max(1, n_terms) + 2 * n + 4 * k)
         cdef int[::1] index = np.zeros(5 * (n_terms + LARGEST) + k, dtype=np.intc)
@@ -243,10 +243,10 @@ cdef class Blocks(Moves):
 
     cdef int close_path(self, int steps) noexcept nogil:
         """Take the last Newton steps: the proposal has location delta and precision H H' for self.h."""
-        cdef int a
+        cdef int a, _step
         if self.fixed:
             return 0
-        for a in range(1 if self.p.family == GAUSSIAN and steps else steps):
+        for _step in range(1 if self.p.family == GAUSSIAN and steps else steps):
             self.look()
             if self.newton() != 0:
                 return 1
@@ -324,8 +324,7 @@ cdef class Blocks(Moves):
         return self.t * (loglik - self.loglik + log_prior - self.log_prior + self.small[2] - self.log_model)
 
     cdef double return_path(self, const int* terms, int n) noexcept nogil:
-        """Log density of the former coefficients of these terms, all of them on the way; -inf if there is none."""
-        cdef int a
+        """Log density of the former coefficients of these terms, all on the way; -inf if there is none."""
         if self.whole_path(terms, n) != 0:
             return -INFINITY
         return self.former_logpdf()

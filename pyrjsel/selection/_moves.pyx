@@ -203,7 +203,7 @@ cdef class Moves:
 
     cdef int newton_block(self, int j, const base_t* base, const double* cross, double* mean,
                           double* factor) noexcept nogil:
-        """One Newton step for block j from zero, and the factor of its precision; non-zero if there is none."""
+        """One Newton step for block j from zero, and the factor of its precision; non-zero for none."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef const double* x

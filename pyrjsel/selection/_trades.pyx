@@ -1,19 +1,19 @@
 """Trades: moves between models that a bound keeps apart.
 
-*In*: a free term j outside is chosen, each with equal
-probability; what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with
-equal probability). Then, as long as a bound is broken, a free term beside the unit leaves that no other one
-needs. *Out*: a free term j inside is chosen, each with equal probability, and with it one of the sets U of
-terms of its unit that can leave together, j among them, each with equal probability. Then free terms beside the unit
-enter, of those that heredity and the bounds allow without U; the first of them must not fit beside U. After each
-it is decided whether that was the last. A path in (j, U; a_1, ..., a_m) from one model to another and
-the path out (j, U; a_m, ..., a_1) from there are each other's reverse: what leaves could enter and the other way
-round, U does not fit before a_m has left. A trade is accepted with the ratio of the targets, times
-that of the probabilities of the reverse path and the path, times that of the densities of the coefficients.
+*In*: a free term j outside is chosen, each with equal probability; what of its unit it needs to enter comes
+too (under weak heredity one of several sets U, each with equal probability). Then, as long as a bound is
+broken, a free term beside the unit leaves that no other one needs. *Out*: a free term j inside is chosen,
+each with equal probability, and with it one of the sets U of terms of its unit that can leave together, j
+among them, each with equal probability. Then free terms beside the unit enter, of those that heredity and the
+bounds allow without U; the first of them must not fit beside U. After each it is decided whether that was the
+last. A path in (j, U; a_1, ..., a_m) from one model to another and the path out (j, U; a_m, ..., a_1) from
+there are each other's reverse: what leaves could enter and the other way round, U does not fit before a_m has
+left. A trade is accepted with the ratio of the targets, times that of the probabilities of the reverse path
+and the path, times that of the densities of the coefficients.
 
-Entering terms are chosen with probabilities proportional to the root of an approximate Bayes factor, times the
-ratio of the priors over models: of Newton steps given the terms that have entered before. What leaves is chosen
-in the same way, by what is lost at the present coefficients. That is no more than a choice of weights.
+Entering terms are chosen with probabilities proportional to the root of an approximate Bayes factor, times
+the ratio of the priors over models: of Newton steps given the terms that have entered before. What leaves is
+chosen in the same way, by what is lost at the present coefficients. That is no more than a choice of weights.
 """
 
 from libc.math cimport INFINITY, exp, isfinite, log, log1p
@@ -119,7 +119,7 @@ cdef class Trades(Blocks):
 
     cdef double add_path(self, int j, bitgen_t* rng, const int* given, int n, int* into,
                          int* n_into) noexcept nogil:
-        """Log probability of the additions of a path out of unit j: drawn, or the n given; -inf if impossible.
+        """Log probability of the additions of a path out of unit j, drawn or given; -inf if impossible.
 
         The model must be that without U, the unit's moved terms; it ends at that with the additions. Leaves
         the proposal of their coefficients behind.
@@ -206,7 +206,7 @@ cdef class Trades(Blocks):
 
     cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                             const double* given) noexcept nogil:
-        """Trade the terms of a path for term j with those of its unit that `pattern` says; see evaluate_family."""
+        """Trade the terms of a path for term j with those of its unit in `pattern`; see evaluate_family."""
         cdef const int* terms = self.unit_term + self.unit_start[j]
         cdef int size = self.unit_start[j + 1] - self.unit_start[j], i, ways = self.patterns_of(j, True, -1)
         cdef double log_p, log_q, value
@@ -309,8 +309,9 @@ cdef class Trades(Blocks):
                     const double[::1] block=None):
         """Return the log acceptance ratio of one move of several terms from the present state, which stays.
 
-        `move` is "family" (of family j, to that pattern), "in" or "out" (of term j, to that pattern of its unit,
-        with the terms of `path`); `block` has the coefficients of what enters, in the order of unit or path.
+        `move` is "family" (of family j, to that pattern), "in" or "out" (of term j, to that pattern of its
+        unit, with the terms of `path`); `block` has the coefficients of what enters, in the order of unit or
+        path.
         """
         cdef const double* given = &block[0] if block is not None and block.shape[0] else NULL
         cdef const int* terms = &path[0] if path is not None and path.shape[0] else NULL

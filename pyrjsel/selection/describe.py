@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import counted, listed
+from pyrjsel._validate import listed
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.dispersion import text as dispersion_text
@@ -161,8 +161,9 @@ def _integral_notes(posterior: Posterior) -> list[str]:
     notes = ["MCSE is the error of the importance-sampling integrals."]
     left = int(np.sum(np.isnan(posterior.mcse) & (posterior.probability > 0)))
     if left:
+        several = f"{left:,} model{'s' if left > 1 else ''}"
         notes.append(
-            f"{counted(left, 'model')} of posterior probability below 1e-6 together were not integrated: "
-            "theirs are Laplace approximations without MCSE."
+            f"{several} of posterior probability below 1e-6 together were not integrated: theirs are Laplace "
+            "approximations without MCSE."
         )
     return notes

@@ -13,7 +13,7 @@ cdef enum:
 
 cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; the owner keeps them alive
     int n_terms, n_items, max_size, heredity
-    int n_orders                # 0 for a prior s(k) + sum of l_j; else the prior is by order, see `model_log_prior`
+    int n_orders                # 0 for a prior s(k) + sum of l_j; else it is by order, see `model_log_prior`
     double budget               # tolerance already included; inf for none
     const double* log_size      # (free terms + 1)
     const double* log_odds      # (n_terms)
@@ -25,7 +25,7 @@ cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; 
     const int* parent
     const int* child_start      # (n_terms + 1), CSR: the same relation read backwards
     const int* child
-    const int* rank             # (n_terms) order of a free term, counted from 0; -1 for others; NULL if n_orders is 0
+    const int* rank             # (n_terms) order of a free term, from 0; -1 for others; NULL if n_orders is 0
     const double* log_in        # (free terms + 1) A, B and C of a prior by order
     const double* log_out
     const double* log_open
@@ -39,8 +39,8 @@ cdef struct model_t:            # a model and what is derived from it
     int n_free                  # free terms in the model
     double cost
     double log_odds             # sum of l_j over free terms in
-    # Of a prior by order: sum of e_j over free terms whose parents let them in (they are open), and of each order
-    # the number of open terms and of terms in.
+    # Of a prior by order: sum of e_j over free terms whose parents let them in (they are open), and of each
+    # order the number of open terms and of terms in.
     double log_open
     int n_open[MOST_ORDERS]
     int n_in[MOST_ORDERS]

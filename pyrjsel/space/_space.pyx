@@ -264,7 +264,7 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
 
 
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
-    """s(k) + sum of l_j over the free terms in; by order, sum of A[k_o] + B[m_o - k_o] + C[m_o] over the orders,
+    """s(k) + sum of l_j over the free terms in; by order, sum of A[k_o] + B[m_o - k_o] + C[m_o] over orders,
     of whose m_o open terms k_o are in, + sum of l_j over the free terms in + sum of e_j over those open."""
     cdef double value
     cdef int o
