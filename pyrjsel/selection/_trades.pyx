@@ -25,6 +25,7 @@ from pyrjsel.selection._blocks cimport Blocks, GAUSSIAN, STEPS
 from pyrjsel.selection._moves cimport base_t, TRADE
 from pyrjsel.selection._problem cimport problem_t
 from pyrjsel.space._space cimport model_changes, model_flip
+from pyrjsel.space._trades cimport pointed_at
 
 cdef double LOG_2PI = 1.8378770664093454836
 # Least of log weights less the largest: what may enter or leave has a chance.
@@ -34,18 +35,6 @@ cdef double LEAST_STOP = 0.1, MOST_STOP = 0.9
 
 cdef enum:
     MOST = 20                   # terms on the other side of a trade at most: they are looked at in turn
-
-
-cdef int drawn_from(const double* weight, int n, double u) noexcept nogil:
-    """The place that u in [0, sum of the weights) points at, never one without weight; -1 if none has any."""
-    cdef int j, chosen = -1
-    for j in range(n):
-        if weight[j] > 0.0:
-            chosen = j
-            u -= weight[j]
-            if u < 0.0:
-                break
-    return chosen
 
 
 cdef class Trades(Blocks):
@@ -143,7 +132,7 @@ cdef class Trades(Blocks):
                     log_p += log(stop)
                     break
                 log_p += log1p(-stop)
-            a = given[i] if rng == NULL else drawn_from(
+            a = given[i] if rng == NULL else pointed_at(
                 self.chances, self.p.n_terms, random_standard_uniform(rng) * total)
             if not self.chances[a] > 0.0:
                 return -INFINITY
@@ -191,7 +180,7 @@ cdef class Trades(Blocks):
             total = self.level()
             if not total > 0.0:
                 return -INFINITY
-            i = given[count] if rng == NULL else drawn_from(
+            i = given[count] if rng == NULL else pointed_at(
                 self.chances, self.p.n_terms, random_standard_uniform(rng) * total)
             if not self.chances[i] > 0.0:
                 return -INFINITY

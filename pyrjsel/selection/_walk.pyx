@@ -63,23 +63,12 @@ from pyrjsel.space._space cimport (
     model_log_prior,
     model_refresh,
 )
+from pyrjsel.space._trades cimport pointed_at
 
 MOVES = ("flip", "slot", "family", "trade")
 
 # A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
 cdef double DEEPEST = -700.0
-
-
-cdef int pointed_at(const double* weight, int n, double u) noexcept nogil:
-    """The place that u in [0, sum of the weights) points at, never one without weight; -1 if none has any."""
-    cdef int j, chosen = -1
-    for j in range(n):
-        if weight[j] > 0.0:
-            chosen = j
-            u -= weight[j]
-            if u < 0.0:
-                break
-    return chosen
 
 
 @cython.final

@@ -6,6 +6,18 @@ from pyrjsel.space._space cimport Space, model_t
 cdef enum:
     MOST = 12                   # units that leave, and that come, at most
 
+cdef inline int pointed_at(const double* weight, int n, double u) noexcept nogil:
+    """The place that u in [0, sum of the weights) points at, never one without weight; -1 if none has any."""
+    cdef int j, chosen = -1
+    for j in range(n):
+        if weight[j] > 0.0:
+            chosen = j
+            u -= weight[j]
+            if u < 0.0:
+                break
+    return chosen
+
+
 cdef class Trades:
     cdef Space space
     cdef list arrays

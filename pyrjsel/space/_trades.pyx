@@ -70,18 +70,6 @@ def _above(parents):
     return [sorted(of(term), key=lambda other: (len(of(other)), other)) for term in range(len(parents))]
 
 
-cdef int _drawn(const double* weight, int n, double u) noexcept nogil:
-    """The place that u in [0, 1) points at among weights of sum one, never one without weight."""
-    cdef int j, chosen = -1
-    for j in range(n):
-        if weight[j] > 0.0:
-            chosen = j
-            u -= weight[j]
-            if u < 0.0:
-                break
-    return chosen
-
-
 @cython.final
 cdef class Trades:
     """The path of one trade at a time.
@@ -313,7 +301,7 @@ cdef class Trades:
                     return -1
             elif go == 0.0 or self.n_steps == self.n_out + MOST or random_standard_uniform(rng) >= go:
                 return 0
-        chosen = _drawn(self.weight, self.n_terms, random_standard_uniform(rng))
+        chosen = pointed_at(self.weight, self.n_terms, random_standard_uniform(rng))
         if not self.turned:
             self.take_out(m, chosen, rng)
         elif self.put_in(m, chosen, rng) != 0:
