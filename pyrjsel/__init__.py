@@ -20,8 +20,10 @@ from pyrjsel._errors import (
     WorkerWarning,
 )
 from pyrjsel._version import __version__
+from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.kernel import KernelRegression, KernelResults, kernel_regression
 from pyrjsel.mixture import MixtureClassifier, MixturePrior, MixtureResults, mixture_classifier
+from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.patterns import (
     PatternLogit,
     PatternResults,
@@ -32,7 +34,6 @@ from pyrjsel.patterns import (
     split_cauchy_ppf,
     split_gaussian,
 )
-from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.selection import (
     CrossValidation,
     GPrior,
@@ -51,8 +52,7 @@ from pyrjsel.selection import (
     logit,
     poisson,
 )
-from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
-from pyrjsel.store import load
+from pyrjsel.storage import load
 
 __all__ = [
     "Bernoulli",

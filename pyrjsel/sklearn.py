@@ -34,9 +34,9 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, unmasked
 from pyrjsel.design import as_pandas
+from pyrjsel.model_space import ModelPrior
 from pyrjsel.runtime import AUTO, MCSE
 from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
-from pyrjsel.space import ModelPrior
 
 __all__ = ["SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
 

@@ -21,7 +21,7 @@ from pyrjsel.design.plain import (
     variables_from_dict,
 )
 from pyrjsel.design.saved import OWNER, AbsentRows, absent, absent_rows, facts_to_plain, other_rows, places
-from pyrjsel.store import Content, Plain, digest, labels_from_plain, labels_to_plain
+from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
 
 Function = Callable[..., object]
 

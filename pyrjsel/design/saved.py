@@ -11,7 +11,7 @@ from pyrjsel._typing import IntArray
 from pyrjsel.design.again import rows_again
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.design import Design
-from pyrjsel.store import Content, Plain, digest, labels_from_plain, labels_to_plain
+from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
 
 OWNER = "load"
 HOW = "they are not in the file. Load it with them: rj.load(path, data=...)"

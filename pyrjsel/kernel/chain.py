@@ -11,7 +11,7 @@ from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.saved import columns_to_plain, particles_from_plain, parts_from_plain
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
 from pyrjsel.runtime import DrawnChains, FitSettings
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 # With at most so many rows all columns are made at once; with more, those that a chain proposes are.
 ALL_ROWS = 1024

@@ -12,7 +12,7 @@ from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.resampling import resample
 from pyrjsel.kernel.saved import state_from_plain, state_to_plain
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 # Rows that births and shifts of all particles propose after a new row, at least one for each move of a
 # particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.

@@ -12,6 +12,7 @@ from pyrjsel._errors import DataError, ParameterError, StoreError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import AbsentArray, AbsentRows, Design, rows_from_plain
+from pyrjsel.distributions import InverseGamma
 from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel
 from pyrjsel.kernel.model import KernelRegression
 from pyrjsel.kernel.options import ORDERS
@@ -21,10 +22,9 @@ from pyrjsel.kernel.saved import moves_from_plain, particles_from_plain, state_f
 from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
-from pyrjsel.priors import InverseGamma
 from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
-from pyrjsel.store import Content, Given, described, labels_from_plain, register
+from pyrjsel.storage import Content, Given, described, labels_from_plain, register
 
 OWNER = "load"
 # Sums of probabilities differ from 1 by no more than rounding; squares of scales are numbers.

@@ -23,7 +23,7 @@ from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.report import model_html
 from pyrjsel.runtime import Checkpoint, FitSettings
-from pyrjsel.store import Plain
+from pyrjsel.storage import Plain
 
 Width = float | str | Sequence[float]
 

@@ -7,7 +7,7 @@ import numpy as np
 from pyrjsel.kernel.filter import FilterJob, FilterRunner
 from pyrjsel.kernel.state import FilterState
 from pyrjsel.runtime import Checkpoint, run_chains
-from pyrjsel.store import Content
+from pyrjsel.storage import Content
 
 
 class Passes:

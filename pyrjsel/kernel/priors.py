@@ -5,7 +5,7 @@ from numbers import Real
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
-from pyrjsel.priors import InverseGamma
+from pyrjsel.distributions import InverseGamma
 
 # a and b of both variances, for a standardised response.
 DEFAULT = 0.01

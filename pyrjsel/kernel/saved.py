@@ -11,7 +11,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.columns import Columns
 from pyrjsel.kernel.particles import Particles
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 # From the owners of columns (m,), the first the intercept's -1: the columns (m, t).
 MakeColumns = Callable[[NDArray[np.int32]], FloatArray]

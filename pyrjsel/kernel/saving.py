@@ -12,7 +12,7 @@ from pyrjsel.kernel.runs import ChainRun, FilterRun
 from pyrjsel.kernel.saved import state_to_plain
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.runtime import Ends
-from pyrjsel.store import Document, Plain, frame_to_plain, labels_to_plain, plain, write
+from pyrjsel.storage import Document, Plain, frame_to_plain, labels_to_plain, plain, write
 
 if TYPE_CHECKING:
     from pyrjsel.kernel.results import KernelResults
@@ -50,7 +50,7 @@ class Saving:
 
         Notes
         -----
-        The format is described in ``pyrjsel.store``: a zip archive of a JSON header and arrays, which holds
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
         no code. Functions that the formula calls, and a kernel of the user's, are kept by name alone.
         """
         results = cast("KernelResults", self)

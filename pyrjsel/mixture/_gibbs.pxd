@@ -2,7 +2,7 @@
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.mixture._null cimport Null
-from pyrjsel.space._space cimport Space, model_t
+from pyrjsel.model_space._space cimport Space, model_t
 
 
 cdef class Gibbs:

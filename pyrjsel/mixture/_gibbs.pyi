@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel.mixture._null import Null
-from pyrjsel.space import Space
+from pyrjsel.model_space import Space
 
 class Gibbs:
     def __init__(

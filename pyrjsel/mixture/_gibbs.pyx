@@ -20,7 +20,7 @@ from pyrjsel._core.random cimport (
 )
 from pyrjsel.mixture._null cimport Null
 from pyrjsel.mixture._random cimport cut_gamma, dirichlet
-from pyrjsel.space._space cimport Space, model_log_prior, model_refresh
+from pyrjsel.model_space._space cimport Space, model_log_prior, model_refresh
 
 cdef double LOG_2PI = 1.8378770664093454836
 

@@ -29,7 +29,7 @@ from pyrjsel._core.random cimport (
 )
 from pyrjsel.mixture._gibbs cimport Gibbs
 from pyrjsel.mixture._random cimport below
-from pyrjsel.space._space cimport model_feasible_at, model_flip, model_log_prior
+from pyrjsel.model_space._space cimport model_feasible_at, model_flip, model_log_prior
 
 cdef enum:                      # moves, in the order of MOVES
     ADD = 0

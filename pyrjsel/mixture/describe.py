@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._validate import listed
+from pyrjsel.model_space import count_models, space_facts
 from pyrjsel.report import covered_caption, repr_short, shown_inclusion
-from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.model_space import PackedModels
 from pyrjsel.report import IndicatorStats, ModelStats
 from pyrjsel.runtime import Ends, FitSettings
-from pyrjsel.space import PackedModels
 
 MOVES = ("add", "remove", "exchange")
 

@@ -10,8 +10,8 @@ import numpy as np
 from pyrjsel.mixture.draws import MixturePosterior
 from pyrjsel.mixture.sampling import KERNELS, SERIES, run, thinning
 from pyrjsel.mixture.summary import USUAL
+from pyrjsel.model_space import chain_visits
 from pyrjsel.runtime import by_chain, known_ends
-from pyrjsel.space import chain_visits
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.results import MixtureResults

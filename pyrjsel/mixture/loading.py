@@ -14,11 +14,11 @@ from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.model_space import ModelPrior, PackedModels, prior_makers
 from pyrjsel.report import table_from_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.runtime import FitSettings
-from pyrjsel.space import ModelPrior, PackedModels, prior_makers
-from pyrjsel.store import Content, Given, described, register
+from pyrjsel.storage import Content, Given, described, register
 
 OWNER = "load"
 COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")

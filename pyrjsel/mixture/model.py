@@ -22,9 +22,9 @@ from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
 from pyrjsel.report import model_html
-from pyrjsel.space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
-from pyrjsel.store import Plain, plain
+from pyrjsel.storage import Plain, plain
 
 
 class MixtureClassifier(OverSpace, Fitting):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.space import ModelSpace
+from pyrjsel.model_space import ModelSpace
 
 BACKGROUNDS = ("gaussian", "independent", None)
 

@@ -22,6 +22,7 @@ from pyrjsel.mixture.extending import Extending
 from pyrjsel.mixture.looks import Looks
 from pyrjsel.mixture.predict import class_densities, class_probabilities, selected
 from pyrjsel.mixture.saving import Saving
+from pyrjsel.model_space import ModelDraws
 from pyrjsel.report import (
     Report,
     calibration_table,
@@ -34,7 +35,6 @@ from pyrjsel.report import (
     to_arviz,
     without_errors,
 )
-from pyrjsel.space import ModelDraws
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.model import MixtureClassifier
@@ -47,7 +47,7 @@ class SubsetDraws(ModelDraws):
     Attributes
     ----------
     model, packed, model_cost
-        As in :class:`pyrjsel.space.ModelDraws`.
+        As in :class:`pyrjsel.model_space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
         Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
         selected among them by the background.

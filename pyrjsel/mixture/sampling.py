@@ -18,12 +18,12 @@ from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.saved import state_from_plain, state_to_plain
 from pyrjsel.mixture.summary import stopping, summarise
+from pyrjsel.model_space import ModelTable, Space
+from pyrjsel.model_space.bits import n_words
+from pyrjsel.model_space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
-from pyrjsel.space import ModelTable, Space
-from pyrjsel.space.bits import n_words
-from pyrjsel.space.starts import checked_start, dispersed_start, given_start
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 OWNER = "MixtureOptions"
 PROPOSALS = ("conditional", "prior")

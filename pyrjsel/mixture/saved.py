@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel._errors import StoreError
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 
 def state_to_plain(state: Any, problem: MixtureProblem) -> Plain:

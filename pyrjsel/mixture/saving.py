@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import input_design_to_plain, input_rows_to_plain
 from pyrjsel.mixture.sampling import KERNELS, SERIES
-from pyrjsel.store import Document, Plain, frame_to_plain, plain, write
+from pyrjsel.storage import Document, Plain, frame_to_plain, plain, write
 
 if TYPE_CHECKING:
     from pyrjsel.mixture.results import MixtureResults
@@ -44,7 +44,7 @@ class Saving:
 
         Notes
         -----
-        The format is described in ``pyrjsel.store``: a zip archive of a JSON header and arrays, which holds
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
         no code. In every file are the ranges of the inputs and, where the last draw of each chain is kept for
         :meth:`extend`, the kernel of each row and what was drawn for missing inputs and labels.
         """

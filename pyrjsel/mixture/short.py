@@ -8,7 +8,7 @@ import pandas as pd
 from pyrjsel.design import TableLike
 from pyrjsel.mixture.model import MixtureClassifier
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.space import ModelPrior
+from pyrjsel.model_space import ModelPrior
 
 
 def mixture_classifier(

@@ -8,11 +8,11 @@ import numpy as np
 
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
 from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.model_space import ByModel, count_visits, merge_visits
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import LEAST_ESS, chain_diagnostics, selection_notes
 from pyrjsel.report.stopping import few_draws, inclusion_figures, mixing_figures
 from pyrjsel.runtime import Accuracy, DrawnChains, Figure, FitSettings, Rule
-from pyrjsel.space import ByModel, count_visits, merge_visits
 
 # What is asked of a run that stops by itself where nothing is said. Kernels leave their modes slowly: a short
 # first round could look accurate in one of them. The longest run takes some four times as long as one of

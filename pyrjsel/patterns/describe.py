@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._validate import listed
+from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.priors import DEVIATION, FIRST_W, LAST_W
-from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.report import dropped_note
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from pyrjsel.design import (
     label_rows_from_plain,
 )
 from pyrjsel.design.frame import Level
+from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
@@ -24,10 +25,9 @@ from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import OPTIONS, Options, PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
-from pyrjsel.priors import InverseGamma, LogNormal
 from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
-from pyrjsel.store import Content, Given, described, register
+from pyrjsel.storage import Content, Given, described, register
 
 OWNER = "load"
 COLUMNS = ("mean", "sd", "mcse", "ess", "r_hat")

@@ -24,7 +24,7 @@ from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampling import BURN_IN, THIN, USUAL, Options, choose, run
 from pyrjsel.report import model_html, own_copy
 from pyrjsel.runtime import AUTO, FitSettings
-from pyrjsel.store import Plain, plain
+from pyrjsel.storage import Plain, plain
 
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 

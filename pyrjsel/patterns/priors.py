@@ -10,8 +10,8 @@ from scipy.special import gammaln, polygamma
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real
+from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns._slice import LOG_SIGMA_LIMIT
-from pyrjsel.priors import InverseGamma, LogNormal
 
 Family = Literal["cauchy", "gaussian"]
 ScalePrior = LogNormal | InverseGamma

@@ -19,7 +19,7 @@ from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.report.stopping import mixing_figures
 from pyrjsel.runtime import Accuracy, Ends, Figure, FitSettings
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 SAMPLERS = ("auto", "interweaving", "slice")
 # Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.

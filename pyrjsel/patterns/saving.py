@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import label_design_to_plain, label_rows_to_plain
-from pyrjsel.store import Document, Plain, frame_to_plain, plain, write
+from pyrjsel.storage import Document, Plain, frame_to_plain, plain, write
 
 if TYPE_CHECKING:
     from pyrjsel.patterns.results import PatternResults
@@ -44,7 +44,7 @@ class Saving:
 
         Notes
         -----
-        The format is described in ``pyrjsel.store``: a zip archive of a JSON header and arrays, which holds
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
         no code. In every file are the table `groups`, whose patterns name the parameters and may be those
         of a single case, and the levels of features and response.
         """

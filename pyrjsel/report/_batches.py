@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import fdtrc
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
-from pyrjsel.space import ByModel, PackedModels
+from pyrjsel.model_space import ByModel, PackedModels
 
 # Fewer draws than this in a chain give no batch means worth the name.
 SHORTEST = 4

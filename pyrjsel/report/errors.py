@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value
+from pyrjsel.model_space import ByModel, PackedModels
 from pyrjsel.report._batches import (
     CHUNK,
     SHORTEST,
@@ -20,7 +21,6 @@ from pyrjsel.report._batches import (
     split_r_hat,
     visit_sums,
 )
-from pyrjsel.space import ByModel, PackedModels
 
 # Models whose probabilities get Monte Carlo errors and a row in the table of models.
 MODEL_ROWS = 1000

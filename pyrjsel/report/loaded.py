@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel.store import Content, frame_from_plain
+from pyrjsel.storage import Content, frame_from_plain
 
 SHARE, POSITIVE, ANY = (0.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
 # The least and the largest number of a column, by its name or by what that begins with.

@@ -7,8 +7,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import beyond, counted, listed
+from pyrjsel.model_space import ByModel
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
-from pyrjsel.space import ByModel
 
 # Split R-hat over all chains beyond which they have plainly not converged.
 WORST_R_HAT = 1.2

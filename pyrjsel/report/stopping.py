@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from pyrjsel.model_space import ByModel
 from pyrjsel.report.errors import scalar_stats
 from pyrjsel.report.mixing import LEAST_ESS
 from pyrjsel.runtime import Figure, above
-from pyrjsel.space import ByModel
 
 # R-hat over all chains at most.
 R_HAT = 1.05

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
+from pyrjsel.model_space import ModelSpace, PriorInclusion
 from pyrjsel.report._formats import HIDDEN
 from pyrjsel.report.errors import IndicatorStats
-from pyrjsel.space import ModelSpace, PriorInclusion
 
 # More terms than this are listed by posterior probability instead of in the order of the formula.
 LONG_TABLE = 20

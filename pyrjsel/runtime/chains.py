@@ -24,7 +24,7 @@ from pyrjsel.runtime.live import Live
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 # Seconds that a block should take: long enough that the turn-around between blocks costs
 # nothing, short enough that Ctrl-C feels immediate.

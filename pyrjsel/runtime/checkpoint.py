@@ -1,6 +1,6 @@
 """Checkpoints: chains write down where they are and what they have drawn, and a killed run goes on.
 
-A checkpoint is a folder of files in the format of :mod:`pyrjsel.store`. ``checkpoint.rjs`` says of which run
+A checkpoint is a folder of files in the format of :mod:`pyrjsel.storage`. ``checkpoint.rjs`` says of which run
 it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as a
 whole, and a file of draws, to which new ones are appended, each part with its length (uint64, little-endian)
 before it; the state says how many bytes of draws belong to it, and what a crash has left beyond them is cut
@@ -24,7 +24,7 @@ from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.ends import ChainEnd
 from pyrjsel.runtime.lock import lock
-from pyrjsel.store import (
+from pyrjsel.storage import (
     Content,
     Document,
     Plain,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 
 @dataclass(frozen=True)

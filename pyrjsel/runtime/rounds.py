@@ -21,7 +21,7 @@ from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard
 from pyrjsel.runtime.live import Live
 from pyrjsel.runtime.workers import count_workers
-from pyrjsel.store import Content
+from pyrjsel.storage import Content
 
 # From a number of draws: the job of a run of so many.
 Jobs = Callable[[int], ResumableJob]

@@ -16,7 +16,7 @@ from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import Ends
 from pyrjsel.runtime.rounds import Jobs, Rounds
-from pyrjsel.store import Content, Plain
+from pyrjsel.storage import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000

@@ -1,16 +1,16 @@
 """Variable selection in regression models: priors, samplers, results."""
 
-from pyrjsel.selection.compare import compare_samplers
-from pyrjsel.selection.linear import LinearSelection
-from pyrjsel.selection.loading import read_results
-from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.models import LogitSelection, PoissonSelection
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.results import SelectionResults
-from pyrjsel.selection.sensitivity import SensitivityResults
-from pyrjsel.selection.short import linear, logit, poisson
-from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.selection.validation import CrossValidation
+from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
+from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.loading import read_results
+from pyrjsel.selection.models.short import linear, logit, poisson
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.studies.compare_samplers import compare_samplers
+from pyrjsel.selection.studies.cross_validation import CrossValidation
+from pyrjsel.selection.studies.sensitivity import SensitivityResults
 
 __all__ = [
     "CrossValidation",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from scipy import sparse
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.space import ModelDraws
+from pyrjsel.model_space import ModelDraws
 
 
 @dataclass(frozen=True, repr=False)
@@ -15,7 +15,7 @@ class Draws(ModelDraws):
     Attributes
     ----------
     model, packed, model_cost
-        As in :class:`pyrjsel.space.ModelDraws`.
+        As in :class:`pyrjsel.model_space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
         Unnormalised log posterior density of model and coefficients, in units of the design's columns; of
         the sampler ``collapsed`` that of the model, coefficients integrated out. Reversible jumps of linear

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
+from pyrjsel.model_space import PackedModels
 from pyrjsel.runtime import Ends
 from pyrjsel.selection.draws import Draws
-from pyrjsel.space import PackedModels
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.audit import Audit
+    from pyrjsel.selection.samplers.audit import Audit
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
-from pyrjsel.selection.problem import Regression
-from pyrjsel.space import ModelSpace
+from pyrjsel.model_space import ModelSpace
+from pyrjsel.selection.regression.glm import Regression
 
 # Columns are dependent where one of them has less than this norm left, relative to the largest
 # singular value, once the others are taken out: the square root of the g-prior's tolerance.

@@ -20,9 +20,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection import reference
 from pyrjsel.selection.reference import Move, State, Student, Transition
-from pyrjsel.space import ModelSpace
 
 # Terms on the other side of a trade at most, Newton steps behind a proposal, and bounds of the probability
 # that an addition was the last.

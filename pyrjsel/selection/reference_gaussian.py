@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection import reference
-from pyrjsel.selection.gaussian_rows import GaussianRows
 from pyrjsel.selection.reference_blocks import Blocks, step
-from pyrjsel.space import ModelSpace
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 
 @dataclass(frozen=True)

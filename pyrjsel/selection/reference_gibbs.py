@@ -13,8 +13,8 @@ from scipy.linalg import eigh
 from scipy.special import gammaln
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.space import ModelSpace
-from pyrjsel.space.reference_trades import TradeTwin
+from pyrjsel.model_space import ModelSpace
+from pyrjsel.model_space.reference_trades import TradeTwin
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.selection.mixtures import Mixture
+from pyrjsel.selection.priors.g_mixtures import Mixture
 
 
 @dataclass(frozen=True)

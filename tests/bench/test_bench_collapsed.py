@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection._walk import Walk
-from pyrjsel.space import Space
+from pyrjsel.model_space import Space
+from pyrjsel.selection.samplers.collapsed._walk import Walk
 
 
 def make_rows(n, terms, seed=11):

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.space import Space
+from pyrjsel.model_space import Space
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 PRIORS = {
     "GPrior('4n')": rj.GPrior("4n"),

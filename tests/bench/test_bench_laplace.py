@@ -11,8 +11,8 @@ import pytest
 from scipy.linalg.blas import dsyrk
 
 import pyrjsel as rj
-from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.space import enumerate_models, unpack
+from pyrjsel.model_space import enumerate_models, unpack
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 ROUNDS = 15
 

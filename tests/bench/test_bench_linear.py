@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 
 def crime():

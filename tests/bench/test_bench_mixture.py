@@ -17,8 +17,8 @@ import pytest
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions
+from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.report import scalar_stats
-from pyrjsel.space import BetaBinomial, ModelSpace
 
 SWEEPS, BURN_IN = 15_000, 5_000
 # Rows, inputs, classes, kernels, and the seconds in which the run must be done where nothing is missing.

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import poisson
 
 import pyrjsel as rj
-from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 ROWS, TERMS = 200, 20
 MODELS = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}

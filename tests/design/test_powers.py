@@ -9,7 +9,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.design import Design
-from pyrjsel.space import enumerate_models, unpack
+from pyrjsel.model_space import enumerate_models, unpack
 
 
 def frame(n=40):

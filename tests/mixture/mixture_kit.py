@@ -8,7 +8,7 @@ import numpy as np
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions, first_replica
-from pyrjsel.space import BetaBinomial, ModelSpace
+from pyrjsel.model_space import BetaBinomial, ModelSpace
 
 
 def space_of(p, prior=None, n=100, **options):

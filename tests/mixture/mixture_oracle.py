@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import gamma
 
 from pyrjsel.mixture.background import log_background
-from pyrjsel.space import enumerate_models, unpack
+from pyrjsel.model_space import enumerate_models, unpack
 
 
 def log_nodes(low, high, n):

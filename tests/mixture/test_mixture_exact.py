@@ -8,8 +8,8 @@ from scipy.stats import gamma, multivariate_t
 
 from pyrjsel.mixture.background import normal_evidence, single_evidence
 from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.model_space import Bernoulli, merge_visits
 from pyrjsel.report import indicator_stats
-from pyrjsel.space import Bernoulli, merge_visits
 
 BACKGROUNDS = ("gaussian", "independent", None)
 # One under which the kernels that the prior proposes are taken now and then, and moves a sweep.

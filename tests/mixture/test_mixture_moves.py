@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pyrjsel.mixture.reference import MixtureTwin
-from pyrjsel.space import Bernoulli, TruncatedPoisson, enumerate_models, unpack
+from pyrjsel.model_space import Bernoulli, TruncatedPoisson, enumerate_models, unpack
 
 PRICES = {"x0": 1.0, "x1": 2.0, "x2": 1.5}
 SPACES = {

@@ -4,8 +4,8 @@ import mixture_kit as kit
 import numpy as np
 import pytest
 
+from pyrjsel.model_space import merge_visits
 from pyrjsel.report import indicator_stats
-from pyrjsel.space import merge_visits
 
 sklearn_datasets = pytest.importorskip("sklearn.datasets")
 

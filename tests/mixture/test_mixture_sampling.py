@@ -14,8 +14,8 @@ import pyrjsel as rj
 from pyrjsel.mixture import sampling
 from pyrjsel.mixture._mixture import MixtureLadder
 from pyrjsel.mixture.sampling import MixtureOptions, MixtureRunner
+from pyrjsel.model_space import Bernoulli
 from pyrjsel.runtime import FitSettings
-from pyrjsel.space import Bernoulli
 
 
 def toy_problem(**options):

@@ -6,7 +6,7 @@ import pytest
 
 from pyrjsel.mixture.reference import LadderTwin
 from pyrjsel.mixture.sampling import MixtureRunner, first_replica, gaps
-from pyrjsel.space import Bernoulli
+from pyrjsel.model_space import Bernoulli
 
 BACKGROUNDS = ("gaussian", "independent", None)
 # One under which the kernels that the prior proposes are taken now and then.

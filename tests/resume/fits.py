@@ -15,7 +15,7 @@ import pandas as pd
 
 import pyrjsel as rj
 from pyrjsel.runtime import chains, checkpoint
-from pyrjsel.store import digest
+from pyrjsel.storage import digest
 
 
 def waves(n):

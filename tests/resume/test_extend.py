@@ -15,9 +15,9 @@ import pyrjsel as rj
 from pyrjsel.mixture import sampling as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
-from pyrjsel.selection import collect
-from pyrjsel.selection.layout import TermColumns
-from pyrjsel.store import Document, read, write
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.samplers import recorder as collect
+from pyrjsel.storage import Document, read, write
 
 _spec = importlib.util.spec_from_file_location("resume_fits", Path(__file__).parent / "fits.py")
 fits = importlib.util.module_from_spec(_spec)
@@ -105,7 +105,9 @@ def test_after_loading_with_rows_given_again(wanted, tmp_path):
 def test_draws_of_coefficients_are_thinned_as_in_one_run(monkeypatch, name):
     """The shorter run keeps every fourth vector of coefficients, the longer one every eighth."""
     extra = plan(name)[1]
-    monkeypatch.setattr("pyrjsel.selection.collect.COEFFICIENT_BYTES", 8 * 8 * 2 * plan(name)[0] // 4)
+    monkeypatch.setattr(
+        "pyrjsel.selection.samplers.recorder.COEFFICIENT_BYTES", 8 * 8 * 2 * plan(name)[0] // 4
+    )
     first, once = short(name), long(name)
     every = [found.posterior.draws.coefficients_every for found in (first, once)]
     assert every[1] > every[0] >= 4

@@ -12,7 +12,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from pyrjsel._errors import NotAvailableError, ParameterError, StoreError
 from pyrjsel.runtime import Checkpoint, FitSettings, checkpoint, run_chains
-from pyrjsel.store import Document, create, read, write
+from pyrjsel.storage import Document, create, read, write
 
 
 class Walk:

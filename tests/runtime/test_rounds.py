@@ -14,7 +14,7 @@ import pyrjsel as rj
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
 from pyrjsel.runtime.checkpoint import ChainFile
-from pyrjsel.selection.collapsed import WalkRunner
+from pyrjsel.selection.samplers.collapsed.chain import WalkRunner
 
 rng = np.random.default_rng(3)
 X = pd.DataFrame(rng.normal(size=(120, 7))).add_prefix("x")
@@ -307,7 +307,7 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
         asked.append(draws)
         return [Figure("it is bad", 2.0)]
 
-    monkeypatch.setattr("pyrjsel.selection.walk_posterior.stopping", lambda *given: never)
+    monkeypatch.setattr("pyrjsel.selection.samplers.collapsed.posterior.stopping", lambda *given: never)
     with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. It would take about 2,000 draws"):
         results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1000, rng=1, progress=False)
     assert asked == [200, 400, 800, 1000]

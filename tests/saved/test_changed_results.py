@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.store import Document, read, write
+from pyrjsel.storage import Document, read, write
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("saved_fits", HERE / "fits.py")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.store import Document, read, write
+from pyrjsel.storage import Document, read, write
 
 _spec = importlib.util.spec_from_file_location("fits_to_mutate", Path(__file__).parent / "fits.py")
 fits = importlib.util.module_from_spec(_spec)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.store import Document, read, write
-from pyrjsel.store.files import to_bytes
+from pyrjsel.storage import Document, read, write
+from pyrjsel.storage.files import to_bytes
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("saved_fits", HERE / "fits.py")

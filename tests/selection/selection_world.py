@@ -8,13 +8,13 @@ from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
-from pyrjsel.selection import corrected
-from pyrjsel.selection._population import TEMPERATURES, Population
-from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
-from pyrjsel.selection.population import PopulationJob, PopulationOptions
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import Space, families, unpack
+from pyrjsel.model_space import Space, families, unpack
+from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, CorrectedOptions
+from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationJob, PopulationOptions
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 
 class World:

@@ -19,7 +19,7 @@ from selection_checks import (
 from selection_world import World
 
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.enumerate import EnumerateOptions, enumerate_posterior
+from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, enumerate_posterior
 
 pytestmark = pytest.mark.statistical
 

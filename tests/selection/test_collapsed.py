@@ -10,8 +10,8 @@ from selection_checks import Scenario, build, far_away, fit, sampler_faults
 from selection_world import bad_surrogate
 
 import pyrjsel as rj
-from pyrjsel.selection.corrected import CorrectedRunner
-from pyrjsel.selection.surrogate import Surrogate
+from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedRunner
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SPREAD, UNIFORM = ("betabinomial", 1.0, 1.0), ("uniform",)
@@ -221,5 +221,5 @@ def test_dependent_columns_are_left_out():
 def test_auto_walks_where_there_are_too_many_models(monkeypatch, scenario):
     model = build(scenario)
     assert fit(model, rng=1).sampler == "enumerate"
-    monkeypatch.setattr("pyrjsel.selection.model.MOST_MODELS", 4)
+    monkeypatch.setattr("pyrjsel.selection.models.base.MOST_MODELS", 4)
     assert fit(model, rng=1, draws=20).sampler == "collapsed"

@@ -11,10 +11,12 @@ import pyrjsel as rj
 from pyrjsel._validate import beyond
 from pyrjsel.report.errors import IndicatorStats
 from pyrjsel.report.mixing import PRECISE, poor_mixing, selection_notes
-from pyrjsel.selection import averages, collect, rjmcmc
-from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.collect import ChainDraws, Manner
-from pyrjsel.selection.summarising import _stuck_chains
+from pyrjsel.selection.samplers import rao_blackwell as averages
+from pyrjsel.selection.samplers import recorder as collect
+from pyrjsel.selection.samplers.model_average import _stuck_chains
+from pyrjsel.selection.samplers.recorder import ChainDraws, Manner
+from pyrjsel.selection.samplers.reversible_jump import rjmcmc
+from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 
 
 @pytest.fixture(scope="module")

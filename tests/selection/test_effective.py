@@ -6,8 +6,8 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel.selection import effective
-from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.evidence import importance_quality as effective
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 OPTIONS = {
     "enumerate": {},

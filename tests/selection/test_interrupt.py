@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.collapsed import WalkRunner
-from pyrjsel.selection.enumerate import _Worker
-from pyrjsel.selection.population import PopulationRunner
-from pyrjsel.selection.rjmcmc import RJRunner
+from pyrjsel.selection.samplers.collapsed.chain import WalkRunner
+from pyrjsel.selection.samplers.enumeration.glm import _Worker
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationRunner
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJRunner
 
 if os.name != "posix":
     pytest.skip("signals are sent as POSIX systems send them", allow_module_level=True)

@@ -13,7 +13,7 @@ from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
 from selection_world import World, bad_surrogate
 
-from pyrjsel.selection.corrected import CorrectedRunner
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedRunner
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SCENARIOS = [

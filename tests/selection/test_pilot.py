@@ -8,10 +8,10 @@ import pytest
 from scipy.special import fdtri
 
 import pyrjsel as rj
-from pyrjsel.selection.automatic import pilot_of, sampler_of
-from pyrjsel.selection.corrected import Integrals
-from pyrjsel.selection.importance import quantiles
-from pyrjsel.selection.marginal import MarginalLikelihood
+from pyrjsel.selection.evidence.importance import quantiles
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.samplers.automatic import pilot_of, sampler_of
+from pyrjsel.selection.samplers.collapsed.corrected_chain import Integrals
 
 
 def rows(n, p, seed=0):

@@ -14,7 +14,7 @@ import pytest
 from selection_checks import Scenario, build, far_away, fit, sampler_faults
 
 import pyrjsel as rj
-from pyrjsel.selection import population
+from pyrjsel.selection.samplers.reversible_jump import population
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SPREAD, UNIFORM = ("betabinomial", 1.0, 1.0), ("uniform",)

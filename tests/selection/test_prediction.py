@@ -168,7 +168,7 @@ def test_summary_frame(results, births):
 
 def test_blocks_of_rows_make_no_difference(enumerated, births, monkeypatch):
     whole = enumerated.get_prediction(births).summary_frame()
-    monkeypatch.setattr("pyrjsel.selection.predict.CACHED", 4000 * 7)
+    monkeypatch.setattr("pyrjsel.selection.results.prediction.CACHED", 4000 * 7)
     # Rounding of matrix products of other shapes.
     pd.testing.assert_frame_equal(enumerated.get_prediction(births).summary_frame(), whole, rtol=1e-12)
 

@@ -8,8 +8,8 @@ from scipy.special import expit
 
 import pyrjsel as rj
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.checking import simulated_responses
-from pyrjsel.selection.predict import Prediction
+from pyrjsel.selection.results.prediction import Prediction
+from pyrjsel.selection.results.predictive_checks import simulated_responses
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -143,7 +143,7 @@ def test_more_draws_than_coefficients_use_each_as_often(enumerated):
 
 
 def test_blocks_do_not_lose_draws(enumerated, monkeypatch):
-    monkeypatch.setattr("pyrjsel.selection.predict.BLOCK", 189 * 7)
+    monkeypatch.setattr("pyrjsel.selection.results.prediction.BLOCK", 189 * 7)
     found = enumerated.posterior_predictive(draws=50)
     assert not found.isna().any(axis=None)
     assert 0.2 < found.to_numpy().mean() < 0.45

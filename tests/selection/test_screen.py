@@ -9,8 +9,8 @@ import pytest
 from scipy.special import expit
 
 import pyrjsel as rj
-from pyrjsel.selection.checks import same_data
-from pyrjsel.selection.screen import _add_parents
+from pyrjsel.selection.regression.validation import same_data
+from pyrjsel.selection.results.screening import _add_parents
 
 
 def make_frame(n=400):

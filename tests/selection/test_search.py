@@ -7,8 +7,15 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.search import Explorer, evidence_at, mode_to_start_from, new_start, way_out, ways_in
-from pyrjsel.space import Space
+from pyrjsel.model_space import Space
+from pyrjsel.selection.samplers.search import (
+    Explorer,
+    evidence_at,
+    mode_to_start_from,
+    new_start,
+    way_out,
+    ways_in,
+)
 
 COSTS = {"a": 5.0, "b": 1.0, "c": 2.0, "d": 1.0, "e": 3.0, "f": 1.0, "g": 2.0}
 INTERACTIONS = "a + b + c + d + a:b + a:c + b:c + a:b:c"

@@ -14,7 +14,7 @@ from selection_checks import Scenario, build, coefficient_prior
 from selection_oracle import model_prior
 
 import pyrjsel as rj
-from pyrjsel.selection.rjmcmc import RJRunner
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJRunner
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

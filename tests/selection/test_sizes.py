@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import pyrjsel as rj
-from pyrjsel.space import enumerate_models, unpack
+from pyrjsel.model_space import enumerate_models, unpack
 
 
 def frame(n=80, p=5, seed=0):

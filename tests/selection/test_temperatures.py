@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyrjsel.selection.temperatures import (
+from pyrjsel.selection.samplers.reversible_jump.temperatures import (
     COLD_BOUNDS,
     EXCHANGE_RATE,
     HOT_BOUNDS,

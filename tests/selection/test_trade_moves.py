@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.gibbs import GibbsOptions
-from pyrjsel.selection.walk_options import CollapsedOptions
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions
 
 
 def problem(p, effect, kind=rj.linear, seed=0, n=150, **options):

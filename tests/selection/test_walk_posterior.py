@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from pyrjsel.selection.walk_posterior import _by_model, _places
-from pyrjsel.space import merge_visits, pack
+from pyrjsel.model_space import merge_visits, pack
+from pyrjsel.selection.samplers.collapsed.posterior import _by_model, _places
 
 
 def test_what_chains_know_goes_to_the_right_models():

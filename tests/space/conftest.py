@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     CostAdjusted,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.space import ModelTable, pack
+from pyrjsel.model_space import ModelTable, pack
 
 
 def stream(n_terms, n, rng, distinct=50):

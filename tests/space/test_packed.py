@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyrjsel.space import PackedModels, packed
+from pyrjsel.model_space import PackedModels, packed
 
 
 @pytest.fixture(params=[0, 1, 64, 65, 130])

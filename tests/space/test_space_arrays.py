@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import ParameterError, UnknownNameError
-from pyrjsel.space import BetaBinomial, ModelSpace, Uniform
+from pyrjsel.model_space import BetaBinomial, ModelSpace, Uniform
 
 N_SEEDS = 3
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pyrjsel.space import Bernoulli, ModelSpace, Space, Uniform
-from pyrjsel.space._space import debug_changes, debug_feasible, debug_flips
+from pyrjsel.model_space import Bernoulli, ModelSpace, Space, Uniform
+from pyrjsel.model_space._space import debug_changes, debug_feasible, debug_flips
 
 
 def test_what_is_derived_follows_the_oracle(kit, prior_kind, constraint):

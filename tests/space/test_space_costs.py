@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pyrjsel._errors import ParameterError, UnknownNameError
-from pyrjsel.space import ModelSpace, Uniform
+from pyrjsel.model_space import ModelSpace, Uniform
 
 
 def build(kit, costs, terms=None, columns=()):

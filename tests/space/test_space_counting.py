@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     ModelSpace,
@@ -19,8 +19,8 @@ from pyrjsel.space import (
     prior_inclusion,
     prior_inclusion_of,
 )
-from pyrjsel.space.counting import _exact, _sampled
-from pyrjsel.space.tables import NotCountable
+from pyrjsel.model_space.counting import _exact, _sampled
+from pyrjsel.model_space.tables import NotCountable
 
 
 def brute_force(case):

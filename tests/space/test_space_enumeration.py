@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.space import ModelSpace, Uniform, count_dfs, enumerate_models, pack, unpack
-from pyrjsel.space._space import Space, walk
+from pyrjsel.model_space import ModelSpace, Uniform, count_dfs, enumerate_models, pack, unpack
+from pyrjsel.model_space._space import Space, walk
 
 
 def test_every_feasible_model_comes_once(kit, constraint):

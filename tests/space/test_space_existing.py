@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from pyrjsel.space import Bernoulli, BetaBinomial, ModelSpace, TruncatedPoisson, Uniform, prior_inclusion
-from pyrjsel.space.counting import _exact, _thinned
-from pyrjsel.space.existing import over_existing
+from pyrjsel.model_space import (
+    Bernoulli,
+    BetaBinomial,
+    ModelSpace,
+    TruncatedPoisson,
+    Uniform,
+    prior_inclusion,
+)
+from pyrjsel.model_space.counting import _exact, _thinned
+from pyrjsel.model_space.existing import over_existing
 
 
 class Circuits:

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import betaln
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     CostAdjusted,
@@ -21,9 +21,9 @@ from pyrjsel.space import (
     sample_models,
     unpack,
 )
-from pyrjsel.space._space import debug_changes, debug_flips, metropolis
-from pyrjsel.space.by_order import Lineage
-from pyrjsel.space.order_sums import order_sums
+from pyrjsel.model_space._space import debug_changes, debug_flips, metropolis
+from pyrjsel.model_space.by_order import Lineage
+from pyrjsel.model_space.order_sums import order_sums
 
 ALL = [c for k in (1, 2, 3) for c in combinations("abc", k)]
 DESIGNS = {
@@ -269,7 +269,7 @@ def test_sums_over_all_models_are_exact(kit, design, prior, heredity, monkeypatc
 @pytest.mark.parametrize("prior", ["beta-binomial 2", "bernoulli", "poisson"])
 def test_one_core_subset_stands_for_many(kit, prior, monkeypatch):
     """With the walk over all core subsets refused, those by numbers of classes give the same sums."""
-    import pyrjsel.space.tied as tied
+    import pyrjsel.model_space.tied as tied
 
     sets = [(name,) for name in "abcde"] + list(combinations("abcde", 2))
     for left_out in ((), (("a", "b"),)):
@@ -284,7 +284,7 @@ def test_one_core_subset_stands_for_many(kit, prior, monkeypatch):
 
 
 def refuse(*_):
-    from pyrjsel.space.tables import NotCountable
+    from pyrjsel.model_space.tables import NotCountable
 
     raise NotCountable("for a test")
 
@@ -368,7 +368,7 @@ def draws_agree(space, draws, weight):
 @pytest.mark.parametrize("prior", PRIORS)
 def test_draws_follow_the_prior(kit, prior, heredity, monkeypatch):
     """False alarms: 10 runs, some 100 normal deviates beyond 6 in each: 2e-9 * 1,000 = 2e-6 in all."""
-    import pyrjsel.space.sampling as sampling
+    import pyrjsel.model_space.sampling as sampling
 
     space = space_of(kit, "three-way", PRIORS[prior], heredity)
     bound = space_of(kit, "three-way", PRIORS[prior], heredity, max_size=4)

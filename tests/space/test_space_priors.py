@@ -10,7 +10,7 @@ from scipy.special import comb, expit
 from scipy.stats import betabinom, poisson
 
 from pyrjsel._errors import ParameterError, UnknownNameError
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     CostAdjusted,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     ModelSpace,
@@ -14,7 +14,7 @@ from pyrjsel.space import (
     prior_inclusion,
     sample_models,
 )
-from pyrjsel.space._space import metropolis
+from pyrjsel.model_space._space import metropolis
 
 
 def test_draws_are_feasible_and_repeatable(kit, constraint):

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from pyrjsel.space import (
+from pyrjsel.model_space import (
     Bernoulli,
     BetaBinomial,
     ModelSpace,
@@ -16,10 +16,10 @@ from pyrjsel.space import (
     count_models,
     prior_inclusion,
 )
-from pyrjsel.space.components import cost_grid
-from pyrjsel.space.counting import _exact
-from pyrjsel.space.tables import NotCountable
-from pyrjsel.space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
+from pyrjsel.model_space.components import cost_grid
+from pyrjsel.model_space.counting import _exact
+from pyrjsel.model_space.tables import NotCountable
+from pyrjsel.model_space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
 
 def factorial_terms(kit, letters, order):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.store import Document, append, open_regular, read, read_all, write
+from pyrjsel.storage import Document, append, open_regular, read, read_all, write
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pyrjsel import StoreError
-from pyrjsel.store import Content, Document, labels_from_plain, labels_to_plain, read, write
+from pyrjsel.storage import Content, Document, labels_from_plain, labels_to_plain, read, write
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from pyrjsel import StoreError
-from pyrjsel.store import (
+from pyrjsel.storage import (
     Content,
     Document,
     append,
@@ -26,9 +26,9 @@ from pyrjsel.store import (
     register,
     write,
 )
-from pyrjsel.store.files import to_bytes
-from pyrjsel.store.kinds import _READERS, load
-from pyrjsel.store.plain import DTYPES
+from pyrjsel.storage.files import to_bytes
+from pyrjsel.storage.kinds import _READERS, load
+from pyrjsel.storage.plain import DTYPES
 
 CONTENT = {
     "text": "Größe \U0001f600 \0 \"'\\",
@@ -199,7 +199,7 @@ def test_names_may_be_as_long_as_the_system_has_them(path):
 KILLED = """
 import sys
 import numpy as np
-from pyrjsel.store import Document, write
+from pyrjsel.storage import Document, write
 print("ready", flush=True)
 number = 0
 while True:
@@ -366,14 +366,14 @@ def test_the_largest_headers_are_read_in_time(path, content):
 
 
 def test_what_could_not_be_read_is_not_written(path, monkeypatch):
-    monkeypatch.setattr("pyrjsel.store.files.MOST_PARTS", 10)
+    monkeypatch.setattr("pyrjsel.storage.files.MOST_PARTS", 10)
     for content in ([[]] * 10, "x" * 2**24):
         with pytest.raises(StoreError, match="its header would be over 16 MB, or of too many parts"):
             write(path, Document("test", 1, content))
 
 
 def test_a_huge_table_of_contents_is_refused_before_it_is_read(path, monkeypatch):
-    monkeypatch.setattr("pyrjsel.store.files.LARGEST_TABLE", 10_000)
+    monkeypatch.setattr("pyrjsel.storage.files.LARGEST_TABLE", 10_000)
     path.write_bytes(archive_of(*((f"{k}", b"") for k in range(400))))
     with pytest.raises(StoreError, match="table of contents is too large"):
         read(path)
@@ -401,7 +401,7 @@ def test_an_absent_file_is_an_error_of_the_system(path):
 
 @pytest.fixture
 def kind(monkeypatch):
-    monkeypatch.setattr("pyrjsel.store.kinds._READERS", dict(_READERS))
+    monkeypatch.setattr("pyrjsel.storage.kinds._READERS", dict(_READERS))
     register("test", 2, lambda content, schema, given: (content.integer("n"), schema, given.data))
     return "test"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pyrjsel import StoreError
-from pyrjsel.store import Document, read
-from pyrjsel.store.files import to_bytes
+from pyrjsel.storage import Document, read
+from pyrjsel.storage.files import to_bytes
 
 SECONDS, BYTES = 1.0, 2**30
 

@@ -15,8 +15,8 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import cauchy, invgamma, kstest, norm, ttest_rel
 
+from pyrjsel.distributions import LogNormal
 from pyrjsel.patterns.problem import distinct_cases
-from pyrjsel.priors import LogNormal
 
 PLANS = {
     "steps": (("steps", 1),),

@@ -4,9 +4,9 @@ import numpy as np
 import pattern_kit as kit
 import pytest
 
+from pyrjsel.distributions import LogNormal
 from pyrjsel.patterns.priors import PatternPrior
 from pyrjsel.patterns.problem import PatternProblem
-from pyrjsel.priors import LogNormal
 
 UPDATES = ("steps", "turns", "paths", "centred", "scaled")
 CASES = [

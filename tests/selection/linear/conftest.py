@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import BetaBinomial, ModelSpace
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.reference_linear import LinearTwin
-from pyrjsel.space import BetaBinomial, ModelSpace
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 _HERE = Path(__file__).parent
 for _name, _folder in (

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from pyrjsel.selection.gibbs import GibbsJob, GibbsRunner, GibbsState
-from pyrjsel.selection.priors import Normal
+from pyrjsel.model_space import families
+from pyrjsel.selection.priors.coefficients import Normal
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.reference_gibbs import GibbsTwin
-from pyrjsel.selection.spikes import SpikeSlab
-from pyrjsel.space import families
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsJob, GibbsRunner, GibbsState
 
 SPIKES = {
     "scaled": SpikeSlab(0.15, 60.0, scaled=True),

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.gaussian_rows import GaussianRows
-from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 PRIORS = {
     "g": GPrior("n"),

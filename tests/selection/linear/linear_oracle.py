@@ -13,9 +13,9 @@ from scipy import stats
 from scipy.linalg import null_space
 from scipy.special import gammaln
 
-import pyrjsel.selection.mixtures as mx
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.spikes import SpikeSlab
+import pyrjsel.selection.priors.g_mixtures as mx
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
 
 
 @dataclass

@@ -14,7 +14,7 @@ from linear_oracle import log_density_of_g
 from scipy import stats
 from scipy.special import logsumexp
 
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
 # Of the grids. The trapezoidal rule errs by exp(-2 pi^2 / STEP) or so for what is smooth on this scale.
 STEP = 0.1

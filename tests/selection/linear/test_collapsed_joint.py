@@ -13,14 +13,14 @@ import pytest
 from scipy import stats
 from selection_checks import LEVEL, holm
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection import collapsed
-from pyrjsel.selection.collapsed import WalkJob
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.mixtures import HyperG, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.walk_options import CollapsedOptions
-from pyrjsel.space import Space, families
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Space, families
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, ZellnerSiow
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.collapsed import chain as collapsed
+from pyrjsel.selection.samplers.collapsed.chain import WalkJob
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, N = (1, 2, 1, 1), ["a", "b", "c", "a:c"], 15

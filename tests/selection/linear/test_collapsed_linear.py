@@ -12,9 +12,9 @@ import pytest
 from selection_checks import far_away, fit
 
 import pyrjsel as rj
-from pyrjsel.selection import walk_posterior
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.walk_posterior import averaged_moments
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.collapsed import posterior as walk_posterior
+from pyrjsel.selection.samplers.collapsed.posterior import averaged_moments
 
 COSTS = {"a": 1.0, "b": 2.0, "c": 1.0, "f": 1.5, "d": 0.5}
 FORMULA = "y ~ a + b + c + d + f + a:b + c:f"

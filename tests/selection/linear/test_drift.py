@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 
 def columns(kind, n, rng):

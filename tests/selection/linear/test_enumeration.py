@@ -5,11 +5,11 @@ import pytest
 from linear_oracle import Rows, answer
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.single import SingleModels
-from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
 
 NAMES = ("a", "b", "a:b", "c", "f")
 SIZES = (1, 1, 1, 1, 2)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import DataError
-from pyrjsel.selection._conjugate import ConjugateEvidence
-from pyrjsel.selection._gram import ColumnGram, FullGram
-from pyrjsel.selection._score import GaussianScore
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.reference_linear import LinearTwin
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 
 SIZES = (1, 2, 1, 3, 1)
 

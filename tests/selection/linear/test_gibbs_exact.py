@@ -6,14 +6,14 @@ import gibbs_kit
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gibbs import GibbsOptions, gibbs_posterior
-from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.spike_models import single_models
-from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
+from pyrjsel.selection.evidence.spike_slab import single_models
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions, gibbs_posterior
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PRIORS = {

@@ -4,8 +4,8 @@ import gibbs_kit
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection.gaussian import GaussianRegression
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES = (1, 2, 1), ["a", "b", "a:b"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection.averages import Segments
-from pyrjsel.selection.gibbs import GibbsRunner, GibbsState
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsRunner, GibbsState
+from pyrjsel.selection.samplers.rao_blackwell import Segments
 
 SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
 DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pyrjsel.model_space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform
 from pyrjsel.selection import reference_walk
-from pyrjsel.selection._gibbs import Gibbs
-from pyrjsel.selection._table_evidence import TableEvidence
-from pyrjsel.selection.priors import GPrior
-from pyrjsel.space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform
+from pyrjsel.selection.evidence._table_evidence import TableEvidence
+from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.samplers.gibbs._gibbs import Gibbs
 
 LEVEL = 1e-6  # false-alarm rate of each statistical test
 NAMES = ["a", "b", "c", "a:b"]

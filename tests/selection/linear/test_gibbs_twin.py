@@ -4,11 +4,11 @@ import gibbs_kit
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection import gaussian
-from pyrjsel.selection.mixtures import HyperGN
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Bernoulli
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Bernoulli
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperGN
+from pyrjsel.selection.regression import gaussian
 
 SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
 BY_SIZE = InverseGamma([2.0, 2.2, 2.4, 2.6, 2.8, 3.0], [1.0, 1.5, 0.7, 2.0, 0.4, 1.0])

@@ -6,11 +6,11 @@ import pytest
 from balance_oracle import check_flips_and_swaps, check_updates
 from scipy import stats
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection.gaussian_rows import GaussianRows
-from pyrjsel.selection.mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Uniform
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Uniform
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 NAMES, SIZES = ["a", "b", "a:b"], (1, 2, 1)
 SPACES = {"free": {}, "size": {"max_size": 1}, "strong heredity": {"heredity": "strong"}}

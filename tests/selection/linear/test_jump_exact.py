@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import NotAvailableError
-from pyrjsel.priors import InverseGamma
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gaussian_rows import over_rows
-from pyrjsel.selection.population import PopulationOptions, population_posterior
-from pyrjsel.selection.rjmcmc import RJMCMCOptions, rjmcmc_posterior
-from pyrjsel.selection.single import SingleModels
-from pyrjsel.space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.reversible_jump.gaussian import over_rows
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 MODEL_PRIORS = {

@@ -10,10 +10,10 @@ import jump_kit
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection._population import TEMPERATURES, Population
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.gaussian_rows import GaussianRows
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, SIGMA = (1, 2, 1), ["a", "b", "a:b"], InverseGamma(5.0, 4.0)

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.gaussian_rows import GaussianRows
-from pyrjsel.selection.population import PopulationJob, PopulationRunner
-from pyrjsel.selection.rjmcmc import RJJob, RJRunner
-from pyrjsel.selection.temperatures import POINTS, Law
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationJob, PopulationRunner
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJJob, RJRunner
+from pyrjsel.selection.samplers.reversible_jump.temperatures import POINTS, Law
 
 NAMES, SIZES = ["a", "b", "c"], (1, 2, 1)
 BURN_IN, DRAWS, EVERY = 110, 60, 2

@@ -4,12 +4,12 @@ import jump_kit
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection.gaussian_rows import GaussianRows
-from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import Bernoulli, families, unpack
 from pyrjsel.selection.reference_gaussian import GaussianTwin, State
-from pyrjsel.space import Bernoulli, families, unpack
+from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PLAIN = {"n": 25, "signal": 0.4, "names": NAMES}

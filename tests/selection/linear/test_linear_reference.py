@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.sums import SufficientStatistics
-from pyrjsel.space import ModelSpace
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
 
 DATA = Path(__file__).parents[1] / "data"
 PRIORS = {"uniform": rj.Uniform(), "random": rj.BetaBinomial(1, 1)}

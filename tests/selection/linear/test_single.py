@@ -6,9 +6,9 @@ import statsmodels.api as sm
 from linear_oracle import Rows, answer
 from scipy import stats
 
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.single import SingleModels
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 SIZES = (1, 2, 1)
 SETTINGS = {

@@ -6,11 +6,12 @@ import linear_oracle
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
-from pyrjsel.selection import gaussian, variance
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.priors import Normal
-from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.selection.evidence import sampled_variance as variance
+from pyrjsel.selection.priors.coefficients import Normal
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.regression import gaussian
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 SIZES = (1, 2, 1, 3)
 SIGMAS = {

@@ -6,12 +6,12 @@ import linear_oracle
 import numpy as np
 import pytest
 
-from pyrjsel.priors import InverseGamma
+from pyrjsel.distributions import InverseGamma
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.exact import ExactOptions, exact_posterior
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.spike_models import SpikeModels
-from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.selection.evidence.spike_slab import SpikeModels
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
 
 SIZES = (1, 2, 1)
 BY_SIZE = InverseGamma([2.0, 2.4, 3.0, 2.1], [1.0, 0.5, 2.0, 0.7])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import betainc
 
-from pyrjsel.selection._student import StudentCdf
+from pyrjsel.selection.evidence._student import StudentCdf
 
 
 def exact(t, df):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.single import SingleModels
-from pyrjsel.selection.sums import SufficientStatistics
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 
 def rows(n=500, shift=0.0, seed=1):

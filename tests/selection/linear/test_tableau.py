@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pyrjsel.selection._gram import ColumnGram, FullGram
-from pyrjsel.selection._tableau import Tableau
+from pyrjsel.selection.evidence._tableau import Tableau
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 
 START = np.array([0, 1, 3, 4, 7, 8], dtype=np.intc)
 

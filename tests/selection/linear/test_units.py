@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.priors import Normal
-from pyrjsel.selection.single import SingleModels
-from pyrjsel.selection.spike_models import SpikeModels
-from pyrjsel.selection.spikes import SpikeSlab
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.spike_slab import SpikeModels
+from pyrjsel.selection.priors.coefficients import Normal
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 
 @pytest.mark.parametrize(

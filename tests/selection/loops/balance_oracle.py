@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Bernoulli
+from pyrjsel.model_space import Bernoulli
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
 # Tiny spaces: every constraint, factors of 2 and 3 columns, an interaction, dependent columns.
 SPACES = {

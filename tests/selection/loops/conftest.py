@@ -12,9 +12,9 @@ import pytest
 from scipy.special import expit, log_expit
 
 from pyrjsel.families import Binomial, Poisson
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.problem import Regression
-from pyrjsel.space import BetaBinomial, ModelSpace
+from pyrjsel.model_space import BetaBinomial, ModelSpace
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.glm import Regression
 
 # Makes the helper module of this folder importable by its tests, under importlib mode too.
 if "balance_oracle" not in sys.modules:

@@ -8,7 +8,14 @@ from scipy import stats
 
 from pyrjsel import ParameterError
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
-from pyrjsel.selection.averages import CORRECTED_ROWS, SEGMENTS, VISITS_ALONE, WALK_ROWS, Averages, estimate
+from pyrjsel.selection.samplers.rao_blackwell import (
+    CORRECTED_ROWS,
+    SEGMENTS,
+    VISITS_ALONE,
+    WALK_ROWS,
+    Averages,
+    estimate,
+)
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from balance_oracle import Oracle, models, random_b
 
+from pyrjsel.model_space import Bernoulli, Uniform, families, unpack
 from pyrjsel.selection import reference, reference_blocks
-from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import Bernoulli, Uniform, families, unpack
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 TREE = ["a", "b", "c", "a:b", "b:c"]
 DEAR = {"a": 3, "b": 1, "c": 1, "d": 2, "f3": 1}

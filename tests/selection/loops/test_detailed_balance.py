@@ -16,9 +16,9 @@ from balance_oracle import (
 from scipy import optimize
 from scipy.special import betaln
 
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import Bernoulli
+from pyrjsel.model_space import Bernoulli
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 
 @pytest.mark.parametrize("space", SPACES)

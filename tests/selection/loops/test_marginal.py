@@ -9,9 +9,9 @@ from scipy import optimize, stats
 from scipy.interpolate import CubicSpline
 
 from pyrjsel._errors import DataError
-from pyrjsel.selection._laplace import ModeFinder
-from pyrjsel.selection.marginal import MarginalLikelihood, resample
-from pyrjsel.selection.priors import GPrior, Normal
+from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
 # Names of terms with one to three coefficients in all, rows, and what else.
 PROBLEMS = {

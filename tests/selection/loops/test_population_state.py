@@ -7,14 +7,14 @@ from dataclasses import asdict, fields
 import numpy as np
 import pytest
 
-from pyrjsel.selection.population import (
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.population import (
     ADAPT_EVERY,
     PopulationJob,
     PopulationRunner,
     PopulationState,
 )
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.temperatures import Law
+from pyrjsel.selection.samplers.reversible_jump.temperatures import Law
 
 NAMES = ["a", "f3", "b", "c"]
 DRAWS, BURN_IN, THIN, EVERY = 25, 170, 2, 2

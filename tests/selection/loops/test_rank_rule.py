@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyrjsel.selection._laplace import ModeFinder
-from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.priors import GPrior
-from pyrjsel.selection.problem import Regression
-from pyrjsel.space import ModelSpace, Space, Uniform
+from pyrjsel.model_space import ModelSpace, Space, Uniform
+from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 
 def almost_dependent(noise):

@@ -10,11 +10,13 @@ from scipy.special import gammaln
 
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning, SeparationWarning
-from pyrjsel.selection import corrected, effective, importance
-from pyrjsel.selection import marginal as integration
-from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.evidence import importance
+from pyrjsel.selection.evidence import importance_quality as effective
+from pyrjsel.selection.evidence import laplace as integration
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
 
 SEEDS = 40
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.selection.rjmcmc import RJJob, RJRunner, RJState
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJJob, RJRunner, RJState
 
 NAMES = ["a", "f3", "b", "f4", "c"]
 DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2

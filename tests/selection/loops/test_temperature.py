@@ -15,8 +15,8 @@ from balance_oracle import (
     random_b,
 )
 
-from pyrjsel.selection.priors import Normal
-from pyrjsel.selection.proposal import full_model_proposal
+from pyrjsel.selection.priors.coefficients import Normal
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 TEMPERATURES = [0.3, 1.0, 1.7]
 SOME = ["free", "budget", "always", "strong heredity", "dependent", "one term"]

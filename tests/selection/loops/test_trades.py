@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 from scipy.linalg import expm
 
+from pyrjsel.model_space import BetaBinomial, ModelSpace, Space, Uniform
+from pyrjsel.model_space.reference_trades import TradeTwin
 from pyrjsel.selection import reference_walk
-from pyrjsel.selection._table_evidence import TableEvidence
-from pyrjsel.selection._walk import Walk
-from pyrjsel.space import BetaBinomial, ModelSpace, Space, Uniform
-from pyrjsel.space.reference_trades import TradeTwin
+from pyrjsel.selection.evidence._table_evidence import TableEvidence
+from pyrjsel.selection.samplers.collapsed._walk import Walk
 
 LEVEL = 1e-6  # false-alarm rate of each statistical test
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pyrjsel.model_space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform, unpack
 from pyrjsel.selection import reference
-from pyrjsel.selection._moves import MOVES
-from pyrjsel.selection._rjmcmc import ReversibleJump
-from pyrjsel.selection.marginal import MarginalLikelihood
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform, unpack
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 NAMES = ["a", "f3", "b", "f4", "c"]
 TREE = ["a:b", "a", "b", "c", "b:c", "f3", "a:f3", "a:b:c"]

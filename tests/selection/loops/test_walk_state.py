@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from pyrjsel.selection.collapsed import EVERY, WalkCollector, WalkJob, WalkState
-from pyrjsel.selection.corrected import CorrectedJob
-from pyrjsel.selection.gaussian import GaussianRegression
-from pyrjsel.selection.priors import GPrior, Normal
-from pyrjsel.space import Uniform
+from pyrjsel.model_space import Uniform
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.collapsed.chain import EVERY, WalkCollector, WalkJob, WalkState
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob
 
 NAMES = ["a", "f3", "b", "c", "d"]
 DRAWS, BURN_IN, THIN, EVERY_COEFFICIENT = 60, 130, 2, 5

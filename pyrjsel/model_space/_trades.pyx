@@ -1,0 +1,395 @@
+"""Trades: some units of a model leave, one after the other, and then others come, which may be more or fewer.
+
+A unit is a term with terms that it needs: under strong heredity it comes with all that it needs and that are
+missing, under weak heredity with one parent if it has none, which may need one in turn. It leaves alone or
+with terms that nothing else in the model needs any more: each of them, children before their parents, leaves
+with probability 1/2. Under weak heredity this is the only parent that is left, then the only parent of that
+one. So whatever leaves as one unit comes back as one.
+
+A path from gamma to gamma' is a sequence of units that leave, at least one, and of units that come, at least
+one and none of the terms that have left. All models on the way are feasible. With probability `ON` a further
+unit leaves after each; the next one is drawn with weights that are half equal and half the roots of the
+ratios of posterior masses, over those terms that may leave. Then a unit comes, and after each a further one
+with probability S / (1 + S), held between `LEAST` and `GREATEST`, S the sum of the posterior ratios by single
+terms that may come. It is one of these with weights that are the roots of these ratios, or with probability
+`BLIND` one that comes with others, all those that are affordable alike. At most `MOST` units leave or come.
+
+The path backwards, on which what came leaves in reverse order and what left comes back, passes by the same
+models. A trade is accepted with probability
+
+    min{1, [pi(gamma') P(path backwards)] / [pi(gamma) P(path)]},
+
+where both P have the normalisers of all models on the way: detailed balance holds path by path. No evidence
+is needed of any model that breaks a bound, and changes of log masses by flips are looked at once for each
+model on the path, whichever the direction.
+
+Single flips do not lead from an expensive term to several cheap ones that explain as much, nor from one set
+of terms to another that says the same: what is between them is infeasible or next to impossible.
+"""
+
+cimport cython
+from libc.math cimport INFINITY, exp, fmax, fmin, log
+from libc.string cimport memset
+
+import numpy as np
+
+from pyrjsel._core._vecmath cimport exp_minus
+from pyrjsel._core.random cimport bitgen_t, random_standard_uniform
+from pyrjsel.model_space._space cimport (
+    HEREDITY_NONE,
+    HEREDITY_STRONG,
+    Space,
+    children_stay,
+    model_flip,
+    model_t,
+    parents_in,
+)
+
+# That a further unit leaves, and the bounds of the probability that a further one comes.
+cdef double ON = 2.0 / 3.0
+cdef double LEAST = 0.1
+cdef double GREATEST = 0.95
+# Share of units that come with others among those that come.
+cdef double BLIND = 0.25
+# Share of the weights of units that leave which is equal.
+cdef double EQUAL = 0.5
+# Roots of ratios below e**-700 are 0.
+cdef double DEEPEST = -700.0
+
+
+def _above(parents):
+    """Return all that each term needs under strong heredity, parents before their children."""
+    found = {}
+
+    def of(term):
+        if term not in found:
+            found[term] = set(parents[term]).union(*(of(parent) for parent in parents[term]))
+        return found[term]
+
+    # A term has more terms above it than each of these has.
+    return [sorted(of(term), key=lambda other: (len(of(other)), other)) for term in range(len(parents))]
+
+
+@cython.final
+cdef class Trades:
+    """The path of one trade at a time.
+
+    Parameters
+    ----------
+    space : Space
+        Constraints.
+    """
+
+    def __init__(self, Space space not None):
+        cdef int longest, j
+        self.space = space
+        self.n_terms = space.c.n_terms
+        start, parent = space.arrays["parent_start"], space.arrays["parent"]
+        above = [[] for _ in range(self.n_terms)]
+        if space.c.heredity == HEREDITY_STRONG:
+            above = _above([parent[start[j]:start[j + 1]].tolist() for j in range(self.n_terms)])
+        longest = self.n_terms if space.c.heredity else 1
+        steps = 2 * MOST + 1
+        # Each term is flipped at most once on a path.
+        ints = [
+            np.cumsum([0, *map(len, above)]).astype(np.intc),
+            np.array([term for terms in above for term in terms] + [0], dtype=np.intc),
+            np.zeros(steps + 1, dtype=np.intc),
+            np.zeros(max(1, min(self.n_terms, 2 * MOST * longest)), dtype=np.intc),
+            np.zeros(max(1, self.n_terms), dtype=np.intc),
+            np.zeros(max(1, space.c.n_items), dtype=np.intc),
+        ]
+        gone = np.zeros(max(1, self.n_terms), dtype=np.uint8)
+        reals = np.zeros((steps + 2, max(1, self.n_terms)))
+        self.arrays = [*ints, gone, reals]
+        cdef int[::1] above_start = ints[0]
+        cdef int[::1] above_terms = ints[1]
+        cdef int[::1] step = ints[2]
+        cdef int[::1] flip = ints[3]
+        cdef int[::1] chain = ints[4]
+        cdef int[::1] paid = ints[5]
+        cdef unsigned char[::1] gone_view = gone
+        cdef double[:, ::1] reals_view = reals
+        self.above_start, self.above = &above_start[0], &above_terms[0]
+        self.step, self.flip, self.chain, self.paid = &step[0], &flip[0], &chain[0], &paid[0]
+        self.gone = &gone_view[0]
+        self.weight, self.scratch, self.score = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
+
+    # ------------------------------------------------------------------ what may leave or come
+
+    cdef bint may_leave(self, const model_t* m, int j) noexcept nogil:
+        """Whether term j is in and nothing in the model needs it."""
+        return m.gamma[j] and self.space.c.free_term[j] and children_stay(&self.space.c, m.gamma, j)
+
+    cdef int only_parent(self, const model_t* m, int j) noexcept nogil:
+        """The only parent of j that is in; -1 if there is none or are several."""
+        cdef int e, found = -1
+        for e in range(self.space.c.parent_start[j], self.space.c.parent_start[j + 1]):
+            if m.gamma[self.space.c.parent[e]]:
+                if found >= 0:
+                    return -1
+                found = self.space.c.parent[e]
+        return found
+
+    cdef int parents_to_choose(self, int j) noexcept nogil:
+        """The number of parents of j that have not left on this path."""
+        cdef int e, n = 0
+        for e in range(self.space.c.parent_start[j], self.space.c.parent_start[j + 1]):
+            n += not self.gone[self.space.c.parent[e]]
+        return n
+
+    cdef bint affordable(self, const model_t* m, int j) noexcept nogil:
+        """Whether term j, parents of which are missing, can come with what it needs.
+
+        Under weak heredity it is not known yet what comes with it: its own items and two terms are counted.
+        """
+        cdef int e, f, term, size = m.size + 1
+        cdef double cost = m.cost
+        self.pricing += 1
+        if self.space.c.heredity != HEREDITY_STRONG:
+            size += 1
+        for e in range(self.above_start[j], self.above_start[j + 1] + 1):
+            term = self.above[e] if e < self.above_start[j + 1] else j
+            if m.gamma[term]:
+                continue
+            if self.gone[term]:
+                return False
+            size += term != j
+            for f in range(self.space.c.item_start[term], self.space.c.item_start[term + 1]):
+                if m.item_use[self.space.c.item[f]] == 0 and self.paid[self.space.c.item[f]] != self.pricing:
+                    self.paid[self.space.c.item[f]] = self.pricing
+                    cost += self.space.c.item_cost[self.space.c.item[f]]
+        return size <= self.space.c.max_size and cost <= self.space.c.budget
+
+    cdef int weigh_out(self, const model_t* m, const double* score) noexcept nogil:
+        """Probabilities of the terms of a model to be the next that leaves; how many may."""
+        cdef int j, n = 0
+        cdef double top = -INFINITY, total = 0.0
+        for j in range(self.n_terms):
+            self.weight[j] = 0.0
+            if m.gamma[j] and score[j] > -INFINITY:
+                n += 1
+                top = fmax(top, score[j])
+        for j in range(self.n_terms):
+            if m.gamma[j] and score[j] > -INFINITY:
+                self.weight[j] = exp(0.5 * (score[j] - top))
+                total += self.weight[j]
+        for j in range(self.n_terms):
+            if m.gamma[j] and score[j] > -INFINITY:
+                self.weight[j] = EQUAL / n + (1.0 - EQUAL) * self.weight[j] / total
+        return n
+
+    cdef double weigh_in(self, const model_t* m, const double* score) noexcept nogil:
+        """Probabilities of the terms to be the next that comes; the probability that any does, 0 if none may.
+
+        This probability is that of a further one after the first.
+        """
+        cdef int j, n_blind = 0
+        cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
+        for j in range(self.n_terms):
+            if not m.gamma[j] and not self.gone[j] and score[j] > top:
+                top = score[j]
+        for j in range(self.n_terms):
+            self.scratch[j] = DEEPEST
+            if not m.gamma[j] and not self.gone[j] and 0.5 * (score[j] - top) > DEEPEST:
+                self.scratch[j] = 0.5 * (score[j] - top)
+        exp_minus(self.n_terms, self.scratch, self.weight)
+        for j in range(self.n_terms):
+            if self.scratch[j] <= DEEPEST:
+                self.weight[j] = 0.0
+            total += self.weight[j]
+            squares += self.weight[j] * self.weight[j]
+        if self.space.c.heredity != HEREDITY_NONE:
+            for j in range(self.n_terms):
+                if (self.space.c.free_term[j] and score[j] == -INFINITY
+                        and not m.gamma[j] and not self.gone[j]
+                        and not parents_in(&self.space.c, m.gamma, j) and self.affordable(m, j)):
+                    self.weight[j] = -1.0
+                    n_blind += 1
+        if n_blind == 0 and top == -INFINITY:
+            return 0.0
+        alone = 0.0 if top == -INFINITY else 1.0 if n_blind == 0 else 1.0 - BLIND
+        for j in range(self.n_terms):
+            if self.weight[j] < 0.0:
+                self.weight[j] = (1.0 - alone) / n_blind
+            elif self.weight[j] > 0.0:
+                self.weight[j] *= alone / total
+        if top == -INFINITY:
+            return LEAST
+        return fmin(fmax(squares / (exp(fmin(-top, -DEEPEST)) + squares), LEAST), GREATEST)
+
+    # ------------------------------------------------------------------ drawing a path
+
+    cdef void begin(self) noexcept nogil:
+        """Begin a path."""
+        self.n_steps = self.n_out = self.n_flips = 0
+        self.turned = False
+        memset(self.gone, 0, self.n_terms)
+
+    cdef double* row(self) noexcept nogil:
+        """Where to write what each flip changes the log mass of the present model by, at the power; (J)."""
+        return self.score + self.n_steps * self.n_terms
+
+    cdef void push(self, model_t* m, int j) noexcept nogil:
+        """Flip term j, the next of the path."""
+        self.flip[self.n_flips] = j
+        self.n_flips += 1
+        if m.gamma[j]:
+            self.gone[j] = 1
+        model_flip(&self.space.c, m, j)
+
+    cdef void take_out(self, model_t* m, int j, bitgen_t* rng) noexcept nogil:
+        """Take term j out, and at random terms that it alone needed."""
+        cdef int e
+        self.push(m, j)
+        if self.space.c.heredity == HEREDITY_STRONG:
+            for e in range(self.above_start[j + 1] - 1, self.above_start[j] - 1, -1):
+                if self.may_leave(m, self.above[e]) and random_standard_uniform(rng) < 0.5:
+                    self.push(m, self.above[e])
+        elif self.space.c.heredity != HEREDITY_NONE:
+            j = self.only_parent(m, j)
+            while j >= 0 and self.may_leave(m, j) and random_standard_uniform(rng) < 0.5:
+                self.push(m, j)
+                j = self.only_parent(m, j)
+
+    cdef int put_in(self, model_t* m, int j, bitgen_t* rng) noexcept nogil:
+        """Put term j in with what it needs; -1 if it does not fit in."""
+        cdef int e, nth, n = 1
+        if self.space.c.heredity == HEREDITY_STRONG:
+            for e in range(self.above_start[j], self.above_start[j + 1]):
+                if not m.gamma[self.above[e]]:
+                    self.push(m, self.above[e])
+            self.push(m, j)
+        else:
+            self.chain[0] = j
+            while not parents_in(&self.space.c, m.gamma, j):
+                nth = self.parents_to_choose(j)
+                if nth == 0:
+                    return -1
+                nth = <int> (random_standard_uniform(rng) * nth)
+                e = self.space.c.parent_start[j]
+                while self.gone[self.space.c.parent[e]] or nth > 0:
+                    nth -= not self.gone[self.space.c.parent[e]]
+                    e += 1
+                j = self.space.c.parent[e]
+                self.chain[n] = j
+                n += 1
+            for e in range(n - 1, -1, -1):
+                self.push(m, self.chain[e])
+        return -1 if m.size > self.space.c.max_size or m.cost > self.space.c.budget else 0
+
+    cdef int draw(self, model_t* m, bitgen_t* rng) noexcept nogil:
+        """Draw the next unit and flip its terms; 1, or 0 where the path ends, -1 where it leads nowhere.
+
+        The row of the model must have been filled. Where the path ends, nothing has changed.
+        """
+        cdef int n, chosen
+        cdef double go
+        self.step[self.n_steps] = self.n_flips
+        if not self.turned:
+            n = self.weigh_out(m, self.row())
+            if n == 0 and self.n_steps == 0:
+                return -1
+            self.turned = n == 0 or self.n_steps == MOST or (
+                self.n_steps > 0 and random_standard_uniform(rng) >= ON)
+            if self.turned:
+                self.n_out = self.n_steps
+        if self.turned:
+            go = self.weigh_in(m, self.row())
+            if self.n_steps == self.n_out:
+                if go == 0.0:
+                    return -1
+            elif go == 0.0 or self.n_steps == self.n_out + MOST or random_standard_uniform(rng) >= go:
+                return 0
+        chosen = pointed_at(self.weight, self.n_terms, random_standard_uniform(rng))
+        if not self.turned:
+            self.take_out(m, chosen, rng)
+        elif self.put_in(m, chosen, rng) != 0:
+            return -1
+        self.n_steps += 1
+        self.step[self.n_steps] = self.n_flips
+        return 1
+
+    cdef void undo(self, model_t* m) noexcept nogil:
+        """Flip everything back."""
+        cdef int i
+        for i in range(self.n_flips - 1, -1, -1):
+            model_flip(&self.space.c, m, self.flip[i])
+
+    # ------------------------------------------------------------------ probabilities of a path
+
+    cdef double follow_out(self, model_t* m, const int* flips, int n, int stride) noexcept nogil:
+        """Take n terms out, the first chosen before; the log probability that it goes with the others."""
+        cdef int e, j = flips[0], i = 1
+        cdef double found = 0.0
+        model_flip(&self.space.c, m, j)
+        if self.space.c.heredity == HEREDITY_STRONG:
+            for e in range(self.above_start[j + 1] - 1, self.above_start[j] - 1, -1):
+                if self.may_leave(m, self.above[e]):
+                    found -= log(2.0)
+                    if i < n and flips[i * stride] == self.above[e]:
+                        model_flip(&self.space.c, m, self.above[e])
+                        i += 1
+        elif self.space.c.heredity != HEREDITY_NONE:
+            j = self.only_parent(m, j)
+            while j >= 0 and self.may_leave(m, j):
+                found -= log(2.0)
+                if i == n or flips[i * stride] != j:
+                    break
+                model_flip(&self.space.c, m, j)
+                i += 1
+                j = self.only_parent(m, j)
+        return found
+
+    cdef double follow_in(self, model_t* m, const int* flips, int n, int stride) noexcept nogil:
+        """Put n terms in, the last chosen before; the log probability that it comes with the others."""
+        cdef int i
+        cdef double found = 0.0
+        if self.space.c.heredity != HEREDITY_STRONG:
+            for i in range(1, n):
+                found -= log(<double> self.parents_to_choose(flips[i * stride]))
+        for i in range(n):
+            model_flip(&self.space.c, m, flips[i * stride])
+        return found
+
+    cdef int first(self, int i, bint back) noexcept nogil:
+        """Where the flips of the i-th unit of the path, or of the path backwards, begin."""
+        return self.step[self.n_steps - i] - 1 if back else self.step[i]
+
+    cdef double follow(self, model_t* m, bint back) noexcept nogil:
+        """The log probability of the path that was drawn, or of the path backwards.
+
+        The model, which is at the beginning of the one that is asked for, comes to its end.
+        """
+        cdef int i, n, k, n_out = self.n_steps - self.n_out if back else self.n_out
+        cdef int stride = -1 if back else 1
+        cdef const double* score
+        cdef const int* flips
+        cdef double go, found = 0.0
+        memset(self.gone, 0, self.n_terms)
+        for i in range(n_out):
+            flips = self.flip + self.first(i, back)
+            k = self.n_steps - 1 - i if back else i
+            for n in range(self.step[k + 1] - self.step[k]):
+                self.gone[flips[n * stride]] = 1
+        for i in range(self.n_steps + 1):
+            score = self.score + (self.n_steps - i if back else i) * self.n_terms
+            k = self.n_steps - 1 - i if back else i
+            if i <= n_out:
+                n = self.weigh_out(m, score)
+                if 0 < i < MOST and n > 0:
+                    found += log(ON) if i < n_out else log(1.0 - ON)
+            if i >= n_out:
+                go = self.weigh_in(m, score)
+                if i > n_out and i < n_out + MOST and go > 0.0:
+                    found += log(go) if i < self.n_steps else log(1.0 - go)
+            if i == self.n_steps:
+                break
+            flips = self.flip + self.first(i, back)
+            n = self.step[k + 1] - self.step[k]
+            found += log(self.weight[flips[0] if i < n_out else flips[(n - 1) * stride]])
+            if i < n_out:
+                found += self.follow_out(m, flips, n, stride)
+            else:
+                found += self.follow_in(m, flips, n, stride)
+        return found

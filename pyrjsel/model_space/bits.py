@@ -1,0 +1,116 @@
+"""Models as packed bits: bit ``j % 64`` of word ``j // 64`` is term ``j``, on machines of any byte order."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import ByteArray, WordArray
+
+WORD_BITS = 64
+
+
+def n_words(n_terms: int) -> int:
+    """Return the number of 64-bit words that hold `n_terms` terms (at least one)."""
+    return max(1, -(-n_terms // WORD_BITS))
+
+
+def as_gamma(gamma: ArrayLike, n_terms: int | None = None, owner: str = "gamma") -> ByteArray:
+    """Return models as a two-dimensional array of 0 and 1.
+
+    Parameters
+    ----------
+    gamma : array_like, shape (J,) or (m, J)
+        Models; True or any 1 is a term that is in.
+    n_terms : int, optional
+        The number of columns that is asked for.
+    owner : str, default "gamma"
+        Who asks, for messages.
+
+    Returns
+    -------
+    ndarray of uint8, shape (m, J)
+
+    Raises
+    ------
+    ParameterError
+        If the shape is wrong or an entry is neither 0 nor 1.
+    """
+    given = np.asarray(gamma)
+    if given.ndim not in (1, 2) or (n_terms is not None and given.shape[-1] != n_terms):
+        columns = "J" if n_terms is None else str(n_terms)
+        raise ParameterError(
+            f"The 'gamma' parameter of {owner} must have shape ({columns},) or (m, {columns}). "
+            f"Got shape {given.shape} instead."
+        )
+    if given.dtype != np.bool_ and not bool(np.all((given == 0) | (given == 1))):
+        raise ParameterError(f"The 'gamma' parameter of {owner} must hold only 0 and 1.")
+    return np.ascontiguousarray(np.atleast_2d(given), dtype=np.uint8)
+
+
+def pack(gamma: ArrayLike) -> WordArray:
+    """Pack models into 64-bit words.
+
+    Parameters
+    ----------
+    gamma : array_like, shape (m, J) or (J,)
+        Models as 0 and 1.
+
+    Returns
+    -------
+    ndarray of uint64, shape (m, words)
+        One row a model; unused bits are 0. A single model gives one row.
+
+    Raises
+    ------
+    ParameterError
+        If `gamma` is not of one or two dimensions or holds anything but 0 and 1.
+
+    Examples
+    --------
+    >>> from pyrjsel.model_space import pack
+    >>> pack([[1, 0, 1], [0, 0, 0]]).tolist()
+    [[5], [0]]
+    """
+    models = as_gamma(gamma, owner="pack")
+    words = n_words(models.shape[1])
+    packed = np.packbits(models, axis=1, bitorder="little")
+    padded: NDArray[np.uint8] = np.zeros((models.shape[0], words * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    # The bytes are little-endian by construction; astype brings them to the machine's order.
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack(words: ArrayLike, n_terms: int) -> ByteArray:
+    """Unpack 64-bit words into models.
+
+    Parameters
+    ----------
+    words : array_like of uint64, shape (m, words) or (words,)
+        Packed models.
+    n_terms : int
+        Number J of terms.
+
+    Returns
+    -------
+    ndarray of uint8, shape (m, J)
+        Models as 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If the number of words does not fit `n_terms`.
+
+    Examples
+    --------
+    >>> from pyrjsel.model_space import pack, unpack
+    >>> unpack(pack([[1, 0, 1]]), 3).tolist()
+    [[1, 0, 1]]
+    """
+    rows = np.atleast_2d(np.asarray(words, dtype=np.uint64))
+    if rows.ndim != 2 or rows.shape[1] != n_words(n_terms):
+        raise ParameterError(
+            f"The 'words' parameter of unpack must have shape (m, {n_words(n_terms)}) for {n_terms} terms. "
+            f"Got shape {rows.shape} instead."
+        )
+    as_bytes = np.ascontiguousarray(rows.astype("<u8", copy=False)).view(np.uint8)
+    return np.unpackbits(as_bytes, axis=1, count=n_terms, bitorder="little")

@@ -1,0 +1,111 @@
+"""Priors over the models that exist: without those that the constraints allow and the data do not.
+
+A coefficient prior may not exist for some models, such as a g-prior where columns are linearly dependent.
+They have no prior probability; what is left is shared by the others.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel.model_space.sampling import sample_models
+from pyrjsel.model_space.space import ModelSpace
+
+CHAINS = 4
+BATCHES = 10  # per chain
+CHAIN_DRAWS = 5_000
+MOST_STEPS = 2_500_000  # of one chain, where draws are those of a walk
+
+
+class Existence(Protocol):
+    """Which models exist: if one does, all do that have some of its terms.
+
+    Attributes
+    ----------
+    groups : list of ndarray of int64
+        Disjoint sets of terms. A model exists if, for each of them, that of its terms in this set and those
+        that are always in does; terms in none of them are never in the way.
+    most : int
+        No model of more terms exists, those that are always in counted too.
+    """
+
+    groups: list[IntArray]
+    most: int
+
+    def exists(self, gamma: ByteArray) -> BoolArray:
+        """Return which of the models (m, J) exist, (m,)."""
+        ...
+
+    def affordable(self, gamma: ByteArray) -> int:
+        """Return how many of the models (m, J), from the first on, can be looked at in a quarter second."""
+        ...
+
+
+def at_most(space: ModelSpace, existence: Existence) -> ModelSpace:
+    """Return the space without models that have too many terms to exist."""
+    return replace(space, max_size=min(space.max_size, existence.most))
+
+
+def over_existing(
+    space: ModelSpace,
+    probability: FloatArray,
+    mcse: FloatArray,
+    existence: Existence,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Estimate inclusion probabilities over the models that exist from draws over all.
+
+    With x = 1 for models that do not exist, P(term | exists) = [P(term) - E(term x)] / [1 - E(x)]: only what
+    is left out is estimated, and nothing where draws meet no such model. Where most do not exist, averages
+    over those that do have the smaller error.
+
+    Parameters
+    ----------
+    space : ModelSpace
+        The space.
+    probability, mcse : ndarray of float64, shape (J,)
+        Inclusion probabilities over all its models, and their errors.
+    existence : Existence
+        Which models exist.
+    rng : Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    probability, mcse : ndarray of float64, shape (J,)
+        Over the models that exist, with errors by batch means; NaN where draws met none. What draws have not
+        met may still be there: errors are at least those of one more draw that does not exist.
+    """
+    draws = min(CHAIN_DRAWS, max(BATCHES, MOST_STEPS // (2 * max(space.n_free, 1))))
+    length = 0
+    gammas, lost = [], []
+    for _ in range(CHAINS):
+        gamma = sample_models(space, draws, rng)
+        if not length:
+            length = max(1, existence.affordable(gamma) // BATCHES)
+        gammas.append(gamma[: length * BATCHES])
+        lost.append(~existence.exists(gammas[-1]))
+    absent = np.concatenate(lost).astype(float)
+    share = absent.mean()
+    if share == 1.0:
+        unknown = np.full(space.n_terms, np.nan)
+        return unknown, unknown
+    models = np.concatenate(gammas)
+    few = share <= 0.5
+    counted = absent if few else 1.0 - absent
+    inside = counted @ models / len(models)
+    found = ((probability - inside) if few else inside) / (1.0 - share)
+    batches = models.reshape(CHAINS * BATCHES, length, -1) - found
+    residual = (
+        np.einsum("bl,blj->bj", counted.reshape(len(batches), length), batches) / length / (1.0 - share)
+    )
+    error = residual.std(axis=0, ddof=1) / np.sqrt(len(batches))
+    least = np.maximum(found, 1.0 - found) / (len(models) * (1.0 - share))
+    error = np.sqrt(error**2 + least**2 + (mcse / (1.0 - share)) ** 2 * few)
+    # Terms that no model can hold, and those that all do.
+    alone = np.maximum(space.empty_model(), np.eye(space.n_terms, dtype=np.uint8))
+    never = ~existence.exists(alone)
+    found = np.where(never, 0.0, np.where(space.free == 0, 1.0, np.clip(found, 0.0, 1.0)))
+    return found, np.where(never | (space.free == 0), 0.0, error)

@@ -1,0 +1,66 @@
+"""Families of terms: an interaction with all that heredity makes it need."""
+
+import numpy as np
+
+from pyrjsel._typing import IntArray
+from pyrjsel.model_space.space import ModelSpace
+
+# Times that a chain draws each family in burn-in, at least: one that it has not met later is missing.
+ROUNDS = 5
+# Terms of a family at most: those of a three-way interaction. A four-way one has 15, of which 167 sets are
+# feasible.
+LARGEST = 7
+
+
+def families(space: ModelSpace) -> list[IntArray]:
+    """Return the families of a space.
+
+    Parameters
+    ----------
+    space : ModelSpace
+
+    Returns
+    -------
+    list of ndarray of int64
+        For each free term that needs others: its free ancestors, parents before their children, and itself
+        last. Families of more than seven terms are left out, those of their members are there.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from pyrjsel.model_space import ModelSpace, Uniform, families
+    >>> terms = [
+    ...     SimpleNamespace(name=name, columns=(name,), variables=(name,), parents=above, near_parents=above)
+    ...     for name, above in [("a", ()), ("b", ()), ("c", ()), ("a:b", (0, 1))]
+    ... ]
+    >>> space = ModelSpace.build(terms, prior=Uniform(), heredity="strong", n_observations=100)
+    >>> [family.tolist() for family in families(space)]
+    [[0, 1, 3]]
+    """
+    place = {term: at for at, term in enumerate(space.order.tolist())}
+    above: dict[int, set[int]] = {}
+    found = []
+    for term in place:
+        parents = space.parents_of(term).tolist()
+        above[term] = set(parents).union(*(above[parent] for parent in parents))
+        members = sorted((other for other in above[term] if space.free[other]), key=place.__getitem__)
+        if space.free[term] and members and len(members) < LARGEST:
+            found.append(np.array([*members, term], dtype=np.int64))
+    return found
+
+
+def family_rates(count: int, given: float | None, burn_in: float) -> tuple[float, float]:
+    """Return how many of `count` families to draw in a unit of time, in burn-in and after it.
+
+    `given` is what was asked for, None for one, and `burn_in` the length of burn-in.
+
+    Examples
+    --------
+    >>> from pyrjsel.model_space.families import family_rates
+    >>> family_rates(1770, None, 1000.0), family_rates(28, 0.5, 1000.0), family_rates(0, None, 10.0)
+    ((8.85, 1.0), (0.5, 0.5), (0.0, 0.0))
+    """
+    if not count or given == 0:
+        return 0.0, 0.0
+    rate = 1.0 if given is None else given
+    return max(rate, ROUNDS * count / burn_in if burn_in else 0.0), rate

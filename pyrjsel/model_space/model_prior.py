@@ -1,0 +1,173 @@
+"""What priors over models have in common.
+
+Before constraints, log pi(gamma) = s(k) + sum of l_j over the k free terms that are in, up to a constant;
+under heredity some are by order (see ``by_order.py``). `tables` and `order_tables` give the arrays for the
+compiled loops; `logpmf` is the same law in plain numpy, normalised and written down independently.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import check_choice, check_real
+from pyrjsel.model_space.bits import as_gamma
+from pyrjsel.model_space.by_order import MOST_ORDERS, OrderTables, open_terms
+from pyrjsel.model_space.context import PriorContext
+
+
+class ModelPrior(ABC):
+    """A prior over models, before constraints."""
+
+    def tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
+        """Return what the compiled loops need of the prior.
+
+        Parameters
+        ----------
+        context : PriorContext
+            What there is to know of the terms.
+
+        Returns
+        -------
+        log_size : ndarray of float64, shape (J_free + 1,)
+            s(k) by number of free terms in the model.
+        log_odds : ndarray of float64, shape (J,)
+            l_j, with 0 for terms that are not free.
+
+        Raises
+        ------
+        ParameterError
+            If the parameters do not fit the terms.
+        UnknownNameError
+            If a parameter names a term that does not exist.
+        """
+        return self._tables(context)
+
+    def order_tables(self, context: PriorContext) -> OrderTables | None:
+        """Return what the compiled loops need of a prior by order; None where `tables` says it all.
+
+        Parameters
+        ----------
+        context : PriorContext
+            What there is to know of the terms.
+
+        Returns
+        -------
+        OrderTables or None
+            None without heredity, where all free terms are of one order, and of priors that are not by order.
+
+        Raises
+        ------
+        ParameterError
+            If the parameters do not fit the terms.
+        UnknownNameError
+            If a parameter names a term that does not exist.
+        """
+        if not self._by_order or context.n_orders < 2:
+            return None
+        if context.n_orders > MOST_ORDERS:
+            raise ParameterError(
+                f"The terms of {context.owner} have {context.n_orders} orders; a prior over models by order "
+                f"can have {MOST_ORDERS}. Give the prior by='size'."
+            )
+        return self._order_tables(context)
+
+    def logpmf(self, gamma: ArrayLike, context: PriorContext) -> FloatArray:
+        """Return the log probability of models, normalised over all subsets of the free terms.
+
+        A prior by order is normalised over those that satisfy heredity, and -inf for others.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (m, J) or (J,)
+            Models.
+        context : PriorContext
+            What there is to know of the terms.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,)
+            One value a model; a single model gives one row. What `gamma` says of terms that are not free is
+            not looked at.
+
+        Raises
+        ------
+        ParameterError
+            If the parameters do not fit the terms, or `gamma` is not an array of 0 and 1 over them.
+        UnknownNameError
+            If a parameter names a term that does not exist.
+        """
+        if self._by_order and context.n_orders > 1:
+            return self._logpmf_by_order(as_gamma(gamma, len(context.names)), context)
+        models = as_gamma(gamma, len(context.names))[:, context.free_mask].astype(np.float64)
+        return self._logpmf(models, np.ones_like(models), context)
+
+    def _logpmf_by_order(self, gamma: ByteArray, context: PriorContext) -> FloatArray:
+        gamma = np.where(context.free_mask, gamma, 1).astype(np.uint8)
+        ready = open_terms(gamma, context.parents, context.heredity)
+        value = np.where((gamma > ready).any(axis=1), -np.inf, 0.0)
+        rank = context.rank[context.free_mask]
+        for order in range(context.n_orders):
+            opened = ready[:, context.free_mask] * (rank == order).astype(np.float64)
+            value += self._logpmf(gamma[:, context.free_mask] * opened, opened, context)
+        return np.asarray(value)
+
+    @property
+    def _by_order(self) -> bool:
+        """Whether the prior is by order under heredity."""
+        return False
+
+    def _order_tables(self, context: PriorContext) -> OrderTables:
+        """Return the tables of a prior that is by order."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
+        """Return s and l."""
+
+    @abstractmethod
+    def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
+        """Return the log probability of subsets `models` (m, J_free) of the open terms, given these."""
+
+
+def log_choose(n: int, k: FloatArray) -> FloatArray:
+    """Return log C(n, k)."""
+    result: FloatArray = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    return result
+
+
+def one_of(first: object, first_name: str, second: object, owner: str, *, needed: bool = True) -> None:
+    """Ask for exactly one of a parameter and `expected_size` (at most one unless `needed`)."""
+    if first is not None and second is not None:
+        raise ParameterError(f"{owner} takes {first_name!r} or 'expected_size', not both.")
+    if needed and first is None and second is None:
+        raise ParameterError(f"{owner} needs {first_name!r} or 'expected_size'.")
+
+
+def check_expected(value: object, owner: str) -> float:
+    """Return the parameter `expected_size` of a prior."""
+    return check_real(value, "expected_size", owner, low=0.0, open_low=True)
+
+
+def expected_within(expected: float, owner: str, context: PriorContext) -> float:
+    """Return `expected` if a prior over the free terms can have it as its expected size."""
+    if not 0.0 < expected < context.n_free:
+        raise ParameterError(
+            f"The 'expected_size' parameter of {owner} must be in (0, {context.n_free}), the number of free "
+            f"terms of {context.owner}. Got {expected!r} instead."
+        )
+    return expected
+
+
+def check_by(value: object, owner: str) -> str:
+    """Return the parameter `by` of a prior: "order" or "size"."""
+    check_choice(value, "by", owner, ("order", "size"))
+    return str(value)
+
+
+def said(by: str) -> str:
+    """Return what the repr of a prior says of `by`: nothing of the default."""
+    return "" if by == "order" else f", by={by!r}"

@@ -1,0 +1,76 @@
+"""Which terms are always in, and which come before which."""
+
+from collections.abc import Sequence
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.model_space.context import TermLike
+
+
+def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]:
+    """Return the names of the terms that are in every model, given as one name or several."""
+    if isinstance(always, str):
+        always = (always,)
+    try:
+        kept = list(always)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise bad_value("always", owner, "a name or names of terms", always) from error
+    for name in kept:
+        if not isinstance(name, str):
+            raise bad_value("always", owner, "a name or names of terms", always)
+        if name not in names:
+            raise unknown_name(name, "in 'always' the term", owner, names)
+    return set(kept)
+
+
+def inheritance(
+    terms: Sequence[TermLike], heredity: str | None
+) -> tuple[list[tuple[int, ...]], list[list[int]]]:
+    """Return the terms of which heredity asks for all or for one beside each term, and the same backwards.
+
+    The nearest ones are enough: where all of them are in, so are those that they need in turn.
+    """
+    parents = [tuple(term.near_parents) if heredity else () for term in terms]
+    children: list[list[int]] = [[] for _ in terms]
+    for term, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(term)
+    return parents, children
+
+
+def depths(parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return the length of the longest line of parents of each term.
+
+    Raises
+    ------
+    ParameterError
+        If a term is among its own ancestors.
+    """
+    depth = [0] * len(parents)
+    waiting = [len(above) for above in parents]
+    children: list[list[int]] = [[] for _ in parents]
+    for term, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(term)
+    ready = [term for term, count in enumerate(waiting) if count == 0]
+    for term in ready:
+        for child in children[term]:
+            depth[child] = max(depth[child], depth[term] + 1)
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                ready.append(child)
+    if len(ready) < len(parents):
+        raise ParameterError("The parents of terms must not form a circle.")
+    return depth
+
+
+def orders_of(terms: Sequence[TermLike], parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the order of each term: what it says itself, or its place below those that it needs."""
+    below = depths(parents)
+    return tuple(getattr(term, "order", 1 + depth) for term, depth in zip(terms, below, strict=True))
+
+
+def topological_order(parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return all terms, those of lower order first; within one order as they come."""
+    depth = depths(parents)
+    return sorted(range(len(parents)), key=lambda term: (depth[term], term))

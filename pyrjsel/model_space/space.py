@@ -1,0 +1,499 @@
+"""The space of models: terms, the prior over models and the constraints, as plain arrays."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_choice, check_int, check_real
+from pyrjsel.model_space.bits import as_gamma
+from pyrjsel.model_space.by_order import OrderTables, counts_by_order, open_terms
+from pyrjsel.model_space.context import PriorContext, TermLike
+from pyrjsel.model_space.costs import BUDGET_TOLERANCE, check_budget, price_items, to_csr
+from pyrjsel.model_space.model_prior import ModelPrior
+from pyrjsel.model_space.rules import check_always, inheritance, orders_of, topological_order
+
+HEREDITY_CODES = {None: 0, "weak": 1, "strong": 2}
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSpace:
+    """The models that are allowed, and their prior.
+
+    A model is a vector gamma of 0 and 1 over the J terms. Its log prior is s(k) plus the sum of l_j over its
+    free terms, with k their number, or by order (see ``by_order.py``), up to a constant, and -inf where a
+    constraint fails. Built by :meth:`build`; the arrays are C-contiguous and read-only.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the J terms.
+    prior : ModelPrior
+        The prior over models.
+    columns : ndarray of int32, shape (J,)
+        Number of design columns of each term.
+    free : ndarray of uint8, shape (J,)
+        1 for terms that may be in or out, 0 for those in every model.
+    log_size : ndarray of float64, shape (J_free + 1,)
+        s(k); zeros of a prior by order.
+    log_odds : ndarray of float64, shape (J,)
+        l_j; 0 for terms that are not free.
+    item_start, item : ndarray of int32
+        Term j pays for the items ``item[item_start[j]:item_start[j + 1]]``.
+    item_cost : ndarray of float64
+        Price of each item, paid once however many terms of a model use it.
+    item_names : tuple of str
+        Names of the items: variables, or terms with a price of their own.
+    parent_start, parent, child_start, child : ndarray of int32
+        The nearest terms of lower order, of which heredity asks for all (strong) or for one (weak); empty
+        without heredity. `child` is the same read backwards.
+    order : ndarray of int32, shape (J,)
+        The terms, parents before their children.
+    heredity : {None, "weak", "strong"}
+        The rule in force.
+    budget : float
+        Largest cost of a model; inf for none.
+    max_size : int
+        Largest number of terms of a model, those in every model included.
+    context : PriorContext
+        What the prior is told of the terms.
+    by_order : OrderTables or None
+        The prior, if it is by order.
+    owner : str
+        Whose space it is, for messages.
+    """
+
+    names: tuple[str, ...]
+    prior: ModelPrior
+    columns: NDArray[np.int32]
+    free: ByteArray
+    log_size: FloatArray
+    log_odds: FloatArray
+    item_start: NDArray[np.int32]
+    item: NDArray[np.int32]
+    item_cost: FloatArray
+    item_names: tuple[str, ...]
+    parent_start: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    child_start: NDArray[np.int32]
+    child: NDArray[np.int32]
+    order: NDArray[np.int32]
+    heredity: str | None
+    budget: float
+    max_size: int
+    context: PriorContext
+    by_order: OrderTables | None = None
+    owner: str = field(default="ModelSpace")
+
+    @classmethod
+    def build(
+        cls,
+        terms: Sequence[TermLike],
+        *,
+        prior: ModelPrior,
+        always: str | Iterable[str] = (),
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        heredity: str | None = None,
+        max_size: int | None = None,
+        data_columns: Iterable[Hashable] = (),
+        n_observations: float,
+        owner: str = "LogitSelection",
+    ) -> "ModelSpace":
+        """Build the space of the models over `terms`.
+
+        Parameters
+        ----------
+        terms : sequence of TermLike
+            The J terms; see ``pyrjsel.design.Term``.
+        prior : ModelPrior
+            Prior over models.
+        always : str or iterable of str, default ()
+            Names of terms in every model.
+        costs : mapping or Series, optional
+            Prices. A key that is a column of the data prices that variable (not used if no term uses it); any
+            other key must be a term and replaces all that this term pays.
+        budget : float, optional
+            Largest cost of a model, compared with a relative tolerance of 1e-9.
+        heredity : {None, "weak", "strong"}
+            Whether a term needs one of its nearest lower-order terms, or all of them.
+        max_size : int, optional
+            Largest number of terms of a model, `always` included.
+        data_columns : iterable, default ()
+            Columns of the data.
+        n_observations : float
+            Number of observations.
+        owner : str, default "LogitSelection"
+            Who asks, for messages.
+
+        Returns
+        -------
+        ModelSpace
+            The space; its arrays cannot be written.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter has a value that it must not have, or the terms in `always` alone break a
+            constraint.
+        UnknownNameError
+            If `always` or `costs` has a name that is not known.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> from pyrjsel.model_space import ModelSpace, Uniform
+        >>> terms = [
+        ...     SimpleNamespace(name=name, columns=(name,), variables=(name,), parents=(), near_parents=())
+        ...     for name in ("age", "sbp", "bun")
+        ... ]
+        >>> costs = {"age": 0.5, "sbp": 0.5, "bun": 1.5}
+        >>> space = ModelSpace.build(terms, prior=Uniform(), costs=costs, budget=1, n_observations=100)
+        >>> space.feasible([[1, 1, 0], [0, 0, 1]]).tolist()
+        [True, False]
+        """
+        names = tuple(term.name for term in terms)
+        if len(set(names)) != len(names):
+            raise ParameterError(f"The terms of {owner} must have different names. Got {names!r} instead.")
+        given: object = prior
+        if not isinstance(given, ModelPrior):
+            must = "a prior over models, such as BetaBinomial(1, 1) or Uniform()"
+            raise bad_value("model_prior", owner, must, prior)
+        check_choice(heredity, "heredity", owner, HEREDITY_CODES)
+        size = len(names) if max_size is None else check_int(max_size, "max_size", owner, low=0)
+        n = check_real(n_observations, "n_observations", owner, low=0.0, open_low=True)
+        fixed = check_always(always, names, owner)
+        free = np.array([name not in fixed for name in names], dtype=np.uint8)
+        limit = check_budget(budget, costs, owner)
+        items = price_items(costs, terms, data_columns, owner)
+        columns = np.array([len(term.columns) for term in terms], dtype=np.int32)
+
+        parents, children = inheritance(terms, heredity)
+        parent_start, parent_flat = to_csr(parents)
+        child_start, child_flat = to_csr(children)
+
+        context = PriorContext(
+            names=names,
+            free=tuple(bool(value) for value in free),
+            columns=tuple(int(value) for value in columns),
+            n_observations=n,
+            owner=owner,
+            heredity=heredity,
+            orders=orders_of(terms, parents),
+            parents=tuple(parents),
+        )
+        by_order = prior.order_tables(context)
+        if by_order is None:
+            log_size, log_odds = prior.tables(context)
+        else:
+            log_size, log_odds = np.zeros(context.n_free + 1), by_order.log_odds
+        space = cls(
+            names=names,
+            prior=prior,
+            columns=_frozen(columns),
+            free=_frozen(free),
+            log_size=_frozen(np.asarray(log_size, dtype=np.float64)),
+            log_odds=_frozen(np.asarray(log_odds, dtype=np.float64)),
+            item_start=_frozen(items.start),
+            item=_frozen(items.item),
+            item_cost=_frozen(items.cost),
+            item_names=items.names,
+            parent_start=_frozen(parent_start),
+            parent=_frozen(parent_flat),
+            child_start=_frozen(child_start),
+            child=_frozen(child_flat),
+            order=_frozen(np.array(topological_order(parents), dtype=np.int32)),
+            heredity=heredity,
+            budget=limit,
+            max_size=min(size, len(names)),
+            context=context,
+            by_order=by_order,
+            owner=owner,
+        )
+        reason = space.why_infeasible(space.empty_model())
+        if reason is not None:
+            raise ParameterError(
+                f"The terms in the 'always' parameter of {owner} break a constraint: {reason}"
+            )
+        return space
+
+    # --- plain facts ---------------------------------------------------------------------------------
+
+    @property
+    def n_terms(self) -> int:
+        """Number J of terms."""
+        return len(self.names)
+
+    @property
+    def n_free(self) -> int:
+        """Number of terms that may be in or out."""
+        return int(self.free.sum())
+
+    @property
+    def heredity_code(self) -> int:
+        """0 without heredity, 1 for weak, 2 for strong."""
+        return HEREDITY_CODES[self.heredity]
+
+    @property
+    def budget_limit(self) -> float:
+        """The budget with its tolerance, against which costs are compared."""
+        return self.budget * (1.0 + BUDGET_TOLERANCE)
+
+    @property
+    def constrained(self) -> bool:
+        """Whether any constraint leaves out a subset of the free terms."""
+        everything = np.ones(self.n_terms, dtype=np.uint8)
+        has_rule = self.heredity is not None and len(self.parent) > 0
+        return has_rule or self.max_size < self.n_terms or bool(self.cost(everything) > self.budget_limit)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a budget or a largest size, where flips alone can only take terms out."""
+        return bool(np.isfinite(self.budget)) or self.max_size < self.n_terms
+
+    @property
+    def rank(self) -> IntArray:
+        """Order of each free term, counted from 0; -1 for other terms, and without heredity."""
+        return self.context.rank
+
+    def items_of(self, term: int) -> NDArray[np.int32]:
+        """Return the items that a term pays for.
+
+        Parameters
+        ----------
+        term : int
+            Index of the term.
+
+        Returns
+        -------
+        ndarray of int32
+            Indices of items.
+        """
+        return self.item[self.item_start[term] : self.item_start[term + 1]]
+
+    def parents_of(self, term: int) -> NDArray[np.int32]:
+        """Return the terms that heredity asks for beside a term.
+
+        Parameters
+        ----------
+        term : int
+            Index of the term.
+
+        Returns
+        -------
+        ndarray of int32
+            Indices of terms: all are needed under strong heredity, one under weak heredity.
+        """
+        return self.parent[self.parent_start[term] : self.parent_start[term + 1]]
+
+    def children_of(self, term: int) -> NDArray[np.int32]:
+        """Return the terms for which heredity asks for this one.
+
+        Parameters
+        ----------
+        term : int
+            Index of the term.
+
+        Returns
+        -------
+        ndarray of int32
+            Indices of terms.
+        """
+        return self.child[self.child_start[term] : self.child_start[term + 1]]
+
+    def term_costs(self) -> FloatArray:
+        """Return what each term costs on its own.
+
+        Returns
+        -------
+        ndarray of float64, shape (J,)
+            Costs; 0 where nothing is priced.
+        """
+        return np.array([self.item_cost[self.items_of(term)].sum() for term in range(self.n_terms)])
+
+    def empty_model(self) -> ByteArray:
+        """Return the smallest model.
+
+        Returns
+        -------
+        ndarray of uint8, shape (J,)
+            1 for the terms that are always in.
+        """
+        return (1 - self.free).astype(np.uint8)
+
+    def terms_of(self, gamma: ArrayLike) -> tuple[str, ...]:
+        """Return the names of the terms of one model.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,)
+            A model.
+
+        Returns
+        -------
+        tuple of str
+            Names, in the order of the space's terms.
+        """
+        model = self._one(gamma, "terms_of")
+        return tuple(name for name, inside in zip(self.names, model, strict=True) if inside)
+
+    # --- the plain versions of what the compiled loops do -------------------------------------------
+
+    def size(self, gamma: ArrayLike) -> IntArray | np.int64:
+        """Return the number of terms of models, those always in included.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,) or (m, J)
+            Models.
+
+        Returns
+        -------
+        int64 or ndarray of int64, shape (m,)
+            One value for one model, an array for several.
+        """
+        models = as_gamma(gamma, self.n_terms, "ModelSpace.size")
+        return _like(models.sum(axis=1, dtype=np.int64), gamma)
+
+    def cost(self, gamma: ArrayLike) -> FloatArray | np.float64:
+        """Return the cost of models: each item that a term of the model uses, once.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,) or (m, J)
+            Models.
+
+        Returns
+        -------
+        float64 or ndarray of float64, shape (m,)
+            One value for one model, an array for several.
+        """
+        return _like(self._costs(as_gamma(gamma, self.n_terms, "ModelSpace.cost")), gamma)
+
+    def feasible(self, gamma: ArrayLike) -> BoolArray | np.bool_:
+        """Return whether models satisfy every constraint.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,) or (m, J)
+            Models.
+
+        Returns
+        -------
+        bool or ndarray of bool, shape (m,)
+            One value for one model, an array for several.
+        """
+        models = as_gamma(gamma, self.n_terms, "ModelSpace.feasible")
+        good = np.all(models[:, self.free == 0] == 1, axis=1)
+        good &= models.sum(axis=1) <= self.max_size
+        good &= self._costs(models) <= self.budget_limit
+        for term in range(self.n_terms):
+            good &= (models[:, term] == 0) | self._parents_in(models, term)
+        return _like(good, gamma)
+
+    def log_prior(self, gamma: ArrayLike) -> FloatArray | np.float64:
+        """Return the log prior of models up to a constant, -inf where a constraint fails.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,) or (m, J)
+            Models.
+
+        Returns
+        -------
+        float64 or ndarray of float64, shape (m,)
+            One value for one model, an array for several.
+        """
+        models = as_gamma(gamma, self.n_terms, "ModelSpace.log_prior")
+        value = np.empty(len(models))
+        # A product with floats makes floats of all indicators: of so many models at a time.
+        block = max(1, 2**17 // max(self.n_terms, 1))
+        for at in range(0, len(models), block):
+            inside = models[at : at + block] * self.free
+            size = inside.sum(axis=1, dtype=np.int64)
+            value[at : at + block] = self.log_size[size] + inside @ self.log_odds
+        feasible = np.atleast_1d(self.feasible(models))
+        value[feasible] += self.log_open(models[feasible])
+        return _like(np.where(feasible, value, -np.inf), gamma)
+
+    def log_open(self, models: ByteArray) -> FloatArray | float:
+        """Return what a prior by order adds to the sum of l_j of feasible models (m, J); 0 of others."""
+        if self.by_order is None:
+            return 0.0
+        opened = open_terms(models, self.context.parents, self.heredity)
+        n_in, n_open = (counts_by_order(each, self.rank, self.context.n_orders) for each in (models, opened))
+        return np.asarray(self.by_order.of_counts(n_in, n_open) + opened @ self.by_order.odds_open)
+
+    def why_infeasible(self, gamma: ArrayLike) -> str | None:
+        """Return why one model is not allowed, as a sentence, or None if it is.
+
+        Parameters
+        ----------
+        gamma : array_like, shape (J,)
+            A model.
+
+        Returns
+        -------
+        str or None
+            The first constraint that fails.
+        """
+        models = self._one(gamma, "why_infeasible")[None, :]
+        absent = [
+            name
+            for name, free, inside in zip(self.names, self.free, models[0], strict=True)
+            if not free and not inside
+        ]
+        if absent:
+            return f"it lacks {', '.join(absent)}, which is in every model."
+        size = int(models.sum())
+        if size > self.max_size:
+            return f"it has {size} terms, and max_size is {self.max_size}."
+        cost = float(self._costs(models)[0])
+        if cost > self.budget_limit:
+            return f"it costs {cost:g}, and the budget is {self.budget:g}."
+        for term in np.flatnonzero(models[0]).tolist():
+            if not self._parents_in(models, term)[0]:
+                needed = [self.names[parent] for parent in self.parents_of(term)]
+                rule = "all of" if self.heredity == "strong" else "one of"
+                return (
+                    f"{self.heredity} heredity asks for {rule} {', '.join(needed)} beside {self.names[term]}."
+                )
+        return None
+
+    def _one(self, gamma: ArrayLike, method: str) -> ByteArray:
+        models = as_gamma(gamma, self.n_terms, f"ModelSpace.{method}")
+        if len(models) != 1:
+            raise ParameterError(
+                f"The 'gamma' parameter of ModelSpace.{method} must be one model. Got {len(models)} instead."
+            )
+        return models[0]
+
+    def _costs(self, models: ByteArray) -> FloatArray:
+        used = np.zeros((len(models), len(self.item_cost)), dtype=np.bool_)
+        for term in range(self.n_terms):
+            for item in self.items_of(term):
+                used[:, item] |= models[:, term] == 1
+        costs: FloatArray = used @ self.item_cost
+        return costs
+
+    def _parents_in(self, models: ByteArray, term: int) -> BoolArray:
+        parents = models[:, self.parents_of(term)] == 1
+        if self.heredity == "weak" and parents.shape[1]:
+            return np.any(parents, axis=1)
+        return np.all(parents, axis=1)
+
+
+def _like(values: NDArray[Any], gamma: ArrayLike) -> Any:
+    """Return one value for one model, an array for several."""
+    return values[0] if np.ndim(gamma) == 1 else values

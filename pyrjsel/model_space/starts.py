@@ -1,0 +1,76 @@
+"""Models that chains start from."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import ByteArray
+from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.model_space.sampling import sample_models
+from pyrjsel.model_space.space import ModelSpace
+
+# Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
+START_TRIES = 12
+
+
+def checked_start(start: object, owner: str) -> tuple[str, ...] | str | None:
+    """Return the option `start`: None, "empty" or a tuple, or raise :class:`ParameterError`."""
+    if start is None:
+        return None
+    if isinstance(start, str) and start == "empty":
+        return start
+    try:
+        terms = tuple(start) if isinstance(start, Iterable) and not isinstance(start, str) else None
+    except TypeError:  # an array without dimensions
+        terms = None
+    if terms is None:
+        raise bad_value("start", owner, "None, 'empty' or a sequence of terms", start)
+    return terms
+
+
+def given_start(
+    start: str | Sequence[str] | None, space: ModelSpace, exists: Callable[[ByteArray], bool], owner: str
+) -> ByteArray | None:
+    """Return the model that the option `start` names, None for None.
+
+    `exists` says whether a model has a coefficient prior.
+
+    Raises
+    ------
+    UnknownNameError
+        If a term is not known.
+    ParameterError
+        If the model is not feasible, or has no coefficient prior.
+    """
+    if start is None:
+        return None
+    gamma = space.empty_model()
+    for name in () if isinstance(start, str) else start:
+        if not isinstance(name, str) or name not in space.names:
+            raise unknown_name(name, "in 'start' the term", owner, space.names)
+        gamma[space.names.index(name)] = 1
+    reason = space.why_infeasible(gamma)
+    if reason is not None:
+        raise ParameterError(f"The 'start' option of {owner} must be a feasible model: {reason}")
+    if not exists(gamma):
+        raise ParameterError(
+            f"The 'start' option of {owner} must be a model with linearly independent columns. "
+            f"Got {start!r} instead."
+        )
+    return gamma
+
+
+def dispersed_start(
+    space: ModelSpace, exists: Callable[[ByteArray], bool], rng: np.random.Generator, most: int | None = None
+) -> ByteArray:
+    """Draw a model from the prior, thinned out until it has a coefficient prior and at most `most` terms."""
+    gamma = sample_models(space, 1, rng)[0]
+    for _ in range(START_TRIES):
+        if (most is None or gamma.sum() <= most) and exists(gamma):
+            return gamma
+        free = np.flatnonzero(gamma & space.free)
+        smaller = gamma.copy()
+        smaller[rng.permutation(free)[: (free.size + 1) // 2]] = 0
+        gamma = smaller if space.feasible(smaller) else space.empty_model()
+    return space.empty_model()

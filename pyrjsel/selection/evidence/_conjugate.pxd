@@ -1,0 +1,29 @@
+# Marginal likelihoods of gaussian models, and of quadratic log-likelihoods with known variance.
+
+from pyrjsel.selection.evidence._evidence cimport Evidence
+from pyrjsel.selection.evidence._score cimport GaussianScore
+from pyrjsel.selection.evidence._tableau cimport Tableau
+
+cdef class ConjugateEvidence(Evidence):
+    cdef readonly GaussianScore score
+    cdef readonly Tableau tableau
+    cdef readonly Tableau prior       # of the prior precision; None where it is diagonal or a multiple of A
+    cdef object arrays
+    cdef int n_base                   # leading columns that every model has
+    cdef int prior_base               # of them those that the prior leaves flat
+    cdef int most                     # columns of a model, at most; INT_MAX for no limit
+    cdef int d                        # columns of the model besides those
+    cdef int inside                   # terms in the model
+    cdef bint lost                    # rounding has left no number where there is one
+    cdef double rank_tol, least, log_precision, penalty, doubt
+    cdef const double* log_weights    # (J): log det of the prior precision by term
+    cdef const double* penalties      # (J)
+    cdef unsigned char* gamma         # (J)
+
+    cdef double now(self) noexcept nogil
+    cdef double worth(self, int inside, int d, double log_precision, double log_det,
+                      double fit) noexcept nogil
+    cdef bint dependent(self, int group) noexcept nogil
+    cdef int enter(self, int column) noexcept nogil
+    cdef void settle(self) noexcept nogil
+    cdef int reload(self) noexcept nogil

@@ -1,0 +1,305 @@
+"""Marginal likelihoods of gaussian models: a value, and what each flip changes.
+
+The sums of ``_score.pyx`` come from tableaux. With k columns in the model and D in all, one flip of a
+column costs about 2 k D multiplications, and the changes by all J terms one or two logarithms a term.
+"""
+
+from libc.limits cimport INT_MAX
+from libc.math cimport INFINITY, NAN
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel.selection.regression._gram cimport Gram
+from pyrjsel.selection.evidence._tableau cimport gain_t
+
+# Rounding of one sweep is multiplied by one over the share that the other columns leave of the one that
+# moves. Once such factors add up to this, the state is made anew: errors of log marginal likelihoods stay
+# below 1e-9 (tests/selection/linear/test_drift.py), and well-conditioned models flip 10,000 times between.
+cdef double DOUBT = 1e4
+# Shares of models are known exactly where they are this many times the least that is allowed, or less.
+cdef double NEAR = 100.0
+# A column of which the others leave less than this is rounding.
+cdef double ROUNDING = 1e-12
+
+LOST = (
+    "Rounding has left nothing of the marginal likelihood of a model: its columns are linearly dependent, or "
+    "fit the response perfectly, under a normal prior that is all but flat. Give the prior a smaller scale, "
+    "or leave columns out."
+)
+
+
+cdef class ConjugateEvidence(Evidence):
+    """Marginal likelihoods over models whose coefficient prior is conjugate.
+
+    Parameters
+    ----------
+    score : GaussianScore
+        The formula.
+    gram : FullGram or ColumnGram
+        A = P + X'WX; X'WX alone for a g-prior.
+    cross : float64 array (D,)
+        c = X'Wy + P m.
+    term_start : int32 array (J + 1,)
+        Term j owns the columns ``term_start[j]:term_start[j + 1]``. Columns before the first term are in
+        every model.
+    log_weights : float64 array (D,), optional
+        What each column adds to log det P.
+    prior : Gram, optional
+        P, where its determinant is not a sum over columns.
+    flat : int
+        Leading columns that `prior` leaves out.
+    penalty : float64 array (D,), optional
+        What each column adds to m'P m.
+    rank_tol : float
+        A model has no prior where a column keeps no more than this share of its sum of squares (of its
+        precision, with `prior`) given the others; 0 for priors that always exist.
+    most : int, optional
+        Columns of a model, at most: more have no prior.
+    """
+
+    def __init__(self, GaussianScore score not None, Gram gram not None, const double[::1] cross not None,
+                 const int[::1] term_start not None, *, const double[::1] log_weights=None,
+                 Gram prior=None, int flat=0, const double[::1] penalty=None, double rank_tol=0.0,
+                 most=None):
+        cdef int j, k, size = gram.size, terms = term_start.shape[0] - 1, base = term_start[0]
+        if cross.shape[0] != size or term_start[terms] != size or not 0 <= flat <= base:
+            raise ValueError("gram, cross and term_start do not fit together")
+        if prior is not None and (prior.size != size or log_weights is not None):
+            raise ValueError("prior must be of the size of gram, and replaces log_weights")
+        groups = np.concatenate([np.arange(base), term_start]).astype(np.intc)
+        cdef double[:, ::1] sums = np.zeros((2, base + terms + 1))
+        for j in range(base + terms):
+            for k in range(groups[j], groups[j + 1]):
+                sums[0, j] += log_weights[k] if log_weights is not None else 0.0
+                sums[1, j] += penalty[k] if penalty is not None else 0.0
+        cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
+        self.n_terms = terms
+        self.n_base = base
+        self.prior_base = flat
+        self.score = score
+        self.tableau = Tableau(gram, cross, groups)
+        self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
+        self.rank_tol = rank_tol
+        self.most = INT_MAX if most is None else most
+        self.arrays = (sums, gamma)
+        self.log_weights = &sums[0, 0]
+        self.penalties = &sums[1, 0]
+        self.gamma = &gamma[0]
+        self.value = NAN
+
+    # ------------------------------------------------------------------ the current model
+
+    cdef double worth(self, int inside, int d, double log_precision, double log_det,
+                      double fit) noexcept nogil:
+        """The score of sums of a model of so many terms and columns; -inf where rounding left no number."""
+        cdef double value = NAN
+        if fit > -INFINITY:
+            value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
+        if value == value:
+            return value
+        self.lost = self.lost or self.rank_tol <= 0.0
+        return -INFINITY
+
+    cdef double now(self) noexcept nogil:
+        """The score of the current model."""
+        cdef double precision = self.log_precision
+        if self.prior is not None:
+            precision += self.prior.log_det
+        return self.worth(
+            self.inside, self.d, precision, self.tableau.log_det, self.tableau.fit - self.penalty)
+
+    cdef int enter(self, int column) noexcept nogil:
+        """Sweep a column into all tableaux; non-zero where that cannot be."""
+        cdef double share = self.tableau.enter(column)
+        if not share > ROUNDING:
+            # Under a g-prior the rank rule has seen that before, or will; a normal prior has no such rule.
+            self.lost = self.lost or self.rank_tol <= 0.0
+            if share > 0.0:
+                self.tableau.leave(column)
+            return 1
+        self.doubt += 1.0 / share
+        if self.prior is not None and column >= self.prior_base:
+            if not self.prior.enter(column) > 0.0:
+                self.tableau.leave(column)
+                return 1
+        return 0
+
+    cdef void settle(self) noexcept nogil:
+        """What follows from the tableaux and gamma: d, prior sums, the least share, the value."""
+        cdef int j
+        self.d = self.tableau.n_active - self.n_base
+        self.inside = 0
+        self.log_precision = 0.0
+        self.penalty = 0.0
+        for j in range(self.n_base):
+            self.log_precision += self.log_weights[j]
+            self.penalty += self.penalties[j]
+        for j in range(self.n_terms):
+            if self.gamma[j]:
+                self.inside += 1
+                self.log_precision += self.log_weights[self.n_base + j]
+                self.penalty += self.penalties[self.n_base + j]
+        if self.rank_tol > 0.0:
+            if self.prior is None:
+                self.least = self.tableau.least_share()
+            else:
+                self.least = self.prior.least_share()
+        self.value = self.now()
+
+    cdef int reload(self) noexcept nogil:
+        """The current model from scratch, columns in order."""
+        cdef int j, k
+        self.tableau.clear()
+        if self.prior is not None:
+            self.prior.clear()
+        self.doubt = 0.0
+        for k in range(self.n_base):
+            if self.enter(k) != 0:
+                return 1
+        for j in range(self.n_terms):
+            if self.gamma[j]:
+                for k in range(self.tableau.start[self.n_base + j], self.tableau.start[self.n_base + j + 1]):
+                    if self.enter(k) != 0:
+                        return 1
+        # What loading costs in digits cannot be had back by loading again.
+        self.doubt = 0.0
+        self.settle()
+        if self.d > self.most or (self.rank_tol > 0.0 and not self.least > self.rank_tol):
+            return 1
+        return 0
+
+    cdef int load(self, const unsigned char* gamma) noexcept nogil:
+        cdef int j
+        for j in range(self.n_terms):
+            self.gamma[j] = gamma[j]
+        return self.reload()
+
+    # ------------------------------------------------------------------ its neighbours
+
+    cdef bint dependent(self, int group) noexcept nogil:
+        """Whether the model would have dependent columns with a group that is out."""
+        cdef double share, worry = NEAR * self.rank_tol
+        if self.rank_tol <= 0.0:
+            return False
+        if self.prior is None:
+            share = self.tableau.share_with(group, self.least, worry)
+        else:
+            share = self.prior.share_with(group, self.least, worry)
+        return not share > self.rank_tol
+
+    cdef double change(self, int j) noexcept nogil:
+        cdef int group = self.n_base + j
+        cdef int width = self.tableau.start[group + 1] - self.tableau.start[group]
+        cdef double sign = -1.0 if self.gamma[j] else 1.0, precision = self.log_precision
+        cdef gain_t gained
+        cdef int d = self.d - width if self.gamma[j] else self.d + width
+        if not self.gamma[j]:
+            if d > self.most:
+                return -INFINITY
+            if self.dependent(group):
+                return -INFINITY
+        precision += sign * self.log_weights[group]
+        if self.prior is not None:
+            gained = self.prior.gain(group)
+            precision += self.prior.log_det + gained.log_det
+            if gained.fit == -INFINITY:
+                return -INFINITY
+        gained = self.tableau.gain(group)
+        return self.worth(
+            self.inside - 1 if self.gamma[j] else self.inside + 1, d, precision,
+            self.tableau.log_det + gained.log_det,
+            self.tableau.fit + gained.fit - self.penalty - sign * self.penalties[group],
+        ) - self.value
+
+    cdef int flip(self, int j) noexcept nogil:
+        cdef int group = self.n_base + j, k
+        cdef int first = self.tableau.start[group], last = self.tableau.start[group + 1]
+        if self.gamma[j]:
+            for k in range(first, last):
+                self.doubt += 1.0 / self.tableau.leave(k)
+                if self.prior is not None:
+                    self.prior.leave(k)
+        else:
+            if self.d + last - first > self.most:
+                return 1
+            if self.dependent(group):
+                return 1
+            for k in range(first, last):
+                if self.enter(k) != 0:
+                    while k > first:
+                        k -= 1
+                        self.tableau.leave(k)
+                        if self.prior is not None:
+                            self.prior.leave(k)
+                    return 1
+        self.gamma[j] ^= 1
+        if self.doubt <= DOUBT:
+            self.settle()
+        elif self.reload() != 0:
+            # The rank rule can change its mind within rounding of its limit.
+            self.gamma[j] ^= 1
+            self.reload()
+            return 1
+        return 0
+
+    # ------------------------------------------------------------------ for Python
+
+    def values(self, const unsigned char[:, ::1] models not None):
+        """Return log marginal likelihoods (m,) of models (m, J), each from scratch; -inf without a prior."""
+        out = np.empty(models.shape[0])
+        cdef double[::1] view = out
+        cdef Py_ssize_t row
+        self.check(models.shape[1])
+        with nogil:
+            for row in range(models.shape[0]):
+                view[row] = self.value if self.load(&models[row, 0]) == 0 else -INFINITY
+        self.check_state()
+        return out
+
+    def changes_at(self, const unsigned char[::1] gamma not None):
+        """Return the changes (J,) by a flip of each term of a model, and load it."""
+        out = np.empty(self.n_terms)
+        cdef double[::1] view = out
+        self.check(gamma.shape[0])
+        if self.load(&gamma[0]) != 0:
+            raise ValueError("the model has no coefficient prior")
+        if self.n_terms:
+            self.changes(&view[0])
+        self.check_state()
+        return out
+
+    def walk(self, const int[::1] flips not None):
+        """Flip terms of the current model one after the other; return the values (m,), NaN where refused."""
+        out = np.empty(flips.shape[0])
+        cdef double[::1] view = out
+        cdef Py_ssize_t step
+        with nogil:
+            for step in range(flips.shape[0]):
+                view[step] = self.value if self.flip(flips[step]) == 0 else NAN
+        self.check_state()
+        return out
+
+    def neighbours(self):
+        """Return the changes (J,) by a flip of each term of the current model."""
+        out = np.empty(self.n_terms)
+        cdef double[::1] view = out
+        if self.n_terms:
+            self.changes(&view[0])
+        return out
+
+    def model(self):
+        """Return the current model, uint8 (J,), and its value."""
+        return np.array([self.gamma[j] for j in range(self.n_terms)], dtype=np.uint8), self.value
+
+    def check(self, Py_ssize_t terms):
+        """Raise ValueError unless models have as many terms as the design, and one at least."""
+        if terms != self.n_terms or terms == 0:
+            raise ValueError(f"models must have {self.n_terms} terms, and at least one")
+
+    def check_state(self):
+        """Raise if a loop has left a state that is void."""
+        if self.tableau.failed or (self.prior is not None and self.prior.failed):
+            raise MemoryError("no memory for the rows of a swept Gram matrix")
+        if self.lost:
+            raise DataError(LOST)

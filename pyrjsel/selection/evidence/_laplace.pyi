@@ -1,0 +1,45 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection.regression._problem import Problem
+
+@final
+class ModeFinder:
+    @property
+    def log_likelihood(self) -> float: ...
+    @property
+    def log_posterior(self) -> float: ...
+    @property
+    def log_marginal(self) -> float: ...
+    @property
+    def status(self) -> int: ...
+    @property
+    def columns(self) -> NDArray[np.intp]: ...
+    @property
+    def at(self) -> FloatArray: ...
+    @property
+    def factor(self) -> FloatArray: ...
+    def __init__(self, problem: Problem, max_columns: int, raw_shift: FloatArray) -> None: ...
+    def mode(self, gamma: ByteArray, start: FloatArray | None = None) -> FloatArray: ...
+    def laplace_values(self, gammas: ByteArray) -> tuple[FloatArray, NDArray[np.int32]]: ...
+    def maximum_likelihood(self, gamma: ByteArray) -> tuple[float, float, float]: ...
+    def integrate(
+        self,
+        gamma: ByteArray,
+        radius: FloatArray,
+        direction: FloatArray,
+        df: float,
+        start: FloatArray | None = None,
+        draws: bool = False,
+    ) -> tuple[float, float, FloatArray | None, tuple[FloatArray, FloatArray] | None]: ...
+    def reweigh(
+        self,
+        center: FloatArray,
+        rays: FloatArray,
+        radius: FloatArray,
+        log_density: FloatArray,
+        draws: bool = False,
+    ) -> tuple[float, float, FloatArray, tuple[FloatArray, FloatArray] | None]: ...

@@ -1,0 +1,262 @@
+"""What a mixture of g-priors leaves of one model: its marginal likelihood and the posterior of g.
+
+Under a g-prior all that a gaussian model of d columns adds to the null model is a function of g and of
+R^2, the share of ``y'My + 2 b`` that least squares explains:
+
+    B(d, R^2) = integral of (1 + g)^(-d/2) (1 - R^2 g / (1 + g))^(-nu/2) p(g) dg,   nu = N + 2 a,
+
+for sigma^2 ~ IG(a, b) and N = n - 1 (Liang et al. 2008, eq. 6; their case is a = b = 0). In log g the
+integrand is analytic in a strip and falls exponentially to both sides, where the trapezoidal rule
+converges faster than any power of the step.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from pyrjsel._once import kept_property
+from pyrjsel._typing import FloatArray
+from pyrjsel.selection.evidence.quadrature import draw, find_nodes
+from pyrjsel.selection.priors.g_mixtures import Mixture
+
+# Values of log g between which the mass of every posterior of g lies that double precision can describe:
+# priors fall at least as g to the left, and as g^(-1/2) to the right of n / (1 - R^2).
+LOWEST, HIGHEST = -60.0, 200.0
+# For probabilities of signs exp(-20) = 2e-9 does.
+SHALLOW = 20.0
+# The largest step; a peak is as narrow as 1 / sqrt(d), and with a step of 0.6 of that the rule's error
+# is below 1e-13 (measured for d up to 900 against steps of 0.02).
+STEP, NARROW = 0.2, 0.6
+# Interpolants have panels of at most this length in their variable u, of 1.25 / sqrt(d) where that is
+# less, and this degree: errors are below 1e-11 of log B (measured likewise).
+PANEL, SHORT, DEGREE = 0.5, 1.25, 12
+# 1 - R^2 below which a fit is taken as perfect: cross-products do not know less.
+PERFECT = 1e-13
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Piecewise polynomials for one d.
+
+    With odds = R^2 / (1 - R^2) and ``u = log1p(nu / 2 odds / centre)``, panel ``k = floor(u / length)`` holds
+    the coefficients of powers of ``2 (u / length - k) - 1``: of log B + nu/2 log(1 - R^2), E[1 / (1 + g)]
+    and E[1 / (1 + g)^2].
+
+    Attributes
+    ----------
+    centre, length : float
+    coefficients : ndarray (panels, 3, DEGREE + 1)
+    """
+
+    centre: float
+    length: float
+    coefficients: FloatArray
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Integrals over g.
+
+    Parameters
+    ----------
+    prior : Mixture
+        The prior on g.
+    n : float
+        Number of rows, which priors may depend on.
+    nu : float
+        N + 2 a, as above.
+    least : float
+        The least 1 - R^2 that interpolants must hold for.
+    """
+
+    prior: Mixture
+    n: float
+    nu: float
+    least: float = PERFECT
+
+    def log_weight(self, log_g: FloatArray, d: int, odds: FloatArray) -> FloatArray:
+        """Return the log integrand over log g, times (1 - R^2)^(nu/2), at odds of R^2 (broadcast)."""
+        base = self.prior.log_density(log_g, self.n) - 0.5 * d * np.logaddexp(0.0, log_g)
+        rest = 1.0 / (1.0 + odds)
+        share = odds * rest
+        part = share / (1.0 + np.exp(log_g) * rest)
+        # log((1 + g)(1 - R^2) / (1 + g (1 - R^2))): both forms are exact where they are used.
+        near = np.log1p(-np.minimum(part, 0.5))
+        far = np.log(rest) + np.logaddexp(0.0, log_g) - np.log1p(np.exp(log_g) * rest)
+        return np.asarray(base + 0.5 * self.nu * np.where(part < 0.5, near, far))
+
+    def _step(self, d: int) -> float:
+        return min(STEP, NARROW / float(np.sqrt(0.5 * d + 1.0)))
+
+    def _nodes(self, d: int, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return nodes (k,) of log g and log integrands (m, k), for odds (m,)."""
+        return find_nodes(
+            lambda log_g: self.log_weight(log_g, d, odds[:, None]), LOWEST, HIGHEST, self._step(d)
+        )
+
+    def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of log g and their posterior probabilities, (k,): a quadrature rule.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+        r2 : float
+            R^2, in [0, 1).
+
+        Returns
+        -------
+        tuple of ndarray
+            Exact to rounding for functions that are as smooth as the integrand.
+        """
+        nodes, value = self._nodes(d, np.array([r2 / (1.0 - r2)]))
+        weight = np.exp(value[0] - value[0].max())
+        return nodes, weight / weight.sum()
+
+    def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of the shrinkage factor and log weights for the prior and (1 + g)^(-d/2).
+
+        For averages of distribution functions, at any R^2 up to 1 - `least`: with twice the step of other
+        integrals and less depth, errors are below 1e-7.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+
+        Returns
+        -------
+        tuple of ndarray (k,)
+            The posterior weight of a node delta is ``exp(log weight) (1 - delta R^2)^(-nu/2)``, normalised.
+        """
+        highest = np.log1p(0.5 * self.nu / max(self.least, PERFECT))
+        odds = np.expm1(np.linspace(0.0, highest, 40)) / (0.5 * self.nu)
+        nodes, _ = find_nodes(
+            lambda log_g: self.log_weight(log_g, d, odds[:, None]),
+            LOWEST,
+            HIGHEST,
+            2 * self._step(d),
+            SHALLOW,
+        )
+        base = self.prior.log_density(nodes, self.n) - 0.5 * d * np.logaddexp(0.0, nodes)
+        return 1.0 / (1.0 + np.exp(-nodes)), np.asarray(base)
+
+    def integrals(self, d: int, odds: FloatArray) -> FloatArray:
+        """Return log B + nu/2 log(1 - R^2), E[1 / (1 + g)] and E[1 / (1 + g)^2], (3, m), at odds (m,)."""
+        nodes, value = self._nodes(d, odds)
+        top = value.max(axis=1)
+        weight = np.exp(value - top[:, None])
+        total = weight.sum(axis=1)
+        left = 1.0 / (1.0 + np.exp(nodes))
+        return np.stack(
+            [top + np.log(total * self._step(d)), weight @ left / total, weight @ left**2 / total]
+        )
+
+    def log_factor(self, d: int, r2: FloatArray | float) -> FloatArray:
+        """Return log B(d, R^2), the log Bayes factor against the null model.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+        r2 : float or ndarray
+            R^2, in [0, 1).
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `r2`.
+        """
+        r2 = np.asarray(r2, dtype=float)
+        if d == 0:
+            return np.asarray(-0.5 * self.nu * np.log1p(-r2))
+        value = self.integrals(d, np.ravel(r2 / (1.0 - r2)))[0].reshape(r2.shape)
+        return np.asarray(value - 0.5 * self.nu * np.log1p(-r2))
+
+    def factors(self, d: int, r2: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+        """Return the posterior means of the shrinkage factor g / (1 + g) and of its square.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+        r2 : float or ndarray
+            R^2, in [0, 1).
+
+        Returns
+        -------
+        tuple of ndarray
+            Of the shape of `r2`.
+        """
+        r2 = np.asarray(r2, dtype=float)
+        _, first, second = self.integrals(d, np.ravel(r2 / (1.0 - r2)))
+        return (1.0 - first).reshape(r2.shape), (1.0 - 2.0 * first + second).reshape(r2.shape)
+
+    def sample(self, d: int, r2: float, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draw g from its posterior given the model.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+        r2 : float
+            R^2, in [0, 1).
+        size : int
+            Number of draws.
+        rng : Generator
+            Source of random numbers.
+
+        Returns
+        -------
+        ndarray (size,)
+        """
+        odds = np.array([r2 / (1.0 - r2)])
+        nodes = self._nodes(d, odds)[0]
+        drawn = draw(lambda log_g: self.log_weight(log_g, d, odds)[None], nodes, size, rng)
+        return np.asarray(np.exp(drawn))
+
+    @kept_property
+    def _tables(self) -> dict[int, Panels]:
+        return {}
+
+    def panels(self, d: int) -> Panels:
+        """Return the interpolant for models of d >= 1 columns, made once.
+
+        Parameters
+        ----------
+        d : int
+            Columns of the model.
+
+        Returns
+        -------
+        Panels
+            For R^2 up to 1 - `least`.
+        """
+        if d not in self._tables:
+            self._tables[d] = self._make(d)
+        return self._tables[d]
+
+    def _make(self, d: int) -> Panels:
+        # B changes where nu/2 odds is of the order of d/2.
+        centre, length = max(1.0, 0.5 * d), min(PANEL, SHORT / np.sqrt(d))
+        count = int(np.log1p(0.5 * self.nu / max(self.least, PERFECT) / centre) / length) + 1
+        x = chebyshev.chebpts1(DEGREE + 1)
+        to_chebyshev = np.linalg.inv(chebyshev.chebvander(x, DEGREE))
+        to_powers = np.zeros((DEGREE + 1, DEGREE + 1))
+        for k in range(DEGREE + 1):
+            to_powers[: k + 1, k] = chebyshev.cheb2poly(np.eye(DEGREE + 1)[k])[: k + 1]
+        u = length * (np.arange(count)[:, None] + 0.5 * (x + 1.0))
+        odds = np.expm1(u) * centre / (0.5 * self.nu)
+        values = np.stack([self.integrals(d, row) for row in odds])
+        # The change of basis multiplies rounding errors: of what changes within a panel only.
+        middle = values[:, :, DEGREE // 2].copy()
+        coefficients = (values - middle[:, :, None]) @ (to_powers @ to_chebyshev).T
+        coefficients[:, :, 0] += middle
+        return Panels(centre, length, np.ascontiguousarray(coefficients))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_tables", None)  # quickly made again
+        return state

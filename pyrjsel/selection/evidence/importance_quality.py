@@ -1,0 +1,104 @@
+"""Whether integrals by weighted draws are good enough where they matter.
+
+Averages of coefficients are made of weighted draws, those of a model as good as an effective number of them.
+
+Of n effective draws of a model, the variance of a coefficient comes out too small by about its n-th part. The
+error of an average over models has the variance
+
+    sum over models of p^2 v / n,
+
+p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep the former below 1 / FEW, and
+the latter below that of ENOUGH draws.
+"""
+
+import warnings
+
+import numpy as np
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import beyond
+from pyrjsel.selection.evidence.laplace import MOST_MORE, Integral, MarginalLikelihood
+
+ENOUGH, FEW = 200.0, 20.0
+# Models of at least this probability get more draws where they need them, and share MOST_MORE pairs by their
+# probabilities.
+MATTERS = 1e-3
+# Share of the posterior that may be in models with too few.
+TOLERATED = 0.05
+# Relative errors of marginal likelihoods beyond which they are mentioned.
+POOR = 0.05
+
+
+def needed(probability: FloatArray) -> FloatArray:
+    """Return how many effective draws models of given probabilities need."""
+    return np.maximum(FEW, ENOUGH * probability)
+
+
+def with_enough(
+    marginal: MarginalLikelihood, gamma: np.ndarray, found: Integral, probability: float
+) -> Integral:
+    """Return the integral `found` of model `gamma` (J,), or one with the draws that it needs."""
+    want = float(needed(np.array(probability)))
+    return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
+
+
+def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: int) -> list[str]:
+    """Warn where too much of the posterior is in models with fewer effective draws than they need.
+
+    Parameters
+    ----------
+    probability, effective : ndarray (m,)
+        Of models; the latter NaN where no draws were made.
+    stacklevel : int
+        Of the warning, for the caller of this function.
+
+    Returns
+    -------
+    list of str
+        The text of the warning, if there is one.
+    """
+    short = effective < needed(probability)
+    share = float(probability[short].sum())
+    if share <= TOLERATED:
+        return []
+    text = (
+        f"Coefficients are averages of weighted draws, and models with {share:.0%} of the posterior "
+        f"probability have too few: as many as {effective[short].min():.0f} independent ones in one of them. "
+        "Their errors are large, and standard deviations may be too small: raise pairs, or use "
+        "sampler='rjmcmc'."
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    return [text]
+
+
+def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, stacklevel: int) -> list[str]:
+    """Warn of marginal likelihoods with large errors among the models that matter.
+
+    Parameters
+    ----------
+    probability, variance : ndarray (m,)
+        Of models; relative variances of their marginal likelihoods.
+    pairs : int
+        Pairs of draws for each of these.
+    stacklevel : int
+        Of the warning, for the caller of this function.
+
+    Returns
+    -------
+    list of str
+        The text of the warning, if there is one.
+    """
+    error = np.sqrt(variance[probability > MATTERS])
+    bad = int(np.sum(error > POOR))
+    if not bad:
+        return []
+    largest = beyond(float(error.max()), POOR, 0, percent=True)
+    many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
+    text = (
+        f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
+        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+    return [text]

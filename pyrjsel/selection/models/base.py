@@ -1,0 +1,374 @@
+"""What the selection models of all families share: construction, constraints, and ``fit``."""
+
+import warnings
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._once import kept_property
+from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._validate import bad_value, counted, listed
+from pyrjsel.design import Design, DesignData, TableLike, as_pandas
+from pyrjsel.families import Family
+from pyrjsel.model_space import (
+    BetaBinomial,
+    Existence,
+    ModelPrior,
+    ModelSpace,
+    OverSpace,
+    count_dfs,
+    named_costs,
+)
+from pyrjsel.report import model_html
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.models._docstrings import shared_text
+from pyrjsel.selection.models.fitting import Fitting
+from pyrjsel.selection.models.specification import Choices
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.regression.rank import IndependentColumns
+from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
+from pyrjsel.selection.regression.validation import (
+    check_columns,
+    check_right_side,
+    dependent_alone,
+    dependent_terms,
+)
+from pyrjsel.selection.results.prediction import SingleModel
+from pyrjsel.selection.results.summary import model_facts
+from pyrjsel.selection.samplers.automatic import sampler_of
+from pyrjsel.selection.samplers.enumeration.listing import MOST_MODELS
+from pyrjsel.selection.studies.methods import Studies
+
+# A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
+Sampler = tuple[type, Callable[..., Posterior]]
+
+
+class Selection(Fitting, Studies, OverSpace):
+    """Bayesian variable selection; the families are its subclasses.
+
+    A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
+    users read. One whose data are not the rows of a :class:`Regression` overrides what stands under "what
+    depends on the family"; one with more parameters calls `_from_arrays` and `_from_rows` with
+    :class:`Choices` of its own.
+    """
+
+    title: ClassVar[str]
+    _owner: ClassVar[str]
+    _family: ClassVar[Family]
+    # Coefficient priors that the family knows, and the one that is taken where none is given.
+    _coef_priors: ClassVar[tuple[type, ...]] = (GPrior, Normal)
+    _default_prior: ClassVar[Any]
+    _samplers: ClassVar[Mapping[str, Sampler]]  # by name
+    # What a summary says of the response, where its rows are not there.
+    _facts: list[tuple[str, str]] | None = None
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        coef_prior: GPrior | Normal | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+    ) -> None:
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+
+    def _from_arrays(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        stacklevel: int,
+    ) -> None:
+        """Fill a new model; of `stacklevel`, 2 is the caller of this method."""
+        exog = as_pandas(exog)
+        design, data = Design.from_arrays(
+            endog,
+            exog,
+            extras=extras,
+            missing=missing,
+            events=self._family.name == "binomial",
+            owner=self._owner,
+            stacklevel=stacklevel + 1,
+        )
+        names = [term.name for term in design.terms]
+        known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
+        self._build(design, data, replace(choices, known=tuple(known)), stacklevel + 1)
+
+    @classmethod
+    @shared_text
+    def from_formula(
+        cls,
+        formula: str,
+        data: TableLike,
+        *,
+        coef_prior: GPrior | Normal | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        <formula>
+        coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
+            As for the class.
+        weights, offset, missing : optional
+            As for the class.
+        <functions>
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        Selection
+            Of the class that was called, ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class.
+        """
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
+        extras = {"weights": weights, "offset": offset}
+        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+
+    @classmethod
+    def _from_rows(
+        cls,
+        formula: str,
+        data: Any,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        stacklevel: int,
+    ) -> Self:
+        """Make a model; of `stacklevel`, 2 is the caller of this method."""
+        data = as_pandas(data)
+        design, rows = Design.from_formula(
+            formula,
+            data,
+            extras=extras,
+            missing=missing,
+            functions=functions,
+            events=cls._family.name == "binomial",
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        model._build(design, rows, replace(choices, known=tuple(data)), stacklevel + 1)
+        return model
+
+    def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> Self:
+        """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
+        inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
+        choices = self._restricted_choices(keep, inside)
+        return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
+
+    def _remake(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> Self:
+        """Return a model of the same class, of other rows, terms or choices; `stacklevel` as above."""
+        model = type(self).__new__(type(self))
+        model._build(design, data, choices, stacklevel + 1)
+        return model
+
+    def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
+        """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""
+        return self._choices.restrict(self.space.context, keep)
+
+    def _build(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> None:
+        self.design, self.data = design, data
+        check_right_side(design, self._owner)
+        self._check_rows()
+        self._constrain(choices, self._n_observations())
+        self.regression = self._make_regression()
+        dependent = self._dependent_terms()
+        self.dependent = tuple(self.space.names[j] for j in dependent)
+        if self._lacks_models:
+            text = (
+                "Columns are linearly dependent, on one another or on the intercept, in "
+                f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
+                "hold all terms of a dependence have no g-prior and get posterior probability 0; a Normal "
+                "prior keeps them."
+            )
+            alone = [self.space.names[j] for j in dependent_alone(self.regression, dependent)]
+            if alone:
+                text += (
+                    f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
+                    "by cr(), cc() and te() need constraints='center', and bs() no include_intercept."
+                )
+            warnings.warn(text, RankWarning, stacklevel=stacklevel)
+
+    def _constrain(self, choices: Choices, n_observations: float) -> None:
+        """Set priors and the space of models, for the n of priors."""
+        self.coef_prior = self._known_prior(choices.coef_prior)
+        self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
+        costs = named_costs(choices.costs, choices.known)
+        self.space = ModelSpace.build(
+            self.design.terms,
+            prior=self.model_prior,
+            always=choices.always,
+            costs=costs,
+            budget=choices.budget,
+            heredity=choices.heredity,
+            max_size=choices.max_size,
+            data_columns=[str(name) for name in choices.known],
+            n_observations=n_observations,
+            owner=self._owner,
+        )
+        self._priced = costs is not None
+        # Copies, checked by now: what the user does with the originals later changes nothing here.
+        fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
+        prices = None if costs is None else dict(costs.items())
+        self._choices = replace(choices, costs=prices, always=fixed)
+
+    def _known_prior(self, given: Any) -> Any:
+        """Return the coefficient prior, or that of the family where none is given."""
+        if given is None:
+            return self._default_prior
+        if not isinstance(given, self._coef_priors):
+            names = [kind.__name__ for kind in self._coef_priors]
+            several = f"{', '.join(names[:-1])} or {names[-1]}"
+            raise bad_value("coef_prior", self._owner, f"a {several}, such as {self._default_prior!r}", given)
+        return given
+
+    # ------------------------------------------------------------------ what depends on the family
+
+    def _check_rows(self) -> None:
+        """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
+        data = self.data
+        assert isinstance(data, DesignData)  # linear models see to rows that were summed over
+        check_columns(self.design, largest_values(data), data.extras, self._owner)
+        self._family.check(data.y, data.extras.get("weights"), self.design.response)
+
+    def _response_facts(self) -> list[tuple[str, str]]:
+        """Return labels and values that describe the response in a summary."""
+        if self._facts is not None:
+            return self._facts
+        return self._family.facts(self.data.y, self.data.extras.get("weights"))
+
+    def _n_observations(self) -> float:
+        """Return the n of priors: a row that stands for several counts as often."""
+        weights = self.data.extras.get("weights")
+        return float(self.data.y.size if weights is None else weights.sum())
+
+    def _make_regression(self) -> Regression | GaussianRegression:
+        """Return what the samplers see of the data."""
+        return Regression.build(
+            self.data.X,
+            self.data.y,
+            [len(term.columns) for term in self.design.terms],
+            self.coef_prior,
+            weights=self.data.extras.get("weights"),
+            offset=self.data.extras.get("offset"),
+            family=self._family,
+        )
+
+    def _make_marginal(self, posterior: Posterior) -> SingleModel:
+        """Return what the results ask about single models."""
+        regression = self.regression
+        assert isinstance(regression, Regression)
+        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+
+    def _dependent_terms(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence."""
+        assert isinstance(self.regression, Regression)
+        return dependent_terms(self.regression)
+
+    def _independent_columns(self) -> IndependentColumns:
+        """Return which models have linearly independent columns."""
+        regression = cast("Regression", self.regression)
+        precision = regression.prior.precision[1:, 1:]
+        return IndependentColumns(
+            regression,
+            lambda columns: precision[np.ix_(columns, columns)],
+            regression.y.size - 1,
+            regression.prior.rank_tol,
+            self.space,
+        )
+
+    def _priors(self) -> dict[str, object]:
+        """Return the priors that are not over models, by what they are called."""
+        return {"coefficient prior": self.coef_prior}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        """Return arrays that tell these priors from others, however they are written."""
+        assert isinstance(self.regression, Regression)
+        prior = self.regression.prior
+        # The compiled precision tells the kinds of priors and of intercepts apart, too.
+        return {"coefficient prior": [prior.precision, prior.shift, prior.penalty]}
+
+    @property
+    def _needs_independence(self) -> bool:
+        """Whether models with linearly dependent columns have no coefficient prior."""
+        return self.regression.prior.rank_tol > 0
+
+    @property
+    def _lacks_models(self) -> bool:
+        """Whether models that satisfy the constraints have no coefficient prior."""
+        return bool(self.dependent) and self._needs_independence
+
+    @kept_property
+    def _existence(self) -> Existence | None:
+        if not self._lacks_models:
+            return None
+        found = self._independent_columns()
+        if not found.exists(self.space.empty_model()[None])[0]:
+            raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+        return found
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows used."""
+        return self.data.n
+
+    def _repr_html_(self) -> str:
+        return model_html(self.title, self, model_facts(self))
+
+    def __repr__(self) -> str:
+        formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
+        return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
+
+    def _large_sampler(self, options: Collection[str]) -> str:
+        """Return what "auto" is where there are too many models to enumerate, `options` being given."""
+        if isinstance(self.regression, Regression):
+            return sampler_of(self.regression, self.space, options)
+        return "collapsed"
+
+    def _enumerable(self) -> bool:
+        return count_dfs(self.space, MOST_MODELS)[1]

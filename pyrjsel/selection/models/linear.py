@@ -1,0 +1,335 @@
+"""The gaussian model that users build."""
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import PyrjselWarning
+from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.families import Gaussian
+from pyrjsel.model_space import ModelPrior
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.spike_slab import single_models
+from pyrjsel.selection.models._docstrings import shared_text
+from pyrjsel.selection.models.base import Sampler, Selection
+from pyrjsel.selection.models.specification import Choices
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.gaussian import CoefPrior
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.rank import IndependentColumns
+from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
+from pyrjsel.selection.regression.validation import check_columns
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
+from pyrjsel.selection.samplers.collapsed.posterior import collapsed_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP, GibbsOptions, gibbs_posterior
+from pyrjsel.selection.samplers.reversible_jump.gaussian import over_rows
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+
+
+class _Flat:
+    """What stands for the prior of the error variance where none is given."""
+
+    def __repr__(self) -> str:
+        return "1 / sigma^2"
+
+
+FLAT = _Flat()
+
+
+@shared_text
+class LinearSelection(Selection):
+    """Bayesian variable selection in a linear regression with normal errors.
+
+    A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
+    in or out as a whole, and the intercept, whose prior is flat, is always in. The posterior is over
+    models, their coefficients and the error variance, and marginal likelihoods are exact. Made from
+    arrays here, from a formula by :meth:`from_formula` or :func:`pyrjsel.linear`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response.
+    exog : DataFrame or array_like, shape (n, p)
+        One term a column, without a constant column. Text and categories become factors.
+    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow, Normal or SpikeSlab, optional
+        Prior on the coefficients of a model; None is ``GPrior(g="n")``, n the number of rows. Variances
+        are in units of the error variance, but for ``Normal(scaled=False)`` and ``SpikeSlab``.
+    <model prior>
+    sigma_prior : InverseGamma, optional
+        Prior on the error variance; None is ``1 / sigma^2``.
+    <constraints>
+    weights : str or array_like, optional
+        The error variance of a row is sigma^2 / w. A column of the data or one value a row; rows of
+        weight 0 are not counted. The unit of the weights is that of sigma^2: twice as large weights make
+        sigma^2, and with it prior variances that are multiples of it, twice as large. That changes the
+        posterior under ``Normal``, ``SpikeSlab(scaled=True)`` and a `sigma_prior`. It does not without
+        a `sigma_prior` under g-priors and their mixtures, which know the weights, nor under
+        ``scaled=False``. Weights of mean 1 leave sigma^2 the error variance of a typical row.
+    offset : str or array_like, optional
+        Added to the linear predictor, a column of the data or one value a row.
+    <missing>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Raises
+    ------
+    DataError
+        If the response is constant, or is fitted perfectly under a mixture of g-priors,
+        ``Normal(scaled=False)`` or ``SpikeSlab(scaled=False)`` (without a `sigma_prior`, the posterior
+        does not exist then), or the data cannot be used (fewer than two rows, infinite values, negative
+        weights, columns so large or small that their squares are not numbers).
+    <raises>
+
+    Warns
+    -----
+    <rank warning>
+    PyrjselWarning
+        If so few rows have positive weight that coefficients have no posterior mean or standard deviation.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> hald = rj.datasets.hald().data
+    >>> model = rj.LinearSelection(hald["y"], hald[["x1", "x2", "x3", "x4"]])
+    >>> model.count_models()
+    16
+    >>> model.fit().inclusion["posterior"].round(3).to_dict()
+    {'x1': 0.902, 'x2': 0.69, 'x3': 0.465, 'x4': 0.633}
+    """
+
+    title = "Linear model selection"
+    _owner = "LinearSelection"
+    _family: ClassVar[Gaussian] = Gaussian()
+    _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
+    _default_prior = GPrior("n")
+    _samplers: ClassVar[Mapping[str, Sampler]] = {
+        "enumerate": (ExactOptions, exact_posterior),
+        "gibbs": (GibbsOptions, gibbs_posterior),
+        "rjmcmc": (RJMCMCOptions, over_rows(rjmcmc_posterior)),
+        "population": (PopulationOptions, over_rows(population_posterior)),
+        "collapsed": (CollapsedOptions, collapsed_posterior),
+    }
+
+    regression: GaussianRegression
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        coef_prior: CoefPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+    ) -> None:
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+        )
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+
+    @classmethod
+    @shared_text
+    def from_formula(
+        cls,
+        formula: str,
+        data: RowSource,
+        *,
+        coef_prior: CoefPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        sigma_prior: InverseGamma | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        stacklevel: int = 2,
+    ) -> Self:
+        """Make a model from a formula and a data frame, or rows in chunks.
+
+        Parameters
+        ----------
+        <formula and chunks>
+        coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
+            As for the class.
+        weights, offset, missing : optional
+            As for the class.
+        <functions>
+        stacklevel : int, default 2
+            Of warnings about the data: 2 is the caller of this method.
+
+        Returns
+        -------
+        LinearSelection
+            Ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be read or calls what it may not.
+        DataError, ParameterError, UnknownNameError
+            As for the class.
+        """
+        choices = Choices(
+            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+        )
+        extras = {"weights": weights, "offset": offset}
+        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+
+    @classmethod
+    def _from_rows(
+        cls,
+        formula: str,
+        data: Any,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        stacklevel: int,
+    ) -> Self:
+        data = as_pandas(data)
+        chunks = as_chunks(data, cls._owner)
+        if chunks is None:
+            return super()._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        design, reduced = Design.from_chunks(
+            formula,
+            chunks,
+            ChunkSums.of,
+            ChunkSums.merge,
+            extras=extras,
+            missing=missing,
+            functions=functions,
+            owner=cls._owner,
+            stacklevel=stacklevel + 1,
+        )
+        model = cls.__new__(cls)
+        choices = replace(choices, known=tuple(chunks.names))
+        model._build(design, SummedRows.of(reduced), choices, stacklevel + 1)
+        return model
+
+    def _build(
+        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
+    ) -> None:
+        super()._build(design, data, choices, stacklevel + 1)
+        nu = self.regression.nu
+        if nu <= 2:
+            what = "mean" if nu <= 1 else "standard deviation"
+            warnings.warn(
+                f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
+                f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
+                "rows, or a sigma_prior.",
+                PyrjselWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _check_rows(self) -> None:
+        if not isinstance(self.data, SummedRows):
+            super()._check_rows()
+            return
+        sums = self.data.sums
+        check_columns(self.design, sums.largest, sums.extras, self._owner)
+        # Of weights the smallest and the largest will do.
+        self._family.check(np.zeros(2), sums.extras.get("weights"), self.design.response)
+
+    def _response_facts(self) -> list[tuple[str, str]]:
+        if not isinstance(self.data, SummedRows):
+            return super()._response_facts()
+        response = self.data.sums.response
+        return self._family.moments(
+            float(response.mean[0]), float(np.sqrt(response.products[0, 0] / response.weight))
+        )
+
+    def _n_observations(self) -> float:
+        if isinstance(self.data, SummedRows):
+            return float(self.data.sums.statistics.n)
+        weights = self.data.extras.get("weights")
+        return float(self.data.y.size if weights is None else np.sum(weights > 0))
+
+    def _make_regression(self) -> GaussianRegression:
+        sigma_prior = self._choices.sigma_prior
+        if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
+            raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
+        sizes = [len(term.columns) for term in self.design.terms]
+        prior = self.coef_prior
+        if isinstance(prior, SpikeSlab):
+            prior = self._by_column(prior)
+        if isinstance(self.data, SummedRows):
+            return GaussianRegression.from_statistics(
+                self.data.sums.statistics,
+                sizes,
+                prior,
+                sigma_prior=sigma_prior,
+                owner=self._owner,
+            )
+        return GaussianRegression.build(
+            self.data.X,
+            self.data.y,
+            sizes,
+            prior,
+            sigma_prior=sigma_prior,
+            weights=self.data.extras.get("weights"),
+            offset=self.data.extras.get("offset"),
+            owner=self._owner,
+        )
+
+    def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
+        choices = super()._restricted_choices(keep, inside)
+        if isinstance(choices.coef_prior, SpikeSlab):
+            choices = replace(choices, coef_prior=self._by_column(choices.coef_prior).restrict(inside))
+        if choices.sigma_prior is not None:
+            choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
+        return choices
+
+    def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
+        return prior.by_column([(term.name, term.columns) for term in self.design.terms])
+
+    def _large_sampler(self, options: Collection[str]) -> str:
+        return "gibbs" if self.regression.prior.kind in IN_LOOP else super()._large_sampler(options)
+
+    def _make_marginal(self, posterior: Posterior) -> SingleModels:
+        return single_models(self.regression)
+
+    def _dependent_terms(self) -> list[int]:
+        return self.regression.dependent()
+
+    def _independent_columns(self) -> IndependentColumns:
+        regression = self.regression
+        return IndependentColumns(
+            regression, regression.gram_of, regression.rows, regression.prior.rank_tol, self.space
+        )
+
+    def _priors(self) -> dict[str, object]:
+        sigma_prior = self._choices.sigma_prior
+        return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
+
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
+        prior = self.regression.prior
+        return {
+            "coefficient prior": [prior.precision, prior.mean, prior.numbers],
+            "error variance prior": [np.array([self.regression.a, self.regression.b])],
+        }

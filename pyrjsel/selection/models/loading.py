@@ -1,0 +1,408 @@
+"""Results as files: what is read."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
+from pyrjsel._once import catching_warnings
+from pyrjsel._typing import FloatArray
+from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
+from pyrjsel.report import table_from_plain
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
+from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.specification import Choices
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.results.dispersion import Dispersion
+from pyrjsel.selection.results.identity import rows_of
+from pyrjsel.selection.results.results import TABLE_ROWS, SelectionResults
+from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
+from pyrjsel.selection.results.without_data import AbsentRegression, KnownModels, RankRule
+from pyrjsel.selection.samplers.audit import Audit
+from pyrjsel.storage import (
+    Content,
+    Given,
+    described,
+    digest,
+    register,
+)
+
+CLASSES: Mapping[str, type[Selection]] = {
+    kind.__name__: kind for kind in (LinearSelection, LogitSelection, PoissonSelection)
+}
+OWNER = "load"
+# Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
+ROUNDING, LEAST = 1e-6, 1e-290
+
+
+COEF_PRIORS: Mapping[str, Callable[..., Any]] = {
+    kind.__name__: kind for kind in (GPrior, HyperG, HyperGN, Normal, SpikeSlab, ZellnerSiow)
+}
+
+
+def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
+    """Return the results in a file; reads schemas 1 and 2."""
+    kind = CLASSES[content.text("class", CLASSES)]
+    design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
+    choices = _choices(content.part("choices"))
+    rows = content.part("rows")
+    with catching_warnings, warnings.catch_warnings():
+        warnings.simplefilter("ignore", PyrjselWarning)  # all was said when the model was made
+        if given.data is not None and rows.flag("summed"):
+            extras = dict(design.extra_columns)
+            model = kind._from_rows(design.formula, given.data, choices, extras, "drop", given.functions, 2)
+            if digest(rows_of(model)) != rows.text("digest"):
+                raise other_rows()
+            return _results(content, model)
+        data = rows_from_plain(rows, design, given.data)
+        if isinstance(data, AbsentRows):
+            return _results(content, _without_rows(kind, design, choices, data, content))
+        model = kind.__new__(kind)
+        model._build(design, data, choices, 2)
+    return _results(content, model)
+
+
+def _choices(content: Content) -> Choices:
+    coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
+    heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
+    model_prior = described(content.plain("model_prior"), prior_makers(heredity))
+    sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
+    if not isinstance(model_prior, ModelPrior):
+        raise content.wrong("model_prior", "a prior over models")
+    if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
+        raise content.wrong("sigma_prior", "a prior of a variance")
+    costs = None
+    if "costs" in content:
+        prices = content.part("costs")
+        costs = {name: prices.number(name) for name, _ in prices.items()}
+    return Choices(
+        coef_prior,
+        model_prior,
+        costs,
+        content.number("budget") if "budget" in content else None,
+        tuple(content.sequence("always")),
+        heredity,
+        content.integer("max_size") if "max_size" in content else None,
+        tuple(content.sequence("known")),
+        sigma_prior,
+    )
+
+
+def _without_rows(
+    kind: type[Selection], design: Design, choices: Choices, rows: AbsentRows, content: Content
+) -> Selection:
+    """Return a model that answers what it can."""
+    facts = content.sequence("facts", (list,))
+    if not all(len(fact) == 2 and all(isinstance(part, str) for part in fact) for fact in facts):
+        raise content.wrong("facts", "pairs of text")
+    n_observations = content.number("n_observations")
+    if n_observations <= 0:
+        raise content.wrong("n_observations", "positive")
+    model: Any = kind.__new__(kind)
+    model.design, model.data = design, rows
+    model._facts = [(fact[0], fact[1]) for fact in facts]
+    model._constrain(choices, n_observations)
+    model.dependent = tuple(content.sequence("dependent"))
+    if not set(model.dependent) <= set(model.term_names):
+        raise content.wrong("dependent", "terms of the model")
+    sizes = [len(term.columns) for term in design.terms]
+    columns, width = content.part("regression"), sum(sizes)
+    scale = columns.array("scale", float, (width,), finite=True)
+    if (scale <= 0).any():
+        raise columns.wrong("scale", "positive")
+    model.regression = AbsentRegression(
+        columns.array("mean", float, (width,), finite=True),
+        scale,
+        np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+        kind._family,
+        RankRule(columns.number("rank_tol")),
+        _log_constant(columns, model),
+    )
+    return model
+
+
+def _log_constant(content: Content, model: Selection) -> float:
+    """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
+
+    Nothing is left out of those of gaussian responses and of single 0/1 outcomes.
+    """
+    if "log_constant" in content:
+        return content.number("log_constant")
+    single = model._family.name == "binomial" and "weights" not in model.design.extra_columns
+    return 0.0 if single or isinstance(model, LinearSelection) else np.nan
+
+
+# ---------------------------------------------------------------------- results
+
+
+def _results(content: Content, model: Selection) -> SelectionResults:
+    posterior = _posterior(content.part("posterior"), model)
+    if "audit" in content:  # files did not always have it
+        posterior.audit = Audit.from_plain(content.part("audit"), model.space)
+    seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
+    settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
+    separated = {}
+    for pair in content.sequence("separated", (list,)):
+        if len(pair) != 2 or not all(isinstance(names, list) for names in pair):
+            raise content.wrong("separated", "pairs of terms")
+        terms, culprits = (tuple(names) for names in pair)
+        if not {*terms, *culprits} <= set(model.term_names):
+            raise content.wrong("separated", "terms of the model")
+        separated[terms] = culprits
+    options = None
+    if "options" in content:
+        options = _options(content.part("options"), model, posterior.sampler)
+        posterior.ends = settings.ends_of(content)
+    dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
+    results = SelectionResults(model, posterior, settings, separated, options, dispersion)
+    median, width = content.part("median"), model.regression.n_columns
+    gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
+    problem = median.text("problem") if "problem" in median else None
+    # What is worked out from rows, where it is asked for, was worked out before it was saved.
+    usual = ((posterior.inclusion >= 0.5) | (model.space.free == 0)).astype(np.uint8)
+    if not model.space.feasible(gamma) or (problem is None) != np.array_equal(gamma, usual):
+        raise median.wrong("gamma", "the median probability model, or one in its place")
+    results.__dict__["_median"] = (gamma, problem)
+    if posterior.draws is None:
+        coefficients = content.numbers("averaged", (None, width))
+        variance = None
+        if "averaged variance" in content:
+            variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
+        if (variance is None) != (not isinstance(model, LinearSelection)):
+            raise content.wrong("averaged variance", "that of a family with an error variance")
+        if not len(coefficients):
+            raise content.wrong("averaged", "draws")
+        results.__dict__["_averaged"] = (coefficients, variance)
+    if "prior inclusion" in content:
+        results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
+    elif (
+        isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
+    ):
+        # Files did not always have it.
+        unknown = np.full(len(model.term_names), np.nan)
+        results.__dict__["prior_inclusion"] = PriorInclusion(unknown, unknown, "unknown", None, np.nan)
+    results.__dict__.update(_prior_sizes(content, model, posterior))
+    if isinstance(model.regression, AbsentRegression):
+        rows = min(TABLE_ROWS, posterior.odds.size)
+        known = content.part("models")
+        results.__dict__["_marginal"] = KnownModels(
+            model.regression,
+            posterior.packed[:rows],
+            known.numbers("log_marginal", (rows,), infinite=True),
+            known.numbers("deviance", (rows,), infinite=True),
+        )
+    return results
+
+
+def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> dict[str, PriorSizes]:
+    """Return what rows alone say of the prior over sizes, as the attribute that it is."""
+    shape = (model.space.n_terms + 1,)
+    if "prior sizes" in content:
+        part = content.part("prior sizes")
+        probability, mcse = (part.array(name, float, shape) for name in ("probability", "mcse"))
+        known = not np.isnan(probability).all()  # of unknown ones none is known
+        if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
+            raise part.wrong("probability", "probabilities of all sizes and their errors")
+        return {"_prior_sizes": PriorSizes(probability, mcse)}
+    if isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None:
+        # Files did not always have it.
+        return {"_prior_sizes": PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))}
+    return {}
+
+
+def _dispersion(content: Content) -> Dispersion:
+    found = Dispersion(content.number("statistic"), content.integer("df", low=1), content.number("p_value"))
+    if not (found.statistic >= 0 and 0 <= found.p_value <= 1):
+        raise content.wrong("statistic", "a chi-square with its p-value")
+    return found
+
+
+def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
+    shape = (len(model.term_names),)
+    method = content.text("method", ("exact", "sampled", "unknown"))
+    probability = content.numbers("probability", shape, 0.0, 1.0, unknown=method != "exact")
+    count = content.text("n_models") if "n_models" in content else None
+    if count is not None and not count.isdecimal():
+        raise content.wrong("n_models", "a number in digits")
+    return PriorInclusion(
+        probability,
+        content.numbers("mcse", shape, 0.0, unknown=True),
+        method,
+        None if count is None else int(count),
+        float(probability.sum()),
+    )
+
+
+def _options(content: Content, model: Selection, sampler: str) -> Any:
+    given = {name: described(value, {}) for name, value in content.items()}
+    try:
+        kind = model._samplers[sampler][0]
+        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        return kind(**{**getattr(kind, "before", {}), **given})
+    except (KeyError, PyrjselError, TypeError) as error:
+        raise content.wrong("options", "those of the sampler") from error
+
+
+def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
+    found = content.array(name, np.uint8, shape)
+    if (found > 1).any():
+        raise content.wrong(name, "zeros and ones")
+    return found
+
+
+def _posterior(content: Content, model: Selection) -> Posterior:
+    n_terms, width = len(model.term_names), model.regression.n_columns
+    packed = PackedModels.of(_zeros_and_ones(content, "gamma", (None, n_terms)))
+    m = len(packed)
+    rows = len(content.array("odds", float, (None,)))
+    if not 1 <= rows <= m:
+        raise content.wrong("odds", f"those of 1 to {m} models")
+
+    share: dict[str, Any] = {"low": 0.0, "high": 1.0}
+    error: dict[str, Any] = {"low": 0.0, "unknown": True}
+    arrays: dict[str, Any] = {
+        "probability": content.numbers("probability", (m,), **share),
+        "mcse": content.numbers("mcse", (m,), **error),
+        "odds": content.numbers("odds", (rows,), 0.0, infinite=True),
+        "odds_mcse": content.numbers("odds_mcse", (rows,), infinite=True, **error),
+        "inclusion": content.numbers("inclusion", (n_terms,), **share),
+        "inclusion_mcse": content.numbers("inclusion_mcse", (n_terms,), **error),
+        "ess": content.numbers("ess", (n_terms,), infinite=True, **error),
+        "r_hat": content.numbers("r_hat", (n_terms,), infinite=True, **error),
+        **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
+    }
+    draws = _draws(content.part("draws"), model, packed) if "draws" in content else None
+    chains = [] if draws is None else range(len(draws.model))
+    diagnostics = table_from_plain(content, "diagnostics", [*chains, "all"])
+    if "seconds" not in diagnostics:
+        raise content.wrong("diagnostics", "a table with seconds")
+    posterior = Posterior(
+        sampler=content.text("sampler", model._samplers),
+        packed=packed,
+        **arrays,
+        log_marginal=_log_marginal(content, m),
+        moments=_moments(content, width),
+        draws=draws,
+        diagnostics=diagnostics,
+        estimator=content.text("estimator"),
+        entropy=content.raw("entropy", 16),
+        pairs=content.integer("pairs"),
+        notes=content.sequence("notes"),
+        excluded=content.numbers("excluded", (n_terms,), **share) if "excluded" in content else None,
+    )
+    _check_figures(content, posterior, model)
+    return posterior
+
+
+def _log_marginal(content: Content, m: int) -> FloatArray | None:
+    """Return log marginal likelihoods; those of models that do not exist are -inf."""
+    if "log_marginal" not in content:
+        return None
+    found = content.numbers("log_marginal", (m,), infinite=True)
+    if (found == np.inf).any():
+        raise content.wrong("log_marginal", "below infinity")
+    return found
+
+
+def _moments(content: Content, width: int) -> Moments:
+    found = Moments(*content.numbers("moments", (len(MOMENTS), width), unknown=True, infinite=True))
+    positive = found.prob_positive
+    spread = np.concatenate([found.sd, found.sd_included])
+    infinite = np.isinf(np.concatenate([found.mean, found.mean_included]))
+    if (spread < 0).any() or infinite.any() or not ((positive >= 0) & (positive <= 1)).all():
+        raise content.wrong("moments", "those of coefficients")
+    return found
+
+
+def _check_figures(content: Content, posterior: Posterior, model: Selection) -> None:
+    """Raise :class:`StoreError` where figures that follow from each other do not.
+
+    Those of other machines differ by rounding, of sums over at most 2**20 models.
+    """
+    probability, odds, packed = posterior.probability, posterior.odds, posterior.packed
+    if abs(probability.sum() - 1.0) > ROUNDING:
+        raise content.wrong("probability", "probabilities of all models")
+    if posterior.draws is None:
+        # Those that chains visited come by their masses, where these are known, and visits err. Models of the
+        # same span have the same probability, to rounding.
+        if (np.diff(probability) > ROUNDING * probability[1:]).any():
+            raise content.wrong("probability", "probabilities of all models, the largest first")
+        likely = probability[: odds.size] > LEAST
+        share = probability[: odds.size][likely] / probability[0]
+        if not np.allclose(odds[likely] * share, 1.0, rtol=ROUNDING):
+            raise content.wrong("odds", "those of the probabilities")
+    if len(np.unique(packed.words, axis=0)) < len(packed):
+        raise content.wrong("gamma", "different models")
+    if not all(np.all(model.space.feasible(block)) for block in packed.blocks()):
+        raise content.wrong("gamma", "models that the constraints allow")
+    if posterior.excluded is not None and not np.allclose(
+        posterior.excluded + posterior.inclusion, 1.0, rtol=0.0, atol=ROUNDING
+    ):
+        raise content.wrong("excluded", "one less the probabilities of inclusion")
+    if posterior.draws is None:
+        inside = sum(
+            block_probability @ block
+            for block_probability, block in zip(_blocks(probability, packed), packed.blocks(), strict=True)
+        )
+        if not np.allclose(inside, posterior.inclusion, rtol=0.0, atol=ROUNDING):
+            raise content.wrong("inclusion", "sums of the probabilities of models")
+        return
+    index = posterior.draws.model
+    visits = np.bincount(index.ravel(), minlength=len(packed)) / index.size
+    if not np.allclose(visits, probability, rtol=0.0, atol=ROUNDING):
+        raise content.wrong("probability", "frequencies of the draws")
+
+
+def _blocks(values: FloatArray, packed: PackedModels) -> Iterator[FloatArray]:
+    at = 0
+    for block in packed.blocks():
+        yield values[at : at + len(block)]
+        at += len(block)
+
+
+def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
+    index = content.array("model", np.int32, (None, None))
+    chains, draws = index.shape
+    if not index.size or index.min() < 0 or index.max() >= len(packed):
+        raise content.wrong("model", f"rows of {len(packed)} models")
+    every = content.integer("coefficients_every", low=1)
+    kept = -(-draws // every)
+    vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
+    variance = content.numbers("variance", (chains, kept), 0.0) if "variance" in content else None
+    if (variance is None) != (not isinstance(model, LinearSelection)):
+        raise StoreError("its error variances are not those of its family")
+    return Draws(
+        index,
+        packed,
+        np.concatenate([model.space.cost(block) for block in packed.blocks()]),
+        content.numbers("log_posterior", (chains, draws)),
+        vectors,
+        every,
+        variance,
+    )
+
+
+def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:
+    """Return compressed sparse rows (rows, width)."""
+    indptr = content.array("indptr", np.int64, (rows + 1,))
+    values = content.numbers("values", (None,))
+    indices = content.array("indices", np.int32, values.shape)
+    if indptr[0] != 0 or indptr[-1] != values.size or (np.diff(indptr) < 0).any():
+        raise content.wrong("indptr", f"from 0 to {values.size}, rising")
+    if indices.size and (indices.min() < 0 or indices.max() >= width):
+        raise content.wrong("indices", f"columns below {width}")
+    return sparse.csr_array((values, indices, indptr), shape=(rows, width))
+
+
+register(KIND, SCHEMA, read_results)

@@ -1,0 +1,48 @@
+"""What a user chose of a model besides formula and rows, kept so that it can be made of fewer terms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.model_space import ModelPrior, PriorContext, restrict_prior
+from pyrjsel.selection.priors.gaussian import CoefPrior
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Priors and constraints as they were given.
+
+    Attributes
+    ----------
+    coef_prior, model_prior, costs, budget, always, heredity, max_size
+        As for the classes of models.
+    known : tuple
+        Columns of the data.
+    sigma_prior
+        As for gaussian models; None for other families.
+    """
+
+    coef_prior: CoefPrior | None
+    model_prior: ModelPrior | None
+    costs: Mapping[str, float] | pd.Series | None
+    budget: float | None
+    always: str | Iterable[str]
+    heredity: str | None
+    max_size: int | None
+    known: tuple[Hashable, ...] = ()
+    sigma_prior: InverseGamma | None = None
+
+    def restrict(self, context: PriorContext, keep: Collection[str]) -> Choices:
+        """Return the choices for the terms `keep` among those of `context`, those of `always` kept."""
+        prior, costs = self.model_prior, self.costs
+        if costs is not None:
+            # Prices of terms go with them; those of variables that no term uses any more do no harm.
+            gone = set(context.names).difference(keep, map(str, self.known))
+            costs = {str(name): cost for name, cost in costs.items() if name not in gone}
+        return replace(
+            self, model_prior=None if prior is None else restrict_prior(prior, context, keep), costs=costs
+        )

@@ -1,0 +1,189 @@
+"""Spike-and-slab priors on the coefficients of gaussian models."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name
+from pyrjsel.selection.priors.coefficients import FARTHEST
+
+OWNER = "SpikeSlab"
+Numbers = float | Sequence[float] | Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SpikeSlab:
+    """The prior of stochastic search variable selection: a narrow and a wide normal law.
+
+    A coefficient whose term is out is N(0, tau^2), one whose term is in N(0, c tau^2), times sigma^2 if
+    `scaled` [1]_. All columns are in every model: "out" is a coefficient so small that it does not matter,
+    which `tau` says.
+
+    Parameters
+    ----------
+    tau : float, sequence or mapping
+        Standard deviation of a coefficient that does not matter, above 0, in units of the response per unit
+        of the column. A number for all columns, a sequence with one for each column of the design, or a
+        mapping from names of terms or columns; a column's own name counts before its term's.
+    c : float, sequence or mapping
+        Ratio of the two variances, above 1; 100 and 10,000 are usual. As for `tau`. (George and McCulloch
+        write c^2 for it.)
+    scaled : bool, default False
+        Whether the variances are multiples of sigma^2; marginal likelihoods are exact then, and
+        quadratures otherwise.
+    standardize : bool, default False
+        Put the prior on the coefficients of columns with (weighted) standard deviation one.
+
+    References
+    ----------
+    .. [1] George and McCulloch (1993), "Variable selection via Gibbs sampling", JASA 88, 881-889.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.SpikeSlab(0.1, 100)
+    SpikeSlab(tau=0.1, c=100, scaled=False, standardize=False)
+    """
+
+    tau: Numbers
+    c: Numbers
+    scaled: bool = False
+    standardize: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", _checked(self.tau, "tau", 0.0))
+        object.__setattr__(self, "c", _checked(self.c, "c", 1.0))
+        for value in _numbers(self.tau):
+            if not 1 / FARTHEST <= value <= FARTHEST:
+                raise bad_value("tau", OWNER, "between 1e-100 and 1e100, since it is squared", value)
+        check_bool(self.scaled, "scaled", OWNER)
+        check_bool(self.standardize, "standardize", OWNER)
+
+    def by_column(self, terms: Sequence[tuple[str, Sequence[str]]]) -> "SpikeSlab":
+        """Return the prior with one number for each column.
+
+        Parameters
+        ----------
+        terms : sequence of (str, sequence of str)
+            Names of the terms, and of the columns of each.
+
+        Returns
+        -------
+        SpikeSlab
+            With sequences for `tau` and `c`.
+
+        Raises
+        ------
+        ParameterError
+            If a sequence has other than one number a column, or a mapping leaves a column out.
+        UnknownNameError
+            If a mapping has a key that is neither a term nor a column.
+        """
+        return replace(self, tau=_spread(self.tau, "tau", terms), c=_spread(self.c, "c", terms))
+
+    def restrict(self, inside: BoolArray) -> "SpikeSlab":
+        """Return the prior for those columns that are `inside`; mappings must have been spread before.
+
+        Parameters
+        ----------
+        inside : bool array (D,)
+            One a column.
+
+        Returns
+        -------
+        SpikeSlab
+            With the numbers of those columns.
+        """
+        parts = {
+            name: tuple(v for v, keep in zip(value, inside, strict=True) if keep)
+            for name, value in (("tau", self.tau), ("c", self.c))
+            if isinstance(value, tuple)
+        }
+        return replace(self, **parts)  # type: ignore[arg-type]
+
+    def compile(self, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return precisions of spikes on standardised columns, and c, both (D,).
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+
+        Returns
+        -------
+        tuple of ndarrays (D,)
+            Relative to 1 / sigma^2 if `scaled`.
+
+        Raises
+        ------
+        ParameterError
+            If a sequence has other than D numbers.
+        """
+        columns = [("", [""] * scale.size)]
+        spread = self.by_column(columns) if scale.size else self
+        unit = np.ones(scale.size) if self.standardize else scale
+        deviation = unit * np.broadcast_to(np.asarray(spread.tau, dtype=float), scale.size)
+        return deviation**-2.0, np.array(np.broadcast_to(np.asarray(spread.c, dtype=float), scale.size))
+
+
+def _checked(value: Any, name: str, low: float) -> Any:
+    must = f"a number above {low:g}, a sequence of them, or a mapping from names to them"
+    if isinstance(value, Real):
+        check_real(value, name, OWNER, low=low, open_low=True)
+        return value
+    if isinstance(value, Mapping):
+        items = dict(value)
+        numbers: Sequence[object] = list(items.values())
+        if not items or not all(isinstance(key, str) for key in items):
+            raise bad_value(name, OWNER, must, value)
+        found: Any = _Names(items)
+    elif isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1:
+        numbers = found = tuple(value.tolist() if isinstance(value, np.ndarray) else value)
+    else:
+        raise bad_value(name, OWNER, must, value)
+    for number in numbers:
+        check_real(number, name, OWNER, low=low, open_low=True)
+    return found
+
+
+class _Names(dict[str, float]):
+    """A mapping that is hashable, as the parts of a frozen description must be."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, Mapping):
+        return [float(v) for v in value.values()]
+    return [float(v) for v in value] if isinstance(value, tuple) else [float(value)]
+
+
+def _spread(value: Any, name: str, terms: Sequence[tuple[str, Sequence[str]]]) -> tuple[float, ...]:
+    """Return one number for each column."""
+    names = [(term, column) for term, columns in terms for column in columns]
+    if isinstance(value, Mapping):
+        known = {item for pair in names for item in pair} | {term for term, _ in terms}
+        for key in value:
+            if key not in known:
+                raise unknown_name(key, f"in {name!r} the name", OWNER, sorted(known))
+        missing = [column for term, column in names if column not in value and term not in value]
+        if missing:
+            raise ParameterError(
+                f"The {name!r} parameter of {OWNER} must have a number for each column, by its own name or "
+                f"that of its term. There is none for {', '.join(missing[:8])}."
+            )
+        return tuple(float(value[column] if column in value else value[term]) for term, column in names)
+    if isinstance(value, tuple):
+        if len(value) != len(names):
+            raise ParameterError(
+                f"The {name!r} parameter of {OWNER} must have one number for each of the {len(names)} "
+                f"columns of the design. Got {len(value)} instead."
+            )
+        return tuple(float(v) for v in value)
+    return (float(value),) * len(names)

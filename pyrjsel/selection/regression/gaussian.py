@@ -1,0 +1,461 @@
+"""Gaussian regression problems: sums over rows, coefficient prior, and what compiled loops make of them."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.special import gammaln
+
+from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import kept_property
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.families import Gaussian
+from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.evidence.g_mixture import Shrinkage
+from pyrjsel.selection.evidence.sampled_variance import variance_evidence
+from pyrjsel.selection.priors.gaussian import RANK_TOL, CoefPrior, GaussianPrior
+from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.regression.principal_directions import Spectrum, square_root
+from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+
+# Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
+# there are as many rows: otherwise they would be larger than the data.
+SMALL_GRAM = 1024
+# Rows of cross-products that are kept where they are formed on demand.
+FEWEST_KEPT = 64
+# Sums of squares below this share of what they were before something was taken off are rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class GaussianRegression(TermColumns):
+    """A gaussian regression problem: sums of squares and products of centred, scaled columns, and priors.
+
+    The flat intercept has been integrated out. Made of rows by :meth:`build`, of sums over rows by
+    :meth:`from_statistics`.
+
+    Attributes
+    ----------
+    mean, scale : ndarray (D,)
+        What columns were standardised with (scale 1 for a constant one).
+    term_start : int32 array (J + 1,)
+        Term j owns the columns ``term_start[j]:term_start[j + 1]``; column 0 is the intercept's.
+    n : int
+        Rows of positive weight.
+    total_weight, log_weight : float
+        Sums of the weights and of their logarithms.
+    centre, square : float
+        Weighted mean of the response less the offset, and its sum of squares about that.
+    cross : ndarray (D,)
+        Weighted products of columns and response.
+    prior : GaussianPrior
+    sigma : ndarray (2, J + 1)
+        a and b of ``sigma^2 ~ IG(a, b)`` by number of terms in the model; zeros for 1 / sigma^2.
+    rooted : ndarray (D, n) or None
+        Standardised columns times the roots of the weights; None where only sums are known.
+    y, offset : ndarray (n,) or None
+    weights : ndarray (n,) or None
+        None also where all are one.
+    products : ndarray (D, D) or None
+        Cross-products of the standardised columns, where only sums are known.
+    family : Gaussian
+    """
+
+    log_constant: ClassVar[float] = 0.0  # marginal likelihoods leave nothing out
+    mean: FloatArray
+    scale: FloatArray
+    term_start: NDArray[np.intc]
+    n: int
+    total_weight: float
+    log_weight: float
+    centre: float
+    square: float
+    cross: FloatArray
+    prior: GaussianPrior
+    sigma: FloatArray
+    rooted: FloatArray | None = None
+    y: FloatArray | None = None
+    offset: FloatArray | None = None
+    weights: FloatArray | None = None
+    products: FloatArray | None = None
+    family: Gaussian = field(default_factory=Gaussian)
+
+    @classmethod
+    def build(
+        cls,
+        x: FloatArray,
+        y: FloatArray,
+        sizes: list[int],
+        coef_prior: CoefPrior,
+        *,
+        sigma_prior: InverseGamma | None = None,
+        weights: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        owner: str = "LinearSelection",
+    ) -> "GaussianRegression":
+        """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior.
+
+        Raises
+        ------
+        DataError
+            If the response is constant, or fits perfectly, where that leaves no posterior.
+        ParameterError
+            If the intercept's prior is not flat.
+        """
+        n, size = x.shape
+        w = np.ones(n) if weights is None else weights
+        used = w > 0
+        total = float(w.sum())
+        target = y if offset is None else y - offset
+        centre = float(w @ target / total)
+        left = target - centre
+        mean = w @ x / total
+        rooted = np.empty((size, n))
+        np.subtract(x.T, mean[:, None], out=rooted)
+        # Without temporaries of the size of the columns.
+        scale = np.sqrt(np.array([w @ column**2 for column in rooted]) / total)
+        largest = np.maximum(x.max(axis=0, initial=0.0), -x.min(axis=0, initial=0.0))
+        constant = scale <= 1e-13 * largest
+        scale[constant] = 1.0
+        rooted[constant] = 0.0
+        rooted /= scale[:, None]
+        cross = rooted @ (w * left)
+        if weights is not None:
+            rooted *= np.sqrt(w)
+        rows = int(used.sum())
+        square = float(w @ left**2)
+        if square <= (1e-14 * np.max(np.abs(target), initial=0.0)) ** 2 * total:
+            square, cross = 0.0, np.zeros(size)
+        made = cls(
+            mean,
+            scale,
+            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            rows,
+            total,
+            float(np.sum(np.log(w[used]))),
+            centre,
+            square,
+            cross,
+            GaussianPrior.compile(coef_prior, scale, rows, owner),
+            _sigma(sigma_prior, len(sizes), coef_prior, owner),
+            rooted,
+            y,
+            np.zeros(n) if offset is None else offset,
+            None if weights is None or np.all(weights == 1) else weights,
+        )
+        made._check(owner)
+        return made
+
+    @classmethod
+    def from_statistics(
+        cls,
+        statistics: SufficientStatistics,
+        sizes: list[int],
+        coef_prior: CoefPrior,
+        *,
+        sigma_prior: InverseGamma | None = None,
+        owner: str = "LinearSelection",
+    ) -> "GaussianRegression":
+        """Make a problem of sums over rows: columns, response less offset, weights.
+
+        Raises
+        ------
+        DataError, ParameterError
+            As for :meth:`build`.
+        """
+        total, products = statistics.weight, statistics.products
+        variance = np.diag(products) / total
+        # Rounding of a mean leaves about eps of it in every centred value.
+        constant = np.sqrt(variance) <= 1e-13 * np.abs(statistics.mean)
+        deviation = np.where(constant, 1.0, np.sqrt(variance))
+        correlated = np.where(constant | constant[:, None], 0.0, products / np.outer(deviation, deviation))
+        scale = deviation[:-1]
+        spread = float(deviation[-1])
+        made = cls(
+            statistics.mean[:-1],
+            scale,
+            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            statistics.n,
+            total,
+            statistics.log_weight,
+            float(statistics.mean[-1]),
+            0.0 if constant[-1] else float(products[-1, -1]),
+            correlated[:-1, -1] * spread,
+            GaussianPrior.compile(coef_prior, scale, statistics.n, owner),
+            _sigma(sigma_prior, len(sizes), coef_prior, owner),
+            products=np.ascontiguousarray(correlated[:-1, :-1]),
+        )
+        made._check(owner)
+        return made
+
+    def _check(self, owner: str) -> None:
+        """Raise where no model, or not every model, has a posterior."""
+        if self.n < 2:
+            raise DataError(f"{owner} needs at least 2 rows of positive weight. Got {self.n} instead.")
+        if self.b > 0:
+            return
+        if self.square == 0:
+            raise DataError(
+                f"The response of {owner} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. Give a "
+                "sigma_prior, such as InverseGamma(2, 1)."
+            )
+        if self.prior.kind in ("mixture", "unscaled") and self.spare > 0 and self.least_residual <= ROUNDING:
+            raise DataError(
+                f"The columns of {owner} fit the response perfectly (R^2 = 1): marginal likelihoods are "
+                "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
+                "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
+            )
+        # All columns are in every model.
+        if self.prior.kind == "unscaled spike" and self.spectrum.rest <= ROUNDING * self.square:
+            raise DataError(
+                f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
+                "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
+                "sigma_prior, such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
+            )
+
+    def check_models(self, max_size: int) -> None:
+        """Raise :class:`DataError` where models of at most `max_size` terms have no posterior.
+
+        Samplers whose state has sigma^2 would not see it: the posterior has an infinite spike at 0.
+        """
+        if self.prior.kind != "unscaled" or self.b > 0 or self.widest(max_size) <= self.rows:
+            return
+        if square_root(self)[2] <= ROUNDING * self.square:
+            raise DataError(
+                f"Models of {self.rows} columns fit the response of {self.rows + 1} rows perfectly (R^2 = 1) "
+                "and under p(sigma^2) = 1 / sigma^2 and Normal(scaled=False) their marginal likelihoods are "
+                "infinite. Give a sigma_prior, such as InverseGamma(2, 1), or a smaller max_size."
+            )
+
+    # ------------------------------------------------------------------ sums
+
+    @property
+    def rows(self) -> int:
+        """N, the rows less the one that the flat intercept takes."""
+        return self.n - 1
+
+    @property
+    def a(self) -> float:
+        """Shape of the prior of sigma^2 (of the model without terms, where they differ)."""
+        return float(self.sigma[0, 0])
+
+    @property
+    def b(self) -> float:
+        """Scale of the prior of sigma^2, likewise."""
+        return float(self.sigma[1, 0])
+
+    @property
+    def nu(self) -> float:
+        """Degrees of freedom of the posterior of sigma^2, N + 2 a."""
+        return self.rows + 2.0 * self.a
+
+    @property
+    def total(self) -> float:
+        """The sum of squares y'Wy + 2 b."""
+        return self.square + 2.0 * self.b
+
+    @property
+    def origin(self) -> float:
+        """What sums over draws or models count the intercept of the design's own columns from."""
+        return self.centre
+
+    @property
+    def starts(self) -> NDArray[np.intc]:
+        """Where each term's columns begin and end, not counting the intercept's, (J + 1,)."""
+        return self.term_start - np.intc(1)
+
+    @property
+    def held(self) -> bool:
+        """Whether cross-products of all columns are formed at once."""
+        return self.rooted is None or self.mean.size <= max(SMALL_GRAM, self.n)
+
+    @kept_property
+    def gram(self) -> FloatArray:
+        """X'WX of the standardised columns, (D, D)."""
+        if self.products is not None:
+            return self.products
+        assert self.rooted is not None
+        return self.rooted @ self.rooted.T
+
+    @kept_property
+    def matrix(self) -> FloatArray:
+        """A = X'WX + P, or X'WX for a g-prior, (D, D)."""
+        return self.gram + np.diag(self.prior.precision) if self.prior.rank_tol == 0 else self.gram
+
+    def gram_of(self, columns: np.ndarray) -> FloatArray:
+        """Return X'WX of some columns, (d, d), without forming all of it."""
+        if self.held:
+            return self.gram[np.ix_(columns, columns)]
+        assert self.rooted is not None
+        part = self.rooted[columns]
+        return part @ part.T
+
+    @property
+    def right(self) -> FloatArray:
+        """The vector c = X'Wy + P m, (D,)."""
+        return self.cross + self.prior.precision * self.prior.mean
+
+    @property
+    def penalty(self) -> FloatArray:
+        """What each column adds to m'P m, (D,)."""
+        return self.prior.precision * self.prior.mean**2
+
+    @kept_property
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
+        """Eigenvalues and eigenvectors of the columns' correlations."""
+        scale = np.sqrt(np.where(np.diag(self.gram) > 0, np.diag(self.gram), 1.0))
+        values, vectors = eigh(self.gram / np.outer(scale, scale))
+        return values, vectors / scale[:, None]
+
+    @kept_property
+    def spectrum(self) -> Spectrum:
+        """Columns along the principal directions of the spikes' prior."""
+        return Spectrum.of(self, self.prior.precision)
+
+    @property
+    def spare(self) -> int:
+        """Degrees of freedom that all columns leave to the error; 0 if there are as many columns as rows."""
+        if self.mean.size >= self.rows:
+            return 0
+        return self.rows - int(np.sum(self._spectrum[0] > RANK_TOL))
+
+    @kept_property
+    def least_residual(self) -> float:
+        """The least 1 - R^2 of a model, R^2 relative to y'Wy + 2 b; 0 where columns may interpolate."""
+        if self.total == 0 or self.spare == 0:
+            return 2.0 * self.b / self.total if self.total else 0.0
+        values, vectors = self._spectrum
+        kept = values > RANK_TOL
+        fit = float(np.sum((self.cross @ vectors[:, kept]) ** 2 / values[kept]))
+        return max(0.0, 1.0 - fit / self.total)
+
+    def dependent(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence; all if they outnumber rows."""
+        if self.mean.size > self.rows:
+            return list(range(self.n_terms))
+        if not self.mean.size:
+            return []
+        values, vectors = self._spectrum
+        zero = np.diag(self.gram) == 0
+        loading = np.max(np.abs(vectors[:, values <= 1e-10 * max(1.0, values[-1])]), axis=1, initial=0.0)
+        size = loading * np.sqrt(np.where(zero, 1.0, np.diag(self.gram)))
+        terms = np.repeat(np.arange(self.n_terms), np.diff(self.term_start))
+        return sorted(set(terms[(size > 1e-6) | zero].tolist()))
+
+    def widest(self, max_size: int) -> int:
+        """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
+
+        Under a g-prior that is at most the number of rows.
+        """
+        sizes = np.sort(np.diff(self.term_start))[::-1]
+        most = 1 + int(sizes[:max_size].sum())
+        return min(most, self.n) if self.prior.rank_tol > 0 else most
+
+    # ------------------------------------------------------------------ compiled
+
+    @kept_property
+    def shrinkage(self) -> Shrinkage:
+        """Integrals over g, for a mixture."""
+        assert self.prior.mixture is not None
+        # Half of the least residual: rounding may leave a model a little below it.
+        return Shrinkage(self.prior.mixture, float(self.n), self.nu, 0.5 * self.least_residual)
+
+    def score(self, most: int) -> GaussianScore:
+        """Return the last line of log marginal likelihoods, for models of at most `most` columns.
+
+        Raises
+        ------
+        NotAvailableError
+            For priors that do not scale with sigma, and for spikes and slabs.
+        """
+        prior = self.prior
+        if prior.kind not in ("normal", "g", "mixture"):
+            raise NotAvailableError(
+                "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
+                "walks over models know. Fit with sampler='gibbs'."
+            )
+        if prior.kind == "normal":
+            return GaussianScore("conjugate", self.nu, self.total)
+        if prior.kind == "g":
+            return GaussianScore("g", self.nu, self.total, g=prior.g)
+        saturated = self.rows if self.b == 0 else 0
+        return GaussianScore(
+            "mixture", self.nu, self.total, shrinkage=self.shrinkage, saturated=saturated, most=most
+        )
+
+    def provider(self) -> FullGram | ColumnGram:
+        """Return the rows of A for one thread: held whole, or formed on demand."""
+        if self.held:
+            return FullGram(self.matrix)
+        assert self.rooted is not None
+        return ColumnGram(self.rooted, self.prior.precision, max(FEWEST_KEPT, self.n // 8))
+
+    def evidence(self, provider: FullGram | ColumnGram | None = None) -> ConjugateEvidence:
+        """Return log marginal likelihoods for walks over models, up to :attr:`constant`.
+
+        Parameters
+        ----------
+        provider : FullGram or ColumnGram, optional
+            From :meth:`provider`; several walks of one thread may share one.
+
+        Returns
+        -------
+        ConjugateEvidence
+            Of this regression.
+
+        Raises
+        ------
+        NotAvailableError
+            For priors that do not scale with sigma.
+        """
+        if self.prior.kind == "spike":
+            return variance_evidence(self)
+        most = self.widest(self.n_terms) - 1
+        return ConjugateEvidence(
+            self.score(most),
+            self.provider() if provider is None else provider,
+            self.right,
+            self.starts,
+            log_weights=self.prior.log_weights,
+            penalty=self.penalty,
+            rank_tol=self.prior.rank_tol,
+            most=most,
+        )
+
+    @property
+    def constant(self) -> float:
+        """What a compiled log marginal likelihood lacks of log p(y | model).
+
+        The densities of the flat intercept and, without a `sigma_prior`, of log sigma^2 count as 1.
+        """
+        if self.prior.ratio is not None:
+            return 0.0
+        half = 0.5 * self.nu
+        value = gammaln(half) + half * np.log(2.0) - 0.5 * self.rows * np.log(2.0 * np.pi)
+        value += 0.5 * (self.log_weight - np.log(self.total_weight))
+        if self.a > 0:
+            value += self.a * np.log(self.b) - gammaln(self.a)
+        return float(value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("gram", "matrix", "shrinkage", "_spectrum"):
+            state.pop(name, None)  # made again where they are needed
+        return state
+
+
+def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefPrior, owner: str) -> FloatArray:
+    """Return a and b (2, J + 1) of the prior of sigma^2."""
+    if prior is None:
+        return np.zeros((2, terms + 1))
+    if prior.by_size and not isinstance(coef_prior, SpikeSlab):
+        must = "an InverseGamma of two numbers where the 'coef_prior' is no SpikeSlab"
+        raise bad_value("sigma_prior", owner, must, prior)
+    return prior.table(terms, owner)

@@ -1,0 +1,167 @@
+"""From design columns to the standardised arrays that samplers see, and back."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._once import kept_property
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.families import Binomial, Family
+from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.selection.priors.coefficients import Columns, CompiledPrior, GPrior, Normal
+from pyrjsel.selection.regression._problem import Problem
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.regression.null_model import null_information
+from pyrjsel.selection.regression.replicates import equal_rows
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+
+
+@dataclass(frozen=True)
+class Regression(TermColumns):
+    """A regression problem: standardised columns, response and coefficient prior.
+
+    Attributes
+    ----------
+    columns : ndarray (D + 1, n)
+        The ones of the intercept, then the standardised columns of the design.
+    mean, scale : ndarray (D,)
+        What they were standardised with.
+    y, offset : ndarray (n,)
+    weights : ndarray (n,) or None
+    term_start : int32 array (J + 1,)
+        Term j owns the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
+    prior : CompiledPrior
+    saturated : float
+        Log-likelihood of the saturated model, of all rows as they were given.
+    family : Family
+    log_constant : float
+        What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
+        minus those of factorials of counts.
+    n_extra : int
+        Numbers that states of chains have beside coefficients.
+
+    Notes
+    -----
+    Where that pays, rows with equal columns and offset are one row here, of which `y` is the mean response
+    and the weight the sum of the weights: the likelihood is the same. `EqualRows` says when.
+    """
+
+    columns: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    y: FloatArray
+    offset: FloatArray
+    weights: FloatArray | None
+    term_start: NDArray[np.intc]
+    prior: CompiledPrior
+    saturated: float
+    family: Family = field(default_factory=Binomial)
+    log_constant: float = 0.0
+    n_extra: ClassVar[int] = 0
+
+    @classmethod
+    def build(
+        cls,
+        x: FloatArray,
+        y: FloatArray,
+        sizes: list[int],
+        coef_prior: GPrior | Normal,
+        *,
+        weights: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        family: Family | None = None,
+    ) -> "Regression":
+        """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
+        family = Binomial() if family is None else family
+        saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
+        equal = equal_rows(x, offset)
+        if equal is not None:
+            y, weights = equal.merge(y, weights)
+            x, offset = x[equal.first], None if offset is None else offset[equal.first]
+        n, size = x.shape
+        w = np.ones(n) if weights is None else weights
+        total = float(w.sum())
+        mean = w @ x / total
+        columns = np.empty((size + 1, n))
+        columns[0] = 1.0
+        np.subtract(x.T, mean[:, None], out=columns[1:])
+        scale = np.sqrt(columns[1:] ** 2 @ w / total)
+        constant = scale <= 1e-13 * np.max(np.abs(x), axis=0, initial=0.0)
+        scale[constant] = 1.0
+        columns[1:][constant] = 0.0
+        columns[1:] /= scale[:, None]
+        if isinstance(coef_prior, GPrior) and coef_prior.information == "null":
+            gram = null_information(family, columns[1:], y, w, offset)
+        else:
+            gram = (columns[1:] * w) @ columns[1:].T
+        prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        return cls(
+            columns,
+            mean,
+            scale,
+            y,
+            np.zeros(n) if offset is None else offset,
+            None if weights is None or np.all(weights == 1) else weights,
+            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            prior,
+            saturated,
+            family,
+            log_constant,
+        )
+
+    @kept_property
+    def compiled(self) -> Problem:
+        """The same arrays for compiled loops."""
+        w = self.weights
+        return Problem(
+            columns=self.columns,
+            wy=self.y if w is None else w * self.y,
+            w=w,
+            offset=self.offset,
+            term_start=self.term_start,
+            precision=np.ascontiguousarray(self.prior.precision),
+            shift=self.prior.shift,
+            penalty=self.prior.penalty,
+            family=self.family.code,
+            flat=self.prior.flat,
+            log_weights=self.prior.log_weights,
+            intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
+            rank_tol=self.prior.rank_tol,
+        )
+
+    def first(self) -> tuple["Regression", FloatArray]:
+        """Return the regression whose modes chains start from, and what else their states have."""
+        return self, np.empty(0)
+
+    def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> ReversibleJump:
+        """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
+        return ReversibleJump(self.compiled, Space(space), gamma, b, **rest)
+
+    def least_power(self, max_size: int) -> float:
+        """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
+        return 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("compiled", None)  # raw pointers; made again where it is needed
+        return state
+
+    def widest(self, max_size: int) -> int:
+        """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
+
+        Under a g-prior that is at most the number of rows.
+        """
+        sizes = np.sort(np.diff(self.term_start))[::-1]
+        most = 1 + int(sizes[:max_size].sum())
+        return min(most, self.y.size) if self.prior.rank_tol > 0 else most
+
+    def gram_of(self, columns: np.ndarray) -> FloatArray:
+        """Return X'WX of some columns, (d, d), counted without the intercept."""
+        x = self.columns[columns + 1]
+        return (x if self.weights is None else x * self.weights) @ x.T
+
+    def loglik(self, b: FloatArray) -> float:
+        """Return the log-likelihood at internal coefficients `b` (D + 1,)."""
+        return self.family.log_likelihood(self.y, self.offset + b @ self.columns, self.weights)

@@ -1,0 +1,128 @@
+"""Rows that were summed over and not kept: what a linear model from chunks has in place of its rows."""
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel.design import DesignData, Reduced
+from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+
+# What a DesignData has and sums have not.
+_ROWS = {"X": "columns", "y": "responses", "extras": "weights", "index": "labels", "positions": "positions"}
+
+
+def largest_values(data: DesignData) -> FloatArray:
+    """Return the largest absolute values of the columns and of the response, which comes last, (D + 1,)."""
+    return np.append(np.max(np.abs(data.X), axis=0, initial=0.0), np.max(np.abs(data.y), initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkSums:
+    """Sums and extremes over the rows of a chunk.
+
+    Attributes
+    ----------
+    statistics : SufficientStatistics
+        Of the columns and the response less the offset.
+    response : SufficientStatistics
+        Of the response alone.
+    largest : ndarray (D + 1,)
+        Largest absolute values of the columns and of the response, which comes last.
+    extras : dict of str to ndarray (2,)
+        Smallest and largest weight, offset and the like.
+    """
+
+    statistics: SufficientStatistics
+    response: SufficientStatistics
+    largest: FloatArray
+    extras: dict[str, FloatArray]
+
+    @classmethod
+    def of(cls, data: DesignData) -> "ChunkSums":
+        """Return the sums over the rows of `data`."""
+        weights, offset = data.extras.get("weights"), data.extras.get("offset")
+        target = data.y if offset is None else data.y - offset
+        # Values too large to be squared are refused by name once all rows have been read.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return cls(
+                SufficientStatistics.of(data.X, target, weights),
+                SufficientStatistics.of(np.empty((data.n, 0)), data.y, weights),
+                largest_values(data),
+                {key: np.array([values.min(), values.max()]) for key, values in data.extras.items()},
+            )
+
+    def merge(self, other: "ChunkSums") -> "ChunkSums":
+        """Return the sums over the rows of both."""
+        extras = {
+            key: np.array([min(ends[0], other.extras[key][0]), max(ends[1], other.extras[key][1])])
+            for key, ends in self.extras.items()
+        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            return ChunkSums(
+                self.statistics.merge(other.statistics),
+                self.response.merge(other.response),
+                np.maximum(self.largest, other.largest),
+                extras,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class SummedRows:
+    """What is known of rows that came in chunks and were not kept.
+
+    Attributes
+    ----------
+    sums : ChunkSums
+        Over all complete rows.
+    n : int
+        Complete rows.
+    n_rows : int
+        All rows.
+    missing : Series
+        Number of rows in which each column is missing, for the columns where that is not 0.
+    n_dropped : int
+        Rows left out.
+    """
+
+    sums: ChunkSums
+    n: int
+    n_rows: int
+    missing: pd.Series
+    n_dropped: int
+
+    @classmethod
+    def of(cls, reduced: Reduced[ChunkSums]) -> "SummedRows":
+        """Return what is known of rows that have been reduced to their sums."""
+        return cls(reduced.value, reduced.n, reduced.n_rows, reduced.missing, reduced.n_dropped)
+
+    def restrict(self, inside: BoolArray) -> "SummedRows":
+        """Return the same rows with some of the columns, `inside` (D,)."""
+        inside = np.append(inside, True)
+        statistics = self.sums.statistics.restrict(inside)
+        return replace(
+            self, sums=replace(self.sums, statistics=statistics, largest=self.sums.largest[inside])
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _ROWS:
+            raise NotAvailableError(
+                f"The {_ROWS[name]} of the rows of the fit are not available: the data came in chunks, of "
+                "which sums alone were kept."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def same_sums(first: DesignData | SummedRows, second: DesignData | SummedRows) -> bool:
+    """Whether two sets of rows, one of them not kept at least, have the same sums to the last bit."""
+    if not isinstance(first, SummedRows) or not isinstance(second, SummedRows):
+        return False
+    one, other = first.sums.statistics, second.sums.statistics
+    return bool(
+        one.n == other.n
+        and np.array_equal(one.mean, other.mean)
+        and np.array_equal(one.products, other.products)
+    )

@@ -1,0 +1,1 @@
+"""Results of a selection: tables, predictions, plots, files."""

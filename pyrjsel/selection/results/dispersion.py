@@ -1,0 +1,118 @@
+"""Whether responses vary more than their family allows: Pearson's chi-square of the best model."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import chi2
+
+from pyrjsel._errors import DispersionWarning
+from pyrjsel._validate import beyond
+from pyrjsel.design import DesignData
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.regression.glm import Regression
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+    from pyrjsel.selection.models.base import Selection
+    from pyrjsel.selection.results.prediction import SingleModel
+
+# Pearson's chi-square over its degrees of freedom, and its p-value, beyond which there is a warning.
+RATIO, LEVEL = 1.5, 1e-3
+# Rows whose response has a smaller variance under the fit are left out: one such row would decide all.
+LEAST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Dispersion:
+    """Pearson's chi-square of the best model, at its posterior mode.
+
+    Attributes
+    ----------
+    statistic : float
+        Sum over rows of squared residuals over their variances.
+    df : int
+        Rows less columns of the model.
+    p_value : float
+        Of a larger statistic, under a gamma law with the mean and variance that the statistic has where the
+        family is right; in rows of many events that is the chi-square law.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+
+    @property
+    def ratio(self) -> float:
+        """The statistic over its degrees of freedom."""
+        return self.statistic / self.df
+
+    @property
+    def over(self) -> bool:
+        """Whether the responses vary more than the family allows."""
+        return self.ratio > RATIO and self.p_value < LEVEL
+
+    @classmethod
+    def of(cls, squares: np.ndarray, excess: np.ndarray, columns: int) -> Dispersion | None:
+        """Return the test of squared standardised residuals (n,), None if no degree of freedom is left.
+
+        `excess` (n,) is their variance less 2, that of the square of a normal residual.
+        """
+        df = len(squares) - columns
+        if df < 1:
+            return None
+        scale = float(np.mean(2.0 + excess)) / 2.0
+        statistic = float(squares.sum())
+        return cls(statistic, df, float(chi2.sf(statistic / scale, df / scale)))
+
+
+def look_for_dispersion(
+    model: Selection, posterior: Posterior, single: SingleModel, stacklevel: int
+) -> Dispersion | None:
+    """Return Pearson's chi-square of the best model; None where it says nothing of the fit.
+
+    It says something of counts, and of proportions where rows have more than one trial.
+
+    Warns
+    -----
+    DispersionWarning
+        If the responses vary more than the family allows.
+    """
+    found = _dispersion(model, posterior, single)
+    if found is not None and found.over:
+        warnings.warn(text(found), DispersionWarning, stacklevel=stacklevel + 1)
+    return found
+
+
+def text(found: Dispersion) -> str:
+    """Return what is said of responses that vary more than the family allows."""
+    return (
+        f"The responses are overdispersed: Pearson's chi-square of the best model is "
+        f"{beyond(found.ratio, RATIO)} times its {found.df:,} degrees of freedom (p < {LEVEL:g}). Inclusion "
+        "probabilities and intervals are then too sure of themselves."
+    )
+
+
+def _dispersion(model: Selection, posterior: Posterior, single: SingleModel) -> Dispersion | None:
+    regression, data = model.regression, model.data
+    if not isinstance(regression, Regression) or not isinstance(data, DesignData):
+        return None
+    family = regression.family
+    weights = data.extras.get("weights", np.ones(data.n))
+    if not family.tells_dispersion(weights):
+        return None
+    marginal: MarginalLikelihood = single  # type: ignore[assignment]
+    integral = marginal.approximate(posterior.packed[0])
+    b = integral.moments[0] / np.concatenate([[1.0], regression.scale])[integral.columns]
+    eta = b[0] + data.X[:, integral.columns[1:] - 1] @ b[1:]
+    if "offset" in data.extras:
+        eta = eta + data.extras["offset"]
+    mean = family.mean(eta)
+    variance = weights * family.curvature(mean)
+    rows = np.isfinite(variance) & (variance > LEAST_VARIANCE)
+    gap = weights[rows] * (data.y[rows] - mean[rows])
+    excess = family.excess(mean[rows]) / weights[rows]
+    return Dispersion.of(gap**2 / variance[rows], excess, integral.columns.size)

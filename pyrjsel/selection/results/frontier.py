@@ -1,0 +1,380 @@
+"""The best model under each budget: what more of it buys."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterError
+from pyrjsel._once import kept_property
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_real, listed
+from pyrjsel.model_space import BUDGET_TOLERANCE
+from pyrjsel.report import plot_frontier, scalar_stats
+from pyrjsel.selection.regression.validation import same_data, same_space
+from pyrjsel.selection.samplers.enumeration.listing import probability_error
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+    from pyrjsel.selection.results.results import SelectionResults
+
+COLUMNS = ["budget", "terms", "size", "cost", "posterior", "mcse", "mass", "deviance"]
+# A budget that fewer draws keep is warned of: the best of so few models is that of the draws alone.
+FEWEST_DRAWS = 100
+# Models are integrated until the others hold less than this share of the mass within a budget.
+REST = 1e-4
+
+
+class Frontier:
+    """The methods of :class:`SelectionResults` on costs and budgets."""
+
+    def frontier(
+        self, budgets: ArrayLike | None = None, *, others: Sequence[SelectionResults] = ()
+    ) -> pd.DataFrame:
+        """Return the best model under each budget, and its posterior probability given that budget.
+
+        A budget takes the models that cost more out of the space and leaves the odds of the others as they
+        are: what is known under one budget is known under every smaller one, without another fit.
+
+        Parameters
+        ----------
+        budgets : array_like of float, optional
+            The budgets, at most that of the fit; None is every cost at which another model becomes the best.
+        others : sequence of SelectionResults, default ()
+            More runs with the same data, terms and priors and other budgets. A budget is looked up in an
+            enumeration if one has it, otherwise in the run with the smallest budget that has it: the draws
+            of a run under a large budget seldom cost little.
+
+        Returns
+        -------
+        DataFrame
+            A row a budget, in rising order: ``budget``; ``terms``, ``size``, ``cost`` and ``deviance`` of the
+            best model that it allows (the deviance is that of :attr:`models`); ``posterior``, the
+            probability of that model given the budget, with ``mcse``; ``mass``, the probability that the run
+            gave to all models within the budget. ``attrs["note"]`` says where the figures come from.
+
+            After enumeration they are exact, up to the integration error in `mcse`. After sampling they are
+            of the draws that cost at most the budget: `posterior` is the share of visits, the best model is
+            the most visited one, and a better one may not have been visited. Without any such draw the row
+            is NaN, and `terms` None.
+
+        Raises
+        ------
+        NotAvailableError
+            If the model has no costs, or the rows of the fit are needed and not there.
+        ParameterError
+            If a budget is less than the terms in `always` cost or more than every run's, or `others` are not
+            such results.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If fewer than 100 draws cost at most a budget.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> minutes = {"lwt": 1, "smoke": 2, "ht": 5}
+        >>> results = rj.logit("low ~ lwt + smoke + ht", births, costs=minutes).fit(rng=1)
+        >>> results.frontier([2, 8])[["budget", "terms", "cost"]]
+           budget             terms  cost
+        0     2.0                ()   0.0
+        1     8.0  (lwt, smoke, ht)   8.0
+        """
+        return frontier_table(cast("SelectionResults", self), budgets, others, "frontier", 3)
+
+    def plot_frontier(
+        self,
+        ax: Any = None,
+        *,
+        budgets: ArrayLike | None = None,
+        others: Sequence[SelectionResults] = (),
+    ) -> Any:
+        """Plot the deviance of the best model against the budget.
+
+        A dot for each row of :meth:`frontier`, the larger the more probable its model is given the budget.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        budgets : array_like of float, optional
+            As for :meth:`frontier`.
+        others : sequence of SelectionResults, default ()
+            As for :meth:`frontier`.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; the horizontal one says so where the figures come from draws.
+
+        Raises
+        ------
+        NotAvailableError
+            As for :meth:`frontier`, or if matplotlib is not installed.
+        ParameterError
+            As for :meth:`frontier`, or if `ax` is not valid.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As :meth:`frontier` does.
+        """
+        results = cast("SelectionResults", self)
+        table = frontier_table(results, budgets, others, "plot_frontier", 3).dropna(subset="deviance")
+        drawn = "visited" in table.attrs["note"]
+        return plot_frontier(
+            table["budget"],
+            table["deviance"],
+            table["posterior"],
+            ax=ax,
+            xlabel="Budget (best of the models visited)" if drawn else "Budget",
+            ylabel="Deviance of the best model",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """The models of a run, from the cheapest to the dearest.
+
+    Attributes
+    ----------
+    results : SelectionResults
+    row : ndarray of int (m,)
+        Their rows among the posterior's models.
+    cost, log_mass : ndarray (m,)
+        Log masses up to a constant.
+    variance : ndarray (m,) or None
+        Relative variances of the masses, NaN of models that are not integrated here; None where they are
+        not known at all, as of Laplace's approximation, and not needed, as of visits.
+    """
+
+    results: SelectionResults
+    row: IntArray
+    cost: FloatArray
+    log_mass: FloatArray
+    variance: FloatArray | None
+
+    @classmethod
+    def of(cls, results: SelectionResults) -> _Run:
+        """Sort the models of a run."""
+        posterior, space = results.posterior, results.model.space
+        variance: FloatArray | None = None
+        if posterior.draws is not None:
+            cost, log_mass = posterior.draws.model_cost, np.log(posterior.probability)
+        else:
+            assert posterior.log_marginal is not None
+            if not np.isnan(posterior.mcse[0]):
+                variance = np.full(posterior.mcse.size, np.nan if posterior.mcse.any() else 0.0)
+            gamma = posterior.gamma
+            cost = np.asarray(space.cost(gamma))
+            # Not the logarithms of the probabilities, which are 0 of cheap models of many rows.
+            log_mass = posterior.log_marginal + space.log_prior(gamma)
+        row = np.argsort(cost, kind="stable")
+        return cls(results, row, cost[row], log_mass[row], variance)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the models are those that chains visited."""
+        return self.results.posterior.draws is not None
+
+    @kept_property
+    def best(self) -> IntArray:
+        """The best of each model and all before it, (m,)."""
+        top = np.maximum.accumulate(self.log_mass)
+        better = np.concatenate([[True], self.log_mass[1:] > top[:-1]])
+        return np.maximum.accumulate(np.where(better, np.arange(top.size), 0))
+
+    @kept_property
+    def total(self) -> FloatArray:
+        """Log of the mass of each model and all before it, (m,)."""
+        return np.logaddexp.accumulate(self.log_mass)
+
+    @property
+    def changes(self) -> FloatArray:
+        """The costs at which another model becomes the best."""
+        new = np.concatenate([[True], np.diff(self.best) != 0])
+        return self.cost[new & np.isfinite(self.total)]
+
+    def allows(self, budget: float) -> bool:
+        """Return whether the run was under this budget or a larger one."""
+        return bool(budget <= self.results.model.space.budget_limit)
+
+    def integrated(self, budgets: FloatArray | None) -> _Run:
+        """Return the run with integrals of all models that matter under some budgets, None for all changes.
+
+        Enumeration has integrated those that matter under its own budget, and the others keep Laplace's
+        values. An integral is a function of the fit's seed and of the model: it comes out as it did there.
+        """
+        run = self
+        while run.variance is not None:
+            asked = run.changes if budgets is None else [budget for budget in budgets if run.allows(budget)]
+            places = {place for budget in asked for place in run._rough(budget).tolist()}
+            if not places:
+                break
+            run = run._with_integrals(np.array(sorted(places)))
+        return run
+
+    def _rough(self, budget: float) -> IntArray:
+        """Return the models that hold nearly all mass within a budget and have not been integrated."""
+        assert self.variance is not None
+        mass = self._mass(self.within(budget))
+        order = np.argsort(-mass, kind="stable")
+        held = order[np.cumsum(mass[order]) - mass[order] < 1.0 - REST]
+        return held[np.isnan(self.variance[held])]
+
+    def _with_integrals(self, places: IntArray) -> _Run:
+        assert self.variance is not None
+        results, log_mass, variance = self.results, self.log_mass.copy(), self.variance.copy()
+        marginal = cast("MarginalLikelihood", results._marginal)
+        gamma = results.posterior.packed[self.row[places]]
+        found = [marginal.integrate(model) for model in gamma]
+        log_mass[places] = [integral.log_marginal for integral in found]
+        log_mass[places] += results.model.space.log_prior(gamma)
+        variance[places] = [integral.variance for integral in found]
+        return replace(self, log_mass=log_mass, variance=variance)
+
+    def within(self, budget: float) -> int:
+        """Return the number of models that a budget allows."""
+        return int(np.searchsorted(self.cost, _limit(budget), side="right"))
+
+    def _mass(self, count: int) -> FloatArray:
+        """Return the probabilities of the `count` cheapest models among these."""
+        # Models of which columns are linearly dependent have no mass, and may be all that is cheap.
+        if not count or not np.isfinite(self.total[count - 1]):
+            return np.zeros(count)
+        return np.exp(self.log_mass[:count] - self.total[count - 1])
+
+    def frontier(self, budget: float) -> dict[str, Any]:
+        """Return the row of the frontier for a budget."""
+        count = self.within(budget)
+        mass = self._mass(count)
+        if not mass.any():
+            return {"budget": budget, "terms": None, "mass": 0.0}
+        results, best = self.results, int(self.best[count - 1])
+        gamma = results.posterior.packed[self.row[best]]
+        return {
+            "budget": budget,
+            "terms": results._terms(gamma),
+            "size": int(gamma.sum()),
+            "cost": float(self.cost[best]),
+            "posterior": min(float(mass[best]), 1.0),
+            "mcse": self._error(mass, best, budget),
+            "mass": float(np.exp(self.total[count - 1] - self.total[-1])),
+            "deviance": results._marginal.deviance(gamma),
+        }
+
+    def _error(self, mass: FloatArray, best: int, budget: float) -> float:
+        """Return the error of the probability of model `best` among the cheapest, which have `mass`."""
+        posterior = self.results.posterior
+        if posterior.draws is not None:
+            inside = posterior.draws.cost <= _limit(budget)
+            # Delta method for the ratio of the draws in the model to those within the budget.
+            change = (posterior.draws.model == self.row[best]) - mass[best] * inside
+            return scalar_stats(change / inside.mean()).mcse
+        if self.variance is None:
+            return np.nan
+        variance = np.nan_to_num(self.variance[: mass.size])
+        return float(probability_error(mass, variance)[best])
+
+
+def _limit(budget: float) -> float:
+    """Return the most that a model may cost under a budget, with the tolerance of spaces."""
+    return budget * (1.0 + BUDGET_TOLERANCE)
+
+
+def frontier_table(
+    results: SelectionResults,
+    budgets: ArrayLike | None,
+    others: Sequence[SelectionResults],
+    owner: str,
+    stacklevel: int,
+) -> pd.DataFrame:
+    """Return the frontier; of `stacklevel`, 2 is the caller of this function."""
+    if not results.model._priced:
+        raise NotAvailableError(f"{owner} needs costs: the model was made without any.")
+    _check_others(results, others, owner)
+    asked = _check_budgets(budgets, (results, *others), owner)
+    runs = [_Run.of(run).integrated(asked) for run in (results, *others)]
+    runs.sort(key=lambda run: (run.drawn, run.results.model.space.budget))
+    chosen = np.unique(np.concatenate([run.changes for run in runs])) if asked is None else asked
+    found = [next(run for run in runs if run.allows(budget)) for budget in chosen]
+    rows = [run.frontier(float(budget)) for run, budget in zip(found, chosen, strict=True)]
+    if asked is None:
+        new = [k for k, row in enumerate(rows) if k == 0 or row["terms"] != rows[k - 1]["terms"]]
+        rows, found = [rows[k] for k in new], [found[k] for k in new]
+    _warn_of_few(rows, found, stacklevel + 1)
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    table.attrs["note"] = _note(found)
+    return table
+
+
+def _check_others(results: SelectionResults, others: object, owner: str) -> None:
+    kind = type(results)
+    if not isinstance(others, Sequence) or not all(isinstance(run, kind) for run in others):
+        raise bad_value("others", owner, "a sequence of SelectionResults", others)
+    for place, run in enumerate(others):
+        reason = same_data(results.model, run.model) or same_space(results.model, run.model, budget=False)
+        if reason is not None:
+            raise ParameterError(
+                f"The 'others' parameter of {owner} must hold results of the same data, terms and priors. "
+                f"These and others[{place}] have {reason}."
+            )
+
+
+def _check_budgets(
+    budgets: ArrayLike | None, runs: Sequence[SelectionResults], owner: str
+) -> FloatArray | None:
+    """Return the budgets, each once in rising order, or None where none are given."""
+    if budgets is None:
+        return None
+    asked = [] if isinstance(budgets, str) or not isinstance(budgets, Iterable) else list(budgets)
+    if not asked:
+        raise bad_value("budgets", owner, "a sequence of numbers, at least one", budgets)
+    space = runs[0].model.space
+    least = float(space.cost(space.empty_model()))
+    most = max(run.model.space.budget for run in runs)
+    low = least / (1.0 + BUDGET_TOLERANCE)
+    values = [check_real(value, "budgets", owner, low=low) for value in asked]
+    if max(values) > _limit(most):
+        raise ParameterError(
+            f"The 'budgets' parameter of {owner} must be at most the budget of the fit, {most:g}: what more "
+            f"would buy is not known. Got {max(values):g} instead."
+        )
+    return np.unique(values)
+
+
+def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run], stacklevel: int) -> None:
+    """Warn of the budgets that few draws keep."""
+    few = []
+    for row, run in zip(rows, runs, strict=True):
+        draws = run.results.posterior.draws
+        if draws is not None and round(row["mass"] * draws.model.size) < FEWEST_DRAWS:
+            few.append(f"{row['budget']:g} ({round(row['mass'] * draws.model.size)})")
+    if few:
+        warnings.warn(
+            f"Fewer than {FEWEST_DRAWS} draws cost at most these budgets: {listed(few)}. The best models "
+            "there are those of so few draws; fit with such a budget, and give the results in 'others'.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _note(runs: list[_Run]) -> str:
+    """Return where the figures come from."""
+    drawn = {run.results.sampler for run in runs if run.drawn}
+    if not drawn:
+        rough = any(run.variance is None for run in runs)
+        by = ", by Laplace's approximation, whose error is not known" if rough else ""
+        return f"From all feasible models{by}."
+    return (
+        f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: shares of "
+        "the draws within each budget. A better model may not have been visited."
+    )

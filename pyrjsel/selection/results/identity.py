@@ -1,0 +1,43 @@
+"""What a fit is, as plain data: what a checkpoint tells runs apart by, and saved results their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.storage import Plain, plain
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+
+
+def rows_of(model: Selection) -> Plain:
+    """Return the rows of a model, or what is known of them, as plain data."""
+    data = model.data
+    if isinstance(data, SummedRows):
+        return plain(data.sums)
+    return {"y": data.y, "X": data.X, "extras": data.extras}
+
+
+def identity(model: Selection, sampler: str, options: Any) -> dict[str, Plain]:
+    """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
+    choices = model._choices
+    costs = (
+        None if choices.costs is None else {str(name): float(cost) for name, cost in choices.costs.items()}
+    )
+    return {
+        "model": type(model).__name__,
+        "formula": model.design.formula,
+        "design": model.design.to_dict(),
+        "data": rows_of(model),
+        "model prior": plain(model.model_prior),
+        "coefficient prior": plain(model.coef_prior),
+        "error variance prior": plain(choices.sigma_prior),
+        "costs": costs,
+        "budget": choices.budget,
+        "always": plain(choices.always),
+        "heredity": choices.heredity,
+        "max_size": choices.max_size,
+        "sampler": sampler,
+        **{f"option {name}": plain(value) for name, value in vars(options).items()},
+    }

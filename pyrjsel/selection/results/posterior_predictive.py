@@ -1,0 +1,404 @@
+"""Predictions, simulated responses and posterior predictive checks, as methods of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
+from pyrjsel.families import Statistic
+from pyrjsel.report import plot_check, plot_checks
+from pyrjsel.selection.results.prediction import (
+    PREDICTION_DRAWS,
+    WHICH,
+    Prediction,
+    averaged_draws,
+    prediction_rows,
+    rows_of_fit,
+)
+from pyrjsel.selection.results.predictive_checks import (
+    COLUMNS,
+    Compared,
+    chosen_statistics,
+    compare,
+    named_statistic,
+    simulated_responses,
+)
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.evidence.gaussian import SingleModels
+    from pyrjsel.selection.results.results import SelectionResults
+
+# Simulated responses of each row, or draws of coefficients, at most.
+MOST_DRAWS = 10**7
+
+
+class Predictive:
+    """The methods of :class:`SelectionResults` that predict or simulate responses."""
+
+    def get_prediction(
+        self,
+        new: Any = None,
+        which: str = "bma",
+        *,
+        draws: int = PREDICTION_DRAWS,
+        offset: ArrayLike | None = None,
+    ) -> Prediction:
+        """Predict rows, with intervals.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula; None is the rows of the fit.
+        which : {"bma", "hpm", "mpm"}
+            Average over all models, or the highest-probability or median probability model alone.
+        draws : int, default 4000
+            Draws of the coefficients behind the predictions. Of a sampler's run they are those that it
+            kept, thinned to fewer than twice as many as asked for; there may be fewer.
+        offset : array_like, optional
+            Offset of the new rows, where that of the fit was an array.
+
+        Returns
+        -------
+        Prediction
+            With ``summary_frame(alpha)``.
+
+        Raises
+        ------
+        ParameterError
+            If `which` or `draws` is not valid.
+        UnknownNameError
+            If a variable is missing from `new`.
+        DataError
+            If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
+        NotAvailableError
+            If `new` is None and the rows of the fit came in chunks, of which only sums were kept; if draws
+            are to be made and the results were loaded without rows, see :func:`pyrjsel.load`.
+
+        Notes
+        -----
+        Of linear models ``mean`` is the offset and the columns times the posterior means of the coefficients,
+        those of `coefficients` for the average over all models, and has no other error than they. Of
+        logistic and Poisson models it is an average over the draws: with independent ones, those after
+        enumeration and of single models, its Monte Carlo standard error is at most about ``mean_se``
+        / sqrt(`draws`), 1.6 % of ``mean_se`` with 4,000; draws of chains that depend on each other count for
+        fewer. Intervals and ``mean_se`` are of the draws. The same call gives the same numbers.
+        """
+        return self._prediction(new, which, {"offset": offset}, draws, "get_prediction", 3)[0]
+
+    def predict(
+        self,
+        new: Any = None,
+        which: str = "bma",
+        *,
+        draws: int = PREDICTION_DRAWS,
+        offset: ArrayLike | None = None,
+    ) -> pd.Series:
+        """Predict expected responses: numbers, success probabilities, or counts.
+
+        Of a response of two labels, such as "no" and "yes", these are the probabilities of the second one,
+        which the summary names.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula; None is the rows of the fit.
+        which : {"bma", "hpm", "mpm"}
+            Average over all models, or the highest-probability or median probability model alone.
+        draws : int, default 4000
+            Draws of the coefficients that a logistic or Poisson model averages over, as for
+            :meth:`get_prediction`, which says how large the error is. Linear models need none.
+        offset : array_like, optional
+            Offset of the new rows, where that of the fit was an array.
+
+        Returns
+        -------
+        Series
+            The ``mean`` of :meth:`get_prediction`, in the order and with the index of `new`; NaN for rows
+            with missing inputs.
+
+        Raises
+        ------
+        ParameterError, UnknownNameError, DataError, NotAvailableError
+            As for :meth:`get_prediction`.
+        """
+        return self._prediction(new, which, {"offset": offset}, draws, "predict", 3, spread=False)[0].mean()
+
+    def _prediction(
+        self,
+        new: Any,
+        which: str,
+        given: Mapping[str, ArrayLike | None],
+        draws: int,
+        owner: str,
+        stacklevel: int,
+        *,
+        spread: bool = True,
+    ) -> tuple[Prediction, dict[str, FloatArray]]:
+        """Return predictions for rows, with the offset and weights that are wanted, see prediction_rows."""
+        check_choice(which, "which", owner, WHICH)
+        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
+        x, extras, index = prediction_rows(cast("SelectionResults", self).model, new, given, owner)
+        found = self._predict_at(
+            x, extras["offset"], index, which, stacklevel + 1, draws=draws, spread=spread
+        )
+        return found, extras
+
+    def _predict_at(
+        self,
+        x: FloatArray,
+        offset: FloatArray,
+        index: pd.Index,
+        which: str,
+        stacklevel: int,
+        *,
+        draws: int | None = None,
+        spread: bool = True,
+    ) -> Prediction:
+        """Return predictions for columns of the design (rows, D).
+
+        Without `spread` they are of means alone, and have draws only if these need them.
+        """
+        results = cast("SelectionResults", self)
+        gamma = None if which == "bma" else results._model(which, stacklevel + 1)
+        family, name = results.model.regression.family, results.model.design.response
+        means = self._mean_coefficients(gamma) if family.link == "identity" else None
+        if spread or means is None:
+            coefficients, variance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
+        else:
+            coefficients, variance = np.empty((0, x.shape[1] + 1)), None
+        return Prediction(x, offset, index, coefficients, family, name, variance, means)
+
+    def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
+        """Return posterior means (D + 1,) of the coefficients of a linear model, None: of all models."""
+        results = cast("SelectionResults", self)
+        if gamma is None:
+            return results.posterior.moments.mean
+        moments = cast("SingleModels", results._marginal).moments(gamma)
+        means = np.zeros(results.model.regression.n_columns)
+        means[moments.columns] = moments.mean
+        return means
+
+    def _coefficient_draws(self, gamma: ByteArray | None, draws: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return draws of coefficients (m, D + 1) and of the error variance (m,), where there is one.
+
+        Of one model (J,), or None: of all.
+        """
+        results = cast("SelectionResults", self)
+        if gamma is not None:
+            found, variance = results._marginal.sample_with_variance(gamma, draws, results._stream(b"single"))
+            return results.model.regression.to_raw(found), variance
+        if draws == PREDICTION_DRAWS:
+            return results._averaged
+        return averaged_draws(results.posterior, results._marginal, draws, results._stream(b"averaged"))
+
+    def posterior_predictive(
+        self,
+        new: Any = None,
+        which: str = "bma",
+        *,
+        draws: int = 1000,
+        rng: RNGLike | SeedLike | None = None,
+        weights: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Simulate responses from their posterior predictive distribution.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Rows with the variables of the formula; None is the rows of the fit.
+        which : {"bma", "hpm", "mpm"}
+            Average over all models, or the highest-probability or median probability model alone.
+        draws : int, default 1000
+            Responses of each row. Those of one draw share a model, its coefficients and sigma^2.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness; None gives the same responses on every call.
+        weights : array_like, optional
+            Weights of the new rows (numbers of trials, or of rows behind a mean count; error variances
+            of linear models are sigma^2 / w), where those of the fit were an array. Rows of a fit without
+            weights have weight one.
+        offset : array_like, optional
+            Offset of the new rows, where that of the fit was an array.
+
+        Returns
+        -------
+        DataFrame, shape (rows, draws)
+            In the order and with the index of `new`: numbers, 0 and 1, proportions of the trials, counts,
+            or mean counts. NaN for rows with missing inputs and rows of weight zero.
+
+        Raises
+        ------
+        ParameterError
+            If `which`, `draws` or `rng` is not valid.
+        UnknownNameError
+            If a variable is missing from `new`.
+        DataError
+            If a factor level was not seen in the fit, an input is infinite, weights or offset are missing,
+            or a number of trials is not whole.
+        NotAvailableError
+            If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
+        """
+        owner = "posterior_predictive"
+        results = cast("SelectionResults", self)
+        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
+        stream = _generator(results, rng, b"predictive", owner)
+        given = {"offset": offset, "weights": weights}
+        prediction, extras = self._prediction(new, which, given, PREDICTION_DRAWS, owner, 3)
+        return simulated_responses(prediction, extras["weights"], draws, stream)
+
+    def check(
+        self,
+        statistics: Mapping[str, Callable[..., float]] | None = None,
+        *,
+        draws: int = 1000,
+        rng: RNGLike | SeedLike | None = None,
+    ) -> pd.DataFrame:
+        """Compare the data with responses that the posterior simulates for the same rows.
+
+        Parameters
+        ----------
+        statistics : mapping of str to callable, optional
+            Functions of the responses, shape (n,), or of the responses and their expectations, both
+            (n,); a function with two parameters that have no default is one of both. None is what the
+            family has. Logistic: ``mean`` (share of successes), ``brier`` (mean squared error of the
+            probabilities), ``calibration`` (chi-square of successes in ten groups of rows by their
+            probability [1]_) and, where weights are trials, ``pearson`` (chi-square over rows, large
+            under overdispersion). Poisson: ``mean``, ``dispersion_index`` (variance over mean),
+            ``zeros`` (share of rows) and ``max``. Linear: ``mean``, ``sd``, ``min``, ``max`` and
+            ``skewness``; the first two and the last take rows with their weights.
+        draws : int, default 1000
+            Simulated responses, from the average over all models.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness; None gives the same table on every call.
+
+        Returns
+        -------
+        DataFrame
+            By statistic: ``observed``, of the data (of a function of expectations: its posterior mean);
+            ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` (95 %) of simulated responses; ``p_value``,
+            twice the smaller of the probabilities that a simulated response has a larger or a smaller
+            statistic than the data under the same coefficients [2]_, ties counted half.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is not valid, or a statistic is not a finite number.
+        DataError
+            If a number of trials is not whole.
+        NotAvailableError
+            If the rows of the fit came in chunks, of which only sums were kept.
+
+        Notes
+        -----
+        The data are used twice, for the posterior and for the check. So these p-values are conservative:
+        if the model is right they are closer to 1 than uniform ones [3]_, and one that is not small does
+        not say that the fit is good. A small one says that the model does not reproduce what the
+        statistic measures. Rows of weight zero are left out.
+
+        References
+        ----------
+        .. [1] Hosmer, D. W. and Lemeshow, S. (1980). Goodness of fit tests for the multiple logistic
+           regression model. Communications in Statistics - Theory and Methods 9, 1043-1069.
+        .. [2] Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model
+           fitness via realized discrepancies. Statistica Sinica 6, 733-807.
+        .. [3] Bayarri, M. J. and Berger, J. O. (2000). P values for composite null models. Journal of the
+           American Statistical Association 95, 1127-1142.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1)
+        >>> (results.check()["p_value"] > 0.05).to_dict()
+        {'mean': True, 'brier': True, 'calibration': True}
+        """
+        results = cast("SelectionResults", self)
+        known = results.model.regression.family.statistics(_weights(results, "check"))
+        found = _compare(results, chosen_statistics(statistics, known, "check"), draws, rng, "check")
+        rows = [compared.row() for compared in found.values()]
+        return pd.DataFrame(rows, index=pd.Index(list(found), name="statistic"), columns=COLUMNS)
+
+    def plot_check(
+        self,
+        statistic: str | Callable[..., float] | None = None,
+        ax: Any = None,
+        *,
+        draws: int = 1000,
+        rng: RNGLike | SeedLike | None = None,
+    ) -> Any:
+        """Plot statistics of simulated responses, with those of the data.
+
+        Parameters
+        ----------
+        statistic : str or callable, optional
+            The name of one that :meth:`check` has for the family, or a function as there. None is all that
+            it has, each in a panel of a new figure.
+        ax : matplotlib Axes, optional
+            Where to draw one statistic; a new figure by default.
+        draws : int, default 1000
+            Simulated responses, from the average over all models.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness; None gives the same picture on every call.
+
+        Returns
+        -------
+        matplotlib Axes, or ndarray of them
+            A histogram of simulated responses; the data are a line, or a second histogram where the
+            statistic is a function of the expectations and so has a posterior distribution too.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed, or as for :meth:`check`.
+        UnknownNameError
+            If the family has no statistic of that name.
+        ParameterError, DataError
+            As for :meth:`check`, or if `ax` is not valid.
+        """
+        owner = "plot_check"
+        results = cast("SelectionResults", self)
+        known = results.model.regression.family.statistics(_weights(results, owner))
+        if statistic is None:
+            if ax is not None:
+                raise bad_value("ax", owner, "None where all statistics are drawn (statistic=None)", ax)
+            every = _compare(results, known, draws, rng, owner)
+            return plot_checks(
+                [(name, each.replicated, each.observed, each.row()[-1]) for name, each in every.items()]
+            )
+        name, chosen = named_statistic(statistic, known, owner)
+        found = _compare(results, {name: chosen}, draws, rng, owner)[name]
+        return plot_check(name, found.replicated, found.observed, found.row()[-1], ax=ax)
+
+
+def _weights(results: SelectionResults, owner: str) -> FloatArray:
+    """Return the weights of the rows of the fit."""
+    rows = rows_of_fit(results.model, owner)
+    return rows.extras.get("weights", np.ones(rows.n))
+
+
+def _generator(
+    results: SelectionResults, rng: RNGLike | SeedLike | None, label: bytes, owner: str
+) -> np.random.Generator:
+    """Return the generator of a call: a stream of the fit where none is given."""
+    return results._stream(label) if rng is None else check_rng(rng, owner)
+
+
+def _compare(
+    results: SelectionResults,
+    statistics: Mapping[str, Statistic],
+    draws: int,
+    rng: RNGLike | SeedLike | None,
+    owner: str,
+) -> dict[str, Compared]:
+    draws = check_int(draws, "draws", owner, low=2, high=MOST_DRAWS)
+    stream = _generator(results, rng, b"check", owner)
+    wanted = dict.fromkeys(("offset", "weights"))
+    prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS, owner, 3)
+    y = results.model.data.y
+    return compare(prediction, y, extras["weights"], statistics, draws, stream, owner)

@@ -1,0 +1,268 @@
+"""Posterior draws of coefficients for prediction, and predictions with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.design import DesignData
+from pyrjsel.families import Family
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.regression.summed_rows import SummedRows
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+
+# What answers questions about single models.
+SingleModel = MarginalLikelihood | SingleModels
+
+# Coefficient vectors that predictions and intervals are made of, unless others are asked for.
+PREDICTION_DRAWS = 4000
+# What predicts: all models, or one.
+WHICH = ("bma", "hpm", "mpm")
+# Offset and weights of rows that have none.
+ABSENT = {"offset": 0.0, "weights": 1.0}
+# Numbers that a block of rows times draws may take: simulated ones, and those that are passed over several
+# times and are to stay in a cache.
+BLOCK, CACHED = 4_000_000, 65_536
+
+
+def averaged_draws(
+    posterior: Posterior, single: SingleModel, size: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return `size` draws from the model-averaged posterior, in units of the design's columns.
+
+    Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one. Those
+    that a sampler kept are thinned to fewer than twice `size`, and may be fewer.
+    """
+    if posterior.draws is not None:
+        vectors, variance = posterior.draws.vectors, posterior.draws.variance
+        step = max(1, vectors.shape[0] // size)
+        return vectors[::step].toarray(), None if variance is None else variance.reshape(-1)[::step]
+    models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
+    parts = [
+        single.sample_with_variance(posterior.packed[model], int(count), rng)
+        for model, count in zip(models, counts, strict=True)
+    ]
+    variances = [variance for _, variance in parts if variance is not None]
+    coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
+    return coefficients, np.concatenate(variances) if variances else None
+
+
+def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatArray:
+    """Return expectations (rows,) of a linear model whose coefficients have posterior means (D + 1,)."""
+    return np.asarray(x @ means[1:] + (means[0] + offset))
+
+
+def rows_of_fit(model: Selection, owner: str) -> DesignData:
+    """Return the rows of a fit.
+
+    Raises
+    ------
+    NotAvailableError
+        If they were not kept.
+    """
+    if isinstance(model.data, SummedRows):
+        raise NotAvailableError(
+            f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
+        )
+    return model.data
+
+
+def prediction_rows(
+    model: Selection, new: Any, given: Mapping[str, ArrayLike | None], owner: str
+) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
+    """Return columns (rows, D), offset and the like, and labels of new rows, or of those of the fit.
+
+    `given` has what is wanted of ``offset`` and ``weights``, as the user gave it or None: what were columns
+    of the data in the fit are read from the new rows then, and what the fit had none of is 0 or 1.
+
+    Raises
+    ------
+    UnknownNameError, DataError
+        If the rows cannot be used, their offset or weights are missing, or weights are negative.
+    NotAvailableError
+        If the rows of the fit were not kept.
+    """
+    if new is None:
+        for name, values in given.items():
+            if values is not None:
+                raise DataError(
+                    f"The {name!r} parameter of {owner} goes with new rows, and none are given: the rows of "
+                    "the fit have their own."
+                )
+        data = rows_of_fit(model, owner)
+        found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
+        return data.X, found, data.index
+    known = model.design.extra_columns
+    extras = {name: values for name, values in given.items() if values is not None}
+    rows = model.design.transform(
+        new, extras={**dict.fromkeys(set(known) - set(given)), **extras}, owner=owner
+    )
+    found = {}
+    for name in given:
+        values = rows.extras.get(name)
+        if values is None and name in known:
+            raise DataError(f"The fit had an array as {name}: {owner} needs {name!r} for new rows.")
+        found[name] = np.full(len(rows.index), ABSENT[name]) if values is None else values
+    if "weights" in found and np.any(found["weights"] < 0):
+        smallest = np.nanmin(found["weights"])
+        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {smallest:g}.")
+    return rows.X, found, rows.index
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictions for rows, from posterior draws of their coefficients.
+
+    Attributes
+    ----------
+    x : ndarray (rows, D)
+        Columns of the design; rows with missing inputs are NaN.
+    offset : ndarray (rows,)
+    index : Index
+        Labels of the rows.
+    coefficients : ndarray (m, D + 1)
+        Posterior draws in units of the columns, intercept first.
+    family : Family
+    name : str
+        Name of the response.
+    variance : ndarray (m,) or None
+        Draws of the error variance that go with the coefficients, in families that have one.
+    means : ndarray (D + 1,) or None
+        Posterior means of the coefficients, of linear models: they give the mean of the expected response
+        without draws.
+    """
+
+    x: FloatArray
+    offset: FloatArray
+    index: pd.Index
+    coefficients: FloatArray
+    family: Family
+    name: str
+    variance: FloatArray | None = None
+    means: FloatArray | None = None
+
+    @property
+    def complete(self) -> np.ndarray:
+        """Which rows have all inputs, bool (rows,)."""
+        return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
+
+    def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
+        """Return linear predictors (rows, draws)."""
+        coefficients = self.coefficients[draws]
+        eta = self.x[rows] @ coefficients[:, 1:].T
+        eta += coefficients[:, 0] + self.offset[rows, None]
+        return np.asarray(eta)
+
+    def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
+        """Yield positions of rows and their means, (rows, m), a block at a time."""
+        step = max(1, CACHED // len(self.coefficients))
+        for begin in range(0, rows.size, step):
+            part = rows[begin : begin + step]
+            yield part, self.family.mean(self._eta(part, slice(None)))
+
+    def simulate(
+        self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Yield blocks of `draws` simulated responses of some complete rows, and their expectations.
+
+        Every coefficient vector serves as often as any other, or once more. `weights` are those of `rows`,
+        positive. A block is the places of its draws, expectations and responses, both (rows, places).
+        """
+        chosen = resample(np.ones(len(self.coefficients)), draws, rng)
+        step = max(1, BLOCK // max(rows.size, 1))
+        for begin in range(0, draws, step):
+            part = chosen[begin : begin + step]
+            mean = self.family.mean(self._eta(rows, part))
+            variance = None if self.variance is None else self.variance[part]
+            response = self.family.simulate(mean, weights, variance, rng)
+            yield slice(begin, begin + part.size), mean, response
+
+    def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return log posterior predictive densities of responses `y` of all rows, which are complete.
+
+        A density is averaged over the draws before its logarithm is taken. Shapes (rows,), `weights`
+        positive.
+        """
+        out = np.empty(y.size)
+        step = max(1, CACHED // len(self.coefficients))
+        for begin in range(0, y.size, step):
+            part = np.arange(begin, min(begin + step, y.size))
+            each = self.family.log_density(
+                y[part], self._eta(part, slice(None)), weights[part], self.variance
+            )
+            out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
+        return out
+
+    def mean(self) -> pd.Series:
+        """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
+        if self.means is not None:
+            out = linear_mean(self.x, self.offset, self.means)
+        else:
+            out = np.full(len(self.index), np.nan)
+            for part, means in self._blocks(np.flatnonzero(self.complete)):
+                out[part] = means.mean(axis=1)
+        return pd.Series(out, index=self.index.copy(), name=self.name)
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return predictions with intervals.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected
+            response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
+            equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
+            response (a number, 0 or 1, or a count) of weight one under its posterior predictive
+            distribution. Rows with missing inputs are NaN. All are of draws, but for `mean` of a linear
+            model.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1).
+        """
+        alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
+        columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
+        out = np.full((len(self.index), 6), np.nan)
+        for part, means in self._blocks(np.flatnonzero(self.complete)):
+            # Expected counts far outside the data may be infinite, and their spread is NaN then.
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[part, 0] = means.mean(axis=1)
+                out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
+                out[part, 2:4] = _quantiles(means, (alpha / 2, 1 - alpha / 2))
+            out[part, 4:] = self.family.interval(means, alpha, self.variance)
+        if self.means is not None:
+            out[:, 0] = linear_mean(self.x, self.offset, self.means)
+        return pd.DataFrame(out, index=self.index.copy(), columns=columns)
+
+
+def _quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
+    """Return quantiles (rows, probabilities) of values (rows, m), as ``numpy.quantile`` does.
+
+    Rows are sorted: numpy's partition around several places takes four times as long.
+    """
+    ordered, out = np.sort(values, axis=1), np.empty((len(values), len(probabilities)))
+    last = ordered.shape[1] - 1
+    for column, p in enumerate(probabilities):
+        low = int(p * last)
+        below, above = ordered[:, low], ordered[:, min(low + 1, last)]
+        out[:, column] = below + (p * last - low) * (above - below)
+    return out

@@ -1,0 +1,178 @@
+"""Results as files: what is written."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from pyrjsel._validate import check_bool, check_file
+from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.selection.results.identity import rows_of
+from pyrjsel.storage import Document, Plain, digest, frame_to_plain, plain, write
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+    from pyrjsel.selection.results.results import SelectionResults
+
+KIND, SCHEMA = "selection results", 2
+# Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
+BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
+BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
+FLAGS = ("stuck", "disagree")
+MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
+
+
+class Saving:
+    """The method of :class:`SelectionResults` that writes files."""
+
+    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
+        """Save the results in a file, which :func:`pyrjsel.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that is there is replaced once the new one is whole.
+        data : bool, default False
+            Whether the rows of the fit are in it: response, columns of the design, weights, offset, labels.
+            Without them all tables, draws and predictions of new rows can be had after loading, and what
+            needs the rows themselves takes ``rj.load(path, data=...)``.
+
+        Raises
+        ------
+        NotAvailableError
+            If the rows are asked for and were not kept.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
+        OSError
+            If the file cannot be written.
+
+        Notes
+        -----
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
+        no code. Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
+        Functions that the formula calls are kept by name alone.
+        """
+        results = cast("SelectionResults", self)
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
+
+
+def content_of(results: SelectionResults, with_rows: bool) -> Plain:
+    """Return what is written of results."""
+    model, posterior = results.model, results.posterior
+    table = results.models
+    averaged, variance = results._averaged if posterior.draws is None else (None, None)
+    median, problem = results._median
+    constant = model.regression.log_constant
+    return {
+        "class": type(model).__name__,
+        "design": model.design.to_dict(),
+        "choices": _choices(model),
+        "rows": _rows(model, with_rows),
+        "n_observations": float(model.space.context.n_observations),
+        "facts": [list(fact) for fact in model._response_facts()],
+        "regression": {
+            "mean": model.regression.mean,
+            "scale": model.regression.scale,
+            "rank_tol": float(model.regression.prior.rank_tol),
+            "log_constant": None if np.isnan(constant) else float(constant),
+        },
+        "dependent": list(model.dependent),
+        "settings": results.settings.to_plain(),
+        "options": None if results.options is None else plain(vars(results.options)),
+        "ends": None if posterior.ends is None else posterior.ends.to_plain(),
+        "posterior": _posterior(posterior),
+        "audit": None if posterior.audit is None else posterior.audit.to_plain(),
+        "models": {
+            "log_marginal": results._log_marginals(len(table)),
+            "deviance": table["deviance"].to_numpy(dtype=float),
+        },
+        "prior inclusion": _prior_inclusion(results),
+        "prior sizes": _prior_sizes(results),
+        "separated": [[list(terms), list(culprits)] for terms, culprits in results.separated.items()],
+        "dispersion": None if results.dispersion is None else vars(results.dispersion),
+        "median": {"gamma": median, "problem": problem},
+        "averaged": averaged,
+        "averaged variance": variance,
+    }
+
+
+def _prior_inclusion(results: SelectionResults) -> Plain:
+    """Return what rows alone say of it, and marginal likelihoods of all models do not."""
+    if not results.model._lacks_models or results.posterior.draws is None:
+        return None
+    prior = results.prior_inclusion
+    return {
+        "probability": prior.probability,
+        "mcse": prior.mcse,
+        "method": prior.method,
+        "n_models": None if prior.n_models is None else str(prior.n_models),
+    }
+
+
+def _prior_sizes(results: SelectionResults) -> Plain:
+    """Return the prior over the number of terms in the same case."""
+    if not results.model._lacks_models or results.posterior.draws is None:
+        return None
+    return {"probability": results._prior_sizes.probability, "mcse": results._prior_sizes.mcse}
+
+
+def _choices(model: Selection) -> Plain:
+    choices = model._choices
+    costs: Any = choices.costs
+    return {
+        "coef_prior": plain(model.coef_prior),
+        "model_prior": plain(model.model_prior),
+        "sigma_prior": plain(choices.sigma_prior),
+        "costs": None if costs is None else {str(name): float(cost) for name, cost in costs.items()},
+        "budget": None if choices.budget is None else float(choices.budget),
+        "always": list(choices.always),
+        "heredity": choices.heredity,
+        "max_size": None if choices.max_size is None else int(choices.max_size),
+        "known": [str(name) for name in choices.known],
+    }
+
+
+def _rows(model: Selection, with_rows: bool) -> Plain:
+    data = model.data
+    if isinstance(data, AbsentRows):
+        return rows_to_plain(data, with_rows, data.digest, summed=data.summed)
+    if isinstance(data, SummedRows):
+        return rows_to_plain(data, with_rows, digest(rows_of(model)), summed=True)
+    return rows_to_plain(data, with_rows, digest_of_rows(data))
+
+
+def _posterior(posterior: Posterior) -> Plain:
+    draws = posterior.draws
+    kept = (*BY_MODEL, *BY_ROW, *BY_TERM, *FLAGS, "gamma", "log_marginal", "excluded")
+    return {
+        **{name: getattr(posterior, name) for name in kept},
+        **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
+        "notes": list(posterior.notes),
+        "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),
+        "diagnostics": frame_to_plain(posterior.diagnostics),
+        "draws": None
+        if draws is None
+        else {
+            "model": draws.model,
+            "log_posterior": draws.log_posterior,
+            "coefficients": _sparse(draws.vectors),
+            "coefficients_every": int(draws.coefficients_every),
+            "variance": draws.variance,
+        },
+    }
+
+
+def _sparse(vectors: sparse.csr_array) -> Plain:
+    return {
+        "indptr": vectors.indptr.astype(np.int64),
+        "indices": vectors.indices.astype(np.int32),
+        "values": vectors.data,
+    }

@@ -1,0 +1,61 @@
+"""The terms that matter in one of several runs, and what heredity asks for beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.model_space import ModelSpace
+from pyrjsel.selection.regression.validation import same_data
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+    from pyrjsel.selection.results.results import SelectionResults
+
+
+def screened(runs: Sequence[SelectionResults], threshold: float) -> Selection:
+    """Return the model of the first of `runs` without the terms below `threshold` in all of them."""
+    threshold = check_real(threshold, "threshold", "screen", low=0, high=1, open_low=True, open_high=True)
+    model = runs[0].model
+    for place, run in enumerate(runs[1:]):
+        reason = same_data(model, run.model)
+        if reason is not None:
+            raise ParameterError(
+                "The 'others' parameter of screen must hold results of the same data and terms as those that "
+                f"are screened. These and others[{place}] have {reason}."
+            )
+    inclusion = np.max([run.posterior.inclusion for run in runs], axis=0)
+    # The inclusion of terms that are always in is a sum that can round to below 1.
+    kept = {int(term) for term in np.flatnonzero((inclusion >= threshold) | (model.space.free == 0))}
+    if not kept:
+        raise ParameterError(_nothing_left(model, inclusion, threshold))
+    _add_parents(kept, model.space, inclusion)
+    # Warnings are for who called `screen`, which called this.
+    return model._restrict([model.term_names[term] for term in sorted(kept)], stacklevel=4)
+
+
+def _nothing_left(model: Selection, inclusion: FloatArray, threshold: float) -> str:
+    if not inclusion.size:
+        return "There is nothing to screen: the model has no terms."
+    highest = int(np.argmax(inclusion))
+    return (
+        f"The 'threshold' parameter of screen must leave a term, and no term reaches {threshold:g}; the "
+        f"highest inclusion probability is that of {model.term_names[highest]}, with "
+        f"{inclusion[highest]:.4g}."
+    )
+
+
+def _add_parents(kept: set[int], space: ModelSpace, inclusion: FloatArray) -> None:
+    """Add the terms that heredity asks for beside those in `kept`."""
+    # Children before parents, so that the parents that are added get theirs too.
+    for term in reversed(space.order.tolist()):
+        parents = space.parents_of(term).tolist() if term in kept else []
+        if space.heredity == "strong":
+            kept.update(parents)
+        elif parents and kept.isdisjoint(parents):
+            kept.add(max(parents, key=lambda parent: inclusion[parent]))

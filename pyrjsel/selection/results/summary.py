@@ -1,0 +1,169 @@
+"""The facts and notes of a summary of selection results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import listed
+from pyrjsel.model_space import count_models, space_facts
+from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.results.dispersion import text as dispersion_text
+from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+    from pyrjsel.selection.results.results import SelectionResults
+
+# Separated models that get a note of their own.
+SEPARATED_NOTES = 3
+
+
+def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return (label, value) pairs on what was fitted and how, and notes."""
+    model, posterior, settings = results.model, results.posterior, results.settings
+    count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
+    info = [*_data_facts(model), *space_facts(model.space, count)]
+    info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
+    info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
+    if posterior.draws is not None:
+        chains, draws = posterior.draws.model.shape
+        info += [
+            ("Chains x draws", f"{chains} x {draws:,}"),
+            ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
+        ]
+    # After enumeration sigma is known from draws alone, which would make the summary another one each time.
+    if posterior.draws is not None and posterior.draws.variance is not None:
+        mean, _, low, high = results.sigma.loc["sigma"]
+        info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
+    if results.dispersion is not None:
+        found = results.dispersion
+        info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
+    info += [
+        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
+        ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
+    ]
+    return info, _notes(results)
+
+
+def _prior_size(results: SelectionResults) -> str:
+    expected = results.prior_inclusion.expected_size
+    return "" if np.isnan(expected) else f" (prior {expected:.2f})"
+
+
+def model_facts(model: Selection) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, constraints and priors."""
+    priors = {**model._priors(), "model prior": model.model_prior}
+    return [
+        *_data_facts(model),
+        *space_facts(model.space, count_models(model.space)),
+        *((name.capitalize(), repr_short(prior)) for name, prior in priors.items()),
+    ]
+
+
+def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the tables of a summary, with `rows` of the table of models, under their captions."""
+    posterior = results.posterior
+    how = "enumerated" if posterior.draws is None else "visited"
+    whole = pd.DataFrame({"posterior": posterior.probability})
+    return [shown_inclusion(results._inclusion), (covered_caption(whole, len(rows), how), rows)]
+
+
+def sigma_table(variance: FloatArray) -> pd.DataFrame:
+    """Return means, deviations and 95 % intervals of sigma and sigma^2 from draws of sigma^2 (m,)."""
+    rows = np.array([np.sqrt(variance), variance])
+    ends = np.quantile(rows, [0.025, 0.975], axis=1)
+    return pd.DataFrame(
+        {"mean": rows.mean(axis=1), "sd": rows.std(axis=1), "ci_lower": ends[0], "ci_upper": ends[1]},
+        index=pd.Index(["sigma", "sigma^2"], name="quantity"),
+    )
+
+
+def _data_facts(model: Selection) -> list[tuple[str, str]]:
+    data = model.data
+    rows = f"{model.nobs:,}"
+    if data.n_dropped:
+        rows += f" ({data.n_dropped:,} dropped)"
+    facts = [("Response", model.design.response), ("Observations", rows)]
+    facts += model._response_facts()
+    for extra in ("weights", "offset"):
+        if extra in model.design.extra_columns:
+            facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
+    return facts
+
+
+def _notes(results: SelectionResults) -> list[str]:
+    model, posterior = results.model, results.posterior
+    data, prior = model.data, results.prior_inclusion
+    notes = [f"Posterior probabilities are {posterior.estimator}."]
+    notes += _integral_notes(posterior)
+    if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
+        notes.append(
+            "MCSE of averages is that of the models visited and those next to them: it does not see modes "
+            "that no chain has visited."
+        )
+    if np.isnan(model.regression.log_constant):
+        notes.append(
+            "Log marginal likelihoods are not shown: the file is of an earlier version and lacks constants "
+            "of the likelihood. With rj.load(path, data=...) they are complete."
+        )
+    notes += _lacking_moments(posterior.moments)
+    if data.n_dropped:
+        notes.append(dropped_note(data.n_dropped, data.n_rows, data.missing))
+    if prior.method == "sampled":
+        notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
+    if prior.method == "unknown":
+        notes.append("Prior inclusion probabilities, and Bayes factors with them, are not known.")
+    if model.dependent:
+        kind = "get prior and posterior probability 0" if model._lacks_models else "rest on the prior"
+        notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
+    # A term that no feasible model holds has an inclusion probability of 0, and that is known.
+    stuck = posterior.stuck & (prior.probability > 0)
+    for where, moved in (("every draw", posterior.inclusion < 0.5), ("no draw", posterior.inclusion > 0.5)):
+        names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
+        if names:
+            notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    audited = None if posterior.audit is None else posterior.audit.line()
+    if audited is not None:
+        notes.append(audited)
+    for terms, culprits in list(results.separated.items())[:SEPARATED_NOTES]:
+        notes.append(
+            f"{model.regression.family.apart} by {', '.join(culprits)} in the model "
+            f"{' + '.join(terms) or '1'}: its posterior depends strongly on the coefficient prior."
+        )
+    more = len(results.separated) - SEPARATED_NOTES
+    if more > 0:
+        notes.append(f"So they are in {more} more of the best models.")
+    if results.dispersion is not None and results.dispersion.over:
+        notes.append(dispersion_text(results.dispersion))
+    if results._median_problem is not None:
+        notes.append(results._median_problem)
+    return notes + posterior.notes
+
+
+def _lacking_moments(moments: Moments) -> list[str]:
+    """Return a note where coefficients have tails so long that there is no mean, or no standard deviation."""
+    if np.isnan(moments.mean).any():
+        return ["Coefficients have no posterior mean: there are too few rows for the error variance."]
+    if np.isinf(moments.sd).any():
+        return ["Coefficients have no posterior standard deviation: there are too few rows."]
+    return []
+
+
+def _integral_notes(posterior: Posterior) -> list[str]:
+    """Return what is said of the errors of enumeration."""
+    if posterior.draws is not None or not np.any(posterior.mcse > 0):
+        return []
+    notes = ["MCSE is the error of the importance-sampling integrals."]
+    left = int(np.sum(np.isnan(posterior.mcse) & (posterior.probability > 0)))
+    if left:
+        several = f"{left:,} model{'s' if left > 1 else ''}"
+        notes.append(
+            f"{several} of posterior probability below 1e-6 together were not integrated: theirs are Laplace "
+            "approximations without MCSE."
+        )
+    return notes

@@ -1,0 +1,80 @@
+"""What stands for the rows of a fit in results that were loaded without them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.design import HOW, Absent
+from pyrjsel.families import Family
+from pyrjsel.model_space import pack
+from pyrjsel.selection.regression.layout import TermColumns
+
+
+@dataclass(frozen=True)
+class RankRule(Absent):
+    """Of a prior that was compiled for rows: the share of a column that counts as linear dependence."""
+
+    rank_tol: float
+
+
+@dataclass(frozen=True, eq=False)
+class AbsentRegression(TermColumns, Absent):
+    """What is left of a regression problem without its rows.
+
+    Attributes
+    ----------
+    mean, scale : ndarray (D,)
+    term_start : int32 array (J + 1,)
+    family : Family
+    prior : RankRule
+    log_constant : float
+        What log marginal likelihoods that were saved leave out; NaN in files that do not say.
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+    term_start: NDArray[np.intc]
+    family: Family
+    prior: RankRule
+    log_constant: float = np.nan
+
+
+@dataclass
+class KnownModels(Absent):
+    """What was saved of single models, in place of what works them out from rows.
+
+    Attributes
+    ----------
+    regression : AbsentRegression
+    gamma : ndarray (m, J)
+    log_marginals_known, deviances : ndarray (m,)
+        Of the rows of `gamma`.
+    """
+
+    regression: AbsentRegression
+    gamma: ByteArray
+    log_marginals_known: FloatArray
+    deviances: FloatArray
+    place: dict[bytes, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.place = {row.tobytes(): number for number, row in enumerate(pack(self.gamma))}
+
+    def _row(self, gamma: ByteArray) -> int:
+        number = self.place.get(pack(gamma[None])[0].tobytes())
+        if number is None:
+            raise NotAvailableError(
+                f"A model that is not among those saved needs the rows of the fit: {HOW}."
+            )
+        return number
+
+    def log_marginals(self, gammas: ByteArray) -> FloatArray:
+        """Return log p(y | model) of models (m, J)."""
+        return self.log_marginals_known[[self._row(gamma) for gamma in gammas]]
+
+    def deviance(self, gamma: ByteArray) -> float:
+        """Return the deviance of a model (J,)."""
+        return float(self.deviances[self._row(gamma)])

@@ -1,0 +1,1 @@
+"""Samplers of the posterior over models, and what they share."""

@@ -1,0 +1,1 @@
+"""Walks over models with coefficients integrated out."""

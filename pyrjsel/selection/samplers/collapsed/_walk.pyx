@@ -1,0 +1,589 @@
+"""A walk over models: informed jumps in continuous time, slot moves, trades, exchanges between temperatures.
+
+The target is pi(gamma) ~ evidence x prior over models, to the powers t_0 = 1 > t_1 > ... in K replicas that
+are independent of each other under the product of these laws. The walk is a Markov process in continuous
+time with these kinds of events, in units in which each free term of a replica is proposed once on average:
+
+flips
+    Term j of replica k is flipped at the rate min{1, (pi(flipped) / pi(now))**t_k}. The flow from one model
+    to its neighbour, pi(x)**t min{1, (pi(y)/pi(x))**t} = min{pi(x)**t, pi(y)**t}, is that of the way back.
+    This is a random-scan Metropolis sampler whose proposals come at the points of Poisson processes; what is
+    simulated are the accepted ones alone.
+slots
+    At the rate `slots` a free term i that is in, each with probability 1/n, leaves the model nu + i, and its
+    slot is filled with a term j drawn with probability pi(nu + j)**t / sum over l of pi(nu + l)**t, l running
+    over all free terms outside nu for which nu + l is feasible, i among them. The flow pi(nu + i)**t / n x
+    pi(nu + j)**t / sum is symmetric in i and j: both models have n free terms and share nu and the sum. Where
+    nu itself breaks heredity nothing happens, which again is a matter of nu alone.
+families
+    At the rate `families` one of the families of terms (an interaction and all that heredity makes it need)
+    is chosen with equal probabilities, and which of its terms are in is drawn from the full conditional:
+    every feasible model nu + F, F a subset of the family and nu the terms beside it, has probability
+    pi(nu + F)**t / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric.
+    Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
+    fifteen units of log mass less, say, which flips do not cross.
+trades
+    At the rate `trades` some terms leave and others come along a path, accepted by the probabilities of the
+    path and of the path backwards, with pi**t as their target; see ``pyrjsel/model_space/_trades.pyx``.
+exchanges
+    At the rate `exchanges` for each pair of neighbouring temperatures their models are exchanged with
+    probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product of the two laws.
+
+The generator Q is the sum of these, each with detailed balance for the product target: so has Q, and so
+has exp(Q t) = sum of (Q t)**m / m! for every fixed t. A draw is the state after a fixed time, not after a
+number of events: the law of the models just after events is another one (models that are soon left count too
+much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
+are simulated one after the other.
+
+What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
+their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion
+are averaged beside them, since one less a number near one is not known.
+"""
+
+cimport cython
+from libc.math cimport INFINITY, exp, log
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from pyrjsel._core._vecmath cimport exp_minus
+from pyrjsel._core.random cimport (
+    bitgen_of,
+    bitgen_t,
+    random_standard_exponential,
+    random_standard_uniform,
+)
+from pyrjsel.selection.evidence._evidence cimport Evidence
+from pyrjsel.model_space._space cimport (
+    Space,
+    model_changes,
+    model_feasible_at,
+    model_flip,
+    model_log_prior,
+    model_refresh,
+)
+from pyrjsel.model_space._trades cimport pointed_at
+
+MOVES = ("flip", "slot", "family", "trade")
+
+# A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
+cdef double DEEPEST = -700.0
+
+
+@cython.final
+cdef class Walk:
+    """A walk over models, at one or more temperatures.
+
+    Parameters
+    ----------
+    evidences : list of Evidence
+        One a replica, each with a state of its own.
+    space : Space
+        Prior over models and constraints.
+    gamma : uint8 array (K, J)
+        Models to start from, feasible and with coefficient priors; replica 0 has temperature one.
+    powers : float64 array (K,)
+        Powers of the posterior that the replicas have as targets, the first of them 1.
+    slots : float
+        Slot moves a unit of time.
+    exchanges : float
+        Exchanges a unit of time that are proposed to each pair of neighbours.
+    families : sequence of int array
+        Terms that are drawn together, at most seven, parents before their children; see
+        `pyrjsel.model_space.families`.
+    family_rate : float
+        Families that are drawn in a unit of time; see `set_family_rate`.
+    trades : float
+        Trades that are proposed in a unit of time.
+    """
+
+    def __init__(self, list evidences not None, Space space not None, gamma, powers, *,
+                 double slots=0.0, double exchanges=1.0, families=(), double family_rate=0.0,
+                 double trades=0.0):
+        cdef int k, width
+        cdef Evidence evidence
+        self.evidences = list(evidences)
+        self.space = space
+        self.n_replicas = len(self.evidences)
+        self.n_terms = space.c.n_terms
+        self.n_free = int(np.sum(space.arrays["free"]))
+        if self.n_replicas < 1 or len(set(map(id, self.evidences))) != self.n_replicas:
+            raise ValueError("each replica must have an evidence of its own")
+        if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY and 0.0 <= trades < INFINITY):
+            raise ValueError("rates must not be negative")
+        self.slots, self.exchanges, self.trades = slots, exchanges, trades
+        self.path = Trades(space) if trades > 0.0 else None
+        self.n_families = len(families)
+        self.set_family_rate(family_rate)
+        for family in families:
+            if not 1 < 1 << len(family) <= PATTERNS or not space.arrays["free"][family].all():
+                raise ValueError("a family must have one to seven free terms")
+        self.moves = np.zeros((2, N_MOVES), dtype=np.int64)
+        self.exchanged = np.zeros((2, max(1, self.n_replicas - 1)), dtype=np.int64)
+        width = max(1, self.n_terms)
+        pointers = np.zeros(self.n_replicas, dtype=np.uintp)
+        structs = np.zeros(self.n_replicas * sizeof(replica_t), dtype=np.uint8)
+        place = np.arange(self.n_replicas, dtype=np.intc)
+        reals = np.zeros((4 + 2 * self.n_replicas, width))
+        terms = np.zeros((self.n_replicas, width), dtype=np.uint8)
+        uses = np.zeros((self.n_replicas, max(1, space.c.n_items)), dtype=np.intc)
+        family_start = np.cumsum([0, *map(len, families)]).astype(np.intc)
+        family_term = np.concatenate([*families, [0]]).astype(np.intc)
+        mass = np.zeros(PATTERNS)
+        self.arrays = [pointers, structs, place, reals, terms, uses, family_start, family_term, mass]
+        cdef size_t[::1] pointers_view = pointers
+        cdef unsigned char[::1] structs_view = structs
+        cdef int[::1] place_view = place
+        cdef double[:, ::1] reals_view = reals
+        cdef unsigned char[:, ::1] terms_view = terms
+        cdef int[:, ::1] uses_view = uses
+        cdef int[::1] start_view = family_start
+        cdef int[::1] term_view = family_term
+        cdef double[::1] mass_view = mass
+        self.evidence = <void**> &pointers_view[0]
+        self.replicas = <replica_t*> &structs_view[0]
+        self.place = &place_view[0]
+        self.inclusion, self.exclusion = &reals_view[0, 0], &reals_view[1, 0]
+        self.scratch, self.kept = &reals_view[2, 0], &reals_view[3, 0]
+        self.family_start, self.family_term = &start_view[0], &term_view[0]
+        self.mass = &mass_view[0]
+        for k in range(self.n_replicas):
+            evidence = self.evidences[k]
+            if evidence.n_terms != self.n_terms:
+                raise ValueError("evidence and space must have the same terms")
+            self.evidence[k] = <void*> evidence
+            self.replicas[k].m.gamma = &terms_view[k, 0]
+            self.replicas[k].m.item_use = &uses_view[k, 0]
+            self.replicas[k].change = &reals_view[4 + 2 * k, 0]
+            self.replicas[k].rate = &reals_view[5 + 2 * k, 0]
+            self.replicas[k].power = 1.0
+        self.set_state(gamma, powers)
+
+    # ------------------------------------------------------------------ one replica
+
+    cdef void weigh(self, int a) noexcept nogil:
+        """Rates of replica a, and the conditional probabilities if it is the one at temperature one."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int j
+        cdef double likely, total = 0.0
+        cdef bint cold = a == self.place[0]
+        for j in range(self.n_terms):
+            self.scratch[j] = r.power * r.change[j]
+        exp_minus(self.n_terms, self.scratch, r.rate)
+        for j in range(self.n_terms):
+            if self.scratch[j] < DEEPEST:
+                r.rate[j] = 0.0
+        if cold:
+            # The rate is exp(-|change|) still: the chances of the term's two states follow from it.
+            for j in range(self.n_terms):
+                likely = 1.0 / (1.0 + r.rate[j])
+                if (self.scratch[j] >= 0.0) != r.m.gamma[j]:
+                    self.inclusion[j] = likely
+                    self.exclusion[j] = likely * r.rate[j]
+                else:
+                    self.inclusion[j] = likely * r.rate[j]
+                    self.exclusion[j] = likely
+        for j in range(self.n_terms):
+            if self.scratch[j] >= 0.0:
+                r.rate[j] = 1.0
+            total += r.rate[j]
+        r.total = total
+
+    cdef void look(self, int a) noexcept nogil:
+        """Log masses of the neighbours of the model of replica a."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int j
+        (<Evidence> self.evidence[a]).changes(r.change)
+        model_changes(&self.space.c, &r.m, self.scratch)
+        for j in range(self.n_terms):
+            r.change[j] += self.scratch[j]
+
+    cdef void settle(self, int a) noexcept nogil:
+        """Bring everything up to date after the model of replica a has changed."""
+        self.measure(a)
+        self.look(a)
+        self.weigh(a)
+
+    cdef void measure(self, int a) noexcept nogil:
+        cdef replica_t* r = &self.replicas[a]
+        r.log_mass = (<Evidence> self.evidence[a]).value + model_log_prior(&self.space.c, &r.m)
+
+    cdef int load(self, int a) noexcept nogil:
+        """Derive everything from the model of replica a alone."""
+        cdef replica_t* r = &self.replicas[a]
+        model_refresh(&self.space.c, &r.m)
+        if (<Evidence> self.evidence[a]).load(r.m.gamma) != 0:
+            return 1
+        self.settle(a)
+        return 0
+
+    cdef int toggle(self, int a, int j) noexcept nogil:
+        """Flip term j of evidence and model; non-zero, and nothing changed, where there is no such model."""
+        if (<Evidence> self.evidence[a]).flip(j) != 0:
+            return 1
+        model_flip(&self.space.c, &self.replicas[a].m, j)
+        return 0
+
+    cdef void flip(self, int a, double u) noexcept nogil:
+        """Flip the term that u in [0, total) points at."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int chosen = pointed_at(r.rate, self.n_terms, u)
+        if chosen < 0:
+            return
+        if self.toggle(a, chosen) != 0:
+            # Rounding: a model that is all but without a prior. It has no mass.
+            r.total -= r.rate[chosen]
+            r.rate[chosen] = 0.0
+            return
+        if a == self.place[0]:
+            self.moves[1, FLIP] += 1
+        self.settle(a)
+
+    cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil:
+        """A term for the open slot of replica a, from its full conditional; -1 if there is none."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int j
+        cdef double top = -INFINITY, total = 0.0
+        for j in range(self.n_terms):
+            if not r.m.gamma[j] and r.change[j] > top:
+                top = r.change[j]
+        if top == -INFINITY:
+            return -1
+        for j in range(self.n_terms):
+            self.scratch[j] = 0.0
+            if not r.m.gamma[j] and r.power * (r.change[j] - top) > DEEPEST:
+                self.scratch[j] = exp(r.power * (r.change[j] - top))
+                total += self.scratch[j]
+        return pointed_at(self.scratch, self.n_terms, random_standard_uniform(rng) * total)
+
+    cdef void slot(self, int a, bitgen_t* rng) noexcept nogil:
+        """Open the slot of a random free term, and fill it again."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int nth, i = -1, j, counted = a == self.place[0]
+        self.moves[0, SLOT] += counted
+        if r.m.n_free == 0:
+            return
+        nth = <int> (random_standard_uniform(rng) * r.m.n_free)
+        while nth >= 0:
+            i += 1
+            nth -= r.m.gamma[i] and self.space.c.free_term[i]
+        if self.toggle(a, i) != 0:
+            return
+        if not model_feasible_at(&self.space.c, &r.m, i):
+            self.toggle(a, i)
+            self.measure(a)
+            return
+        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        self.look(a)
+        j = self.draw_slot(a, rng)
+        if j < 0 or j == i or self.toggle(a, j) != 0:
+            self.toggle(a, i)
+            memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+            self.measure(a)
+            return
+        self.moves[1, SLOT] += counted
+        self.settle(a)
+
+    cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil:
+        """Have the terms of bits of `pattern` in the model, the evidence apart; the pattern before."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int i, before = 0
+        for i in range(n):
+            before |= r.m.gamma[terms[i]] << i
+            if r.m.gamma[terms[i]] != pattern >> i & 1:
+                model_flip(&self.space.c, &r.m, terms[i])
+        return before
+
+    cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil:
+        """Whether there is the model that has been laid; the evidence goes to it, as far as there is one.
+
+        `at` is the pattern that the evidence has, before and after. Terms leave before others enter: what is
+        passed are parts of one or the other, which have coefficient priors if these have.
+        """
+        cdef int i
+        for i in range(n):
+            if not model_feasible_at(&self.space.c, &self.replicas[a].m, terms[i]):
+                return False
+        for i in range(n - 1, -1, -1):
+            if at[0] >> i & 1 and not pattern >> i & 1:
+                if (<Evidence> self.evidence[a]).flip(terms[i]) != 0:
+                    return False
+                at[0] ^= 1 << i
+        for i in range(n):
+            if pattern >> i & 1 and not at[0] >> i & 1:
+                if (<Evidence> self.evidence[a]).flip(terms[i]) != 0:
+                    return False
+                at[0] ^= 1 << i
+        return True
+
+    cdef void family(self, int a, bitgen_t* rng) noexcept nogil:
+        """Draw which terms of a random family are in, given all others."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef int f = <int> (random_standard_uniform(rng) * self.n_families)
+        cdef const int* terms = self.family_term + self.family_start[f]
+        cdef int n = self.family_start[f + 1] - self.family_start[f]
+        cdef int pattern, before, at, chosen, counted = a == self.place[0]
+        cdef double top = -INFINITY, total = 0.0
+        self.moves[0, FAMILY] += counted
+        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        before = at = self.lay(a, terms, n, 0)
+        for pattern in range(1 << n):
+            self.mass[pattern] = -INFINITY
+            self.lay(a, terms, n, pattern)
+            if self.weigh_pattern(a, terms, n, pattern, &at):
+                self.measure(a)
+                self.mass[pattern] = r.power * r.log_mass
+                top = max(top, self.mass[pattern])
+        for pattern in range(1 << n):
+            self.mass[pattern] = exp(self.mass[pattern] - top) if self.mass[pattern] > top + DEEPEST else 0.0
+            total += self.mass[pattern]
+        chosen = pointed_at(self.mass, 1 << n, random_standard_uniform(rng) * total)
+        self.lay(a, terms, n, max(chosen, 0))
+        if chosen < 0 or not self.weigh_pattern(a, terms, n, chosen, &at):
+            # Rounding: a model that is all but without a prior.
+            chosen = before
+            self.lay(a, terms, n, before)
+            (<Evidence> self.evidence[a]).load(r.m.gamma)
+        if chosen == before:
+            memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+            self.measure(a)
+            return
+        self.moves[1, FAMILY] += counted
+        self.settle(a)
+
+    cdef int follow(self, int a, int done) noexcept nogil:
+        """Have the evidence, `done` flips along the path, follow it to its end; how many flips it gets."""
+        while done < self.path.n_flips:
+            if (<Evidence> self.evidence[a]).flip(self.path.flip[done]) != 0:
+                break
+            done += 1
+        return done
+
+    cdef void trade(self, int a, bitgen_t* rng) noexcept nogil:
+        """Propose a trade."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef double back, ratio, before = r.log_mass
+        cdef double* row
+        cdef int j, drawn, done = 0, counted = a == self.place[0]
+        self.moves[0, TRADE] += counted
+        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        self.path.begin()
+        while True:
+            row = self.path.row()
+            for j in range(self.n_terms):
+                row[j] = r.power * r.change[j]
+            drawn = self.path.draw(&r.m, rng)
+            if drawn < 1:
+                break
+            done = self.follow(a, done)
+            if done < self.path.n_flips:
+                drawn = -1
+                break
+            self.measure(a)
+            self.look(a)
+        if drawn == 0:
+            back = self.path.follow(&r.m, True)
+            ratio = r.power * (r.log_mass - before) + back - self.path.follow(&r.m, False)
+            if log(random_standard_uniform(rng)) < ratio:
+                self.moves[1, TRADE] += counted
+                self.weigh(a)
+                return
+        self.path.undo(&r.m)
+        while done > 0 and (<Evidence> self.evidence[a]).flip(self.path.flip[done - 1]) == 0:
+            done -= 1
+        if done > 0:
+            # Rounding: a model that is all but without a prior.
+            (<Evidence> self.evidence[a]).load(r.m.gamma)
+        memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+        self.measure(a)
+
+    cdef void spend(self, double weight, double* sums) noexcept nogil:
+        """Add the conditional probabilities of the model of temperature one, for that much time."""
+        cdef int j
+        if sums != NULL:
+            for j in range(self.n_terms):
+                sums[j] += weight * self.inclusion[j]
+                sums[self.n_terms + j] += weight * self.exclusion[j]
+
+    cdef void advance(self, int a, double time, bitgen_t* rng, double* sums) noexcept nogil:
+        """Flips and slot moves of replica a for so much time."""
+        cdef replica_t* r = &self.replicas[a]
+        cdef double events, wait, u
+        while True:
+            events = r.total + self.slots + self.families + self.trades
+            wait = random_standard_exponential(rng) / events if events > 0.0 else INFINITY
+            if wait >= time:
+                self.spend(time, sums)
+                return
+            self.spend(wait, sums)
+            time -= wait
+            u = random_standard_uniform(rng) * events
+            if u < self.slots:
+                self.slot(a, rng)
+            elif u < self.slots + self.families:
+                self.family(a, rng)
+            elif u < self.slots + self.families + self.trades:
+                self.trade(a, rng)
+            else:
+                self.flip(a, u - self.slots - self.families - self.trades)
+
+    # ------------------------------------------------------------------ all replicas
+
+    cdef void exchange(self, int k, bitgen_t* rng) noexcept nogil:
+        """Propose that temperatures k and k + 1 exchange their models."""
+        cdef int a = self.place[k], b = self.place[k + 1]
+        cdef replica_t* cold = &self.replicas[a]
+        cdef replica_t* hot = &self.replicas[b]
+        cdef double difference = (cold.power - hot.power) * (hot.log_mass - cold.log_mass)
+        self.exchanged[0, k] += 1
+        if log(random_standard_uniform(rng)) < difference:
+            self.exchanged[1, k] += 1
+            self.place[k], self.place[k + 1] = b, a
+            cold.power, hot.power = hot.power, cold.power
+            self.weigh(a)
+            self.weigh(b)
+
+    cdef void period(self, double time, bitgen_t* rng, double* sums) noexcept nogil:
+        """The walk for so much time."""
+        cdef double rate = self.exchanges * (self.n_replicas - 1)
+        cdef double wait
+        cdef int k
+        while True:
+            wait = random_standard_exponential(rng) / rate if rate > 0.0 else INFINITY
+            if wait >= time:
+                wait = time
+            for k in range(self.n_replicas):
+                self.advance(self.place[k], wait, rng, sums if k == 0 else NULL)
+            time -= wait
+            if time <= 0.0:
+                return
+            self.exchange(<int> (random_standard_uniform(rng) * (self.n_replicas - 1)), rng)
+
+    cdef void record(self, uint64_t* words, Py_ssize_t n_words) noexcept nogil:
+        cdef int j
+        cdef const unsigned char* gamma = self.replicas[self.place[0]].m.gamma
+        memset(words, 0, n_words * sizeof(uint64_t))
+        for j in range(self.n_terms):
+            if gamma[j]:
+                words[j // 64] |= (<uint64_t> 1) << (j % 64)
+
+    def run(self, rng, Py_ssize_t n, double time, *, Py_ssize_t done=0, Py_ssize_t thin=1,
+            uint64_t[:, ::1] words=None, double[::1] log_mass=None, double[:, ::1] sums=None):
+        """Walk for `n` periods of time, recording the state after every `thin`-th.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+        time : float
+            Length of a period, in proposals of each free term.
+        done : int
+            Periods since recording began, before this call.
+        thin : int
+        words : uint64 array (kept, words), optional
+            Packed models of temperature one; None records nothing.
+        log_mass : float64 array (kept,)
+            Their log evidence plus log prior.
+        sums : float64 array (2, J), optional
+            Added to: conditional probabilities of inclusion and of exclusion, integrated over time.
+
+        Returns
+        -------
+        int
+            States that were recorded.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef Py_ssize_t i, kept = 0
+        cdef double* into = NULL
+        if not 0.0 < time < INFINITY:
+            raise ValueError("time must be positive and finite")
+        if sums is not None and (sums.shape[0] != 2 or sums.shape[1] != self.n_terms):
+            raise ValueError("sums must have two rows and one entry a term")
+        if sums is not None and self.n_terms:
+            into = &sums[0, 0]
+        with rng.bit_generator.lock, nogil:
+            for i in range(n):
+                self.period(time, bits, into)
+                if words is None or (done + i + 1) % thin:
+                    continue
+                self.record(&words[kept, 0], words.shape[1])
+                log_mass[kept] = self.replicas[self.place[0]].log_mass
+                kept += 1
+        self.check_memory()
+        return kept
+
+    def check_memory(self):
+        """Raise MemoryError if an evidence ran out of memory."""
+        for evidence in self.evidences:
+            evidence.check_memory()
+
+    # ------------------------------------------------------------------ the state
+
+    def set_state(self, gamma, powers=None):
+        """Go on from the models gamma (K, J), in the order of the temperatures, and nothing else.
+
+        Walks that were set to the same models go on to the same draws, bit for bit.
+        """
+        cdef int k, j, failed
+        cdef const unsigned char[:, ::1] given = np.array(gamma, dtype=np.uint8, order="C")
+        cdef const double[::1] t = self.powers() if powers is None else np.array(powers, dtype=np.float64)
+        if given.shape[0] != self.n_replicas or given.shape[1] != self.n_terms:
+            raise ValueError("gamma must have a row for each replica and an entry for each term")
+        if t.shape[0] != self.n_replicas or t[0] != 1.0 or not np.all(np.asarray(t) > 0.0):
+            raise ValueError("powers must be positive, one a replica, the first of them 1")
+        for k in range(self.n_replicas):
+            self.place[k] = k
+            self.replicas[k].power = t[k]
+            for j in range(self.n_terms):
+                self.replicas[k].m.gamma[j] = given[k, j]
+        for k in range(self.n_replicas):
+            with nogil:
+                failed = self.load(k)
+            self.check_memory()
+            if failed:
+                raise ValueError("a model of the walk has no coefficient prior")
+
+    def set_family_rate(self, double rate):
+        """Have so many families drawn in a unit of time; none where there are none."""
+        if not 0.0 <= rate < INFINITY:
+            raise ValueError("rates must not be negative")
+        self.families = rate if self.n_families else 0.0
+
+    def reload(self):
+        """Derive everything from the present models: rounding goes, and the state is what `gamma` says."""
+        self.set_state(self.gamma())
+
+    def gamma(self):
+        """Return the models (K, J) in the order of the temperatures."""
+        return self.arrays[4][self.arrays[2], : self.n_terms].copy()
+
+    def powers(self):
+        """Return the powers of the target (K,)."""
+        return np.array([self.replicas[self.place[k]].power for k in range(self.n_replicas)])
+
+    def log_mass(self):
+        """Return log evidence plus log prior of the models (K,)."""
+        return np.array([self.replicas[self.place[k]].log_mass for k in range(self.n_replicas)])
+
+    def rates(self, int k=0):
+        """Return the rates of the flips (J,) at temperature k."""
+        cdef const double* rate = self.replicas[self.place[k]].rate
+        return np.array([rate[j] for j in range(self.n_terms)])
+
+    def conditionals(self):
+        """Return the probabilities of each term and of its absence given all others, (2, J)."""
+        return self.arrays[3][:2, : self.n_terms].copy()
+
+    def counts(self):
+        """Return counts by move (2, 4) and of exchanges by pair (2, K - 1).
+
+        Flips are counted where they happen; slots, families and trades in the first row, and in the second
+        those that were filled with another term, came out otherwise, or were accepted.
+        """
+        return np.array(self.moves), np.array(self.exchanged)[:, : self.n_replicas - 1]
+
+    def set_counts(self, moves, exchanged):
+        """Go on counting from what `counts` returned."""
+        np.asarray(self.moves)[:] = moves
+        np.asarray(self.exchanged)[:, : self.n_replicas - 1] = exchanged

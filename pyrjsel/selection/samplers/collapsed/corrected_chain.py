@@ -1,0 +1,424 @@
+"""The sampler `collapsed` of generalised linear models: walks on a surrogate, corrected draw by draw.
+
+Each period of a chain walks for a fixed time on the surrogate pi~ and accepts where it has got to with
+probability
+
+    min{1, [pi(gamma') pi~(gamma)] / [pi(gamma) pi~(gamma')]},
+
+pi from integrated marginal likelihoods, which are a function of the seed of the fit and the model alone. The
+walk is reversible for pi~, so that this leaves pi invariant, whatever pi~ is. With replicas at several
+temperatures the walk is reversible for the product of pi~ and its powers, and the ratio is the same: all
+replicas go back where it is refused. During burn-in pi~ is adapted; from then on it is fixed.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel.model_space import ModelSpace, pack
+from pyrjsel.selection.evidence.importance_quality import MATTERS, with_enough
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
+from pyrjsel.selection.samplers.collapsed.chain import (
+    EVERY,
+    WalkCollector,
+    WalkDraws,
+    WalkJob,
+    WalkRunner,
+    WalkState,
+)
+from pyrjsel.selection.samplers.collapsed.options import OWNER, CollapsedOptions
+from pyrjsel.selection.samplers.rao_blackwell import (
+    CORRECTED_ROWS,
+    SQUARED_VISITS,
+    SQUARES,
+    VISITS,
+    WEIGHTED_H,
+    WEIGHTED_NOT_H,
+    WEIGHTED_VISITS,
+    WEIGHTS,
+)
+from pyrjsel.storage import Content
+
+# Integrals that a chain keeps, those used last; others are made again where they are needed. Some 1 kB each.
+KEPT_INTEGRALS = 2**15
+# Relative variance that is good enough for one integral: errors of 3 % in single models are far below the
+# Monte Carlo error of a chain that visits many, and are reported.
+VARIANCE = 1e-3
+# Shares of burn-in during which the surrogate leads alone, and during which it is expanded anew.
+LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
+# Steps of the search for the first expansion, from the smallest model, and time of each.
+SEARCH_STEPS, SEARCH_TIME = 8, 2.0
+# exp of more than this is never asked for: only chains without burn-in have come near it.
+MOST_LOG_WEIGHT = 300.0
+# Models of burn-in that are learnt from, the last ones, at most.
+LEARNT = 2**16
+
+
+@dataclass(frozen=True)
+class CorrectedOptions(CollapsedOptions):
+    """Options of ``fit(sampler="collapsed")`` where marginal likelihoods are integrals.
+
+    Attributes
+    ----------
+    integration : {"importance", "laplace"}
+        Importance sampling at each mode, with its error reported, or Laplace values alone, whose error is
+        not known.
+    pairs : int
+        Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, more
+        follow, and so they do for coefficients of the models that hold the posterior.
+    """
+
+    integration: str = "importance"
+    pairs: int = 64
+
+    default_sweeps: ClassVar[float] = 10.0
+    trades_of_default: ClassVar[float] = 1.0 / 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
+        check_int(self.pairs, "pairs", OWNER, low=2)
+        if self.pairs % 2:
+            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether Laplace values are corrected by importance sampling."""
+        return self.integration == "importance"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of one model: log posterior mass, and the integral without its draws."""
+
+    log_mass: float
+    integral: Integral
+
+
+class Integrals:
+    """Marginal likelihoods of models, each made once as long as it is remembered.
+
+    Parameters
+    ----------
+    marginal : MarginalLikelihood
+    space : ModelSpace
+    exact : bool
+        Whether Laplace values are corrected by importance sampling.
+    """
+
+    def __init__(self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool) -> None:
+        self.marginal, self.space, self.exact = marginal, space, exact
+        self.table: OrderedDict[bytes, Known] = OrderedDict()
+
+    def of(self, gamma: ByteArray) -> Known:
+        """Return what is known of a model (J,); its mass is 0 where it has no coefficient prior."""
+        key = np.packbits(gamma).tobytes()
+        known = self.table.get(key)
+        if known is None:
+            known = self.table[key] = self._make(gamma)
+            if len(self.table) > KEPT_INTEGRALS:
+                self.table.popitem(last=False)
+        else:
+            self.table.move_to_end(key)
+        return known
+
+    def _make(self, gamma: ByteArray) -> Known:
+        try:
+            find = self.marginal.integrate if self.exact else self.marginal.approximate
+            found = find(gamma)
+        except DataError:
+            if self.marginal.finder.status != 1:
+                raise
+            nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
+            return Known(-np.inf, nothing)
+        log_prior = float(self.space.log_prior(gamma))
+        return Known(found.log_marginal + log_prior, found)
+
+
+@dataclass
+class CorrectedJob(WalkJob):
+    """What every chain does; picklable."""
+
+    entropy: bytes
+    pairs: int
+    exact: bool
+
+    rows: ClassVar[int] = CORRECTED_ROWS
+    integrated: ClassVar[bool] = True
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """Names of all moves."""
+        return (*self.walk_moves, "surrogate")
+
+    @property
+    def unit(self) -> float:
+        """What the averages grow by in a period."""
+        return 1.0
+
+    def single(self) -> MarginalLikelihood:
+        """Return what integrates single models; not to be shared by chains."""
+        widest = self.regression.widest(self.space.max_size)
+        return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE)
+
+    def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
+        """Return what burn-in has adapted beside the powers: the surrogate, and what it is made of."""
+        n_terms, width = self.space.n_terms, self.regression.n_columns
+        gamma = learnt.array("gamma", np.uint8, (None, n_terms))
+        return {
+            "at": learnt.array("at", float, (width,), finite=True),
+            "correction": learnt.array("correction", float, (n_terms,), finite=True),
+            "reference": learnt.array("reference", float, ()),
+            "sum": learnt.array("sum", float, (width,)),
+            "count": learnt.array("count", float, ()),
+            "gamma": gamma,
+            "log_ratio": learnt.array("log_ratio", float, (len(gamma),)),
+        }
+
+    def runner(self, state: WalkState) -> "CorrectedRunner":
+        """Return a chain that goes on from a state; a new one looks for its first surrogate."""
+        if not state.learnt:
+            rng = np.random.Generator(np.random.PCG64())
+            rng.bit_generator.state = dict(state.bit_generator)
+            state.learnt = first_lessons(self, rng)
+            state.bit_generator = rng.bit_generator.state
+        return CorrectedRunner(self, state)
+
+
+def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return what a chain knows at first: a surrogate expanded around models that surrogates lead to."""
+    marginal, gamma = job.single(), job.space.empty_model()
+    modes = [marginal.mode(gamma)]
+    marginal.check_mode()
+    at = modes[0]
+    for _ in range(SEARCH_STEPS):
+        surrogate = Surrogate(at, np.zeros(job.space.n_terms))
+        evidences = surrogate.evidences(job.regression, 1)
+        walk = job.walk(evidences, surrogate.space(job.space), gamma[None], np.ones(1), 0)
+        walk.run(rng, 1, SEARCH_TIME)
+        mode = marginal.mode(walk.gamma()[0])
+        if marginal.finder.status == 1:  # the rank rules differ by rounding
+            continue
+        marginal.check_mode()
+        gamma = walk.gamma()[0]
+        modes.append(mode)
+        # The later half: the first models are those of bad surrogates.
+        at = np.mean(modes[len(modes) // 2 :], axis=0)
+    return {
+        "at": at,
+        "correction": np.zeros(job.space.n_terms),
+        "reference": np.array(np.nan),
+        "sum": np.zeros(at.size),
+        "count": np.array(0.0),
+        "gamma": np.zeros((0, job.space.n_terms), dtype=np.uint8),
+        "log_ratio": np.zeros(0),
+    }
+
+
+class CorrectedRunner(WalkRunner):
+    """One chain on a surrogate."""
+
+    job: CorrectedJob
+
+    def restore(self, state: WalkState) -> None:
+        """Make the walk of a state at a mark, and what has been learnt."""
+        if not hasattr(self, "integrals"):
+            self.marginal = self.job.single()
+            self.integrals = Integrals(self.marginal, self.job.space, self.job.exact)
+        learnt = state.learnt
+        self.surrogate = Surrogate(learnt["at"], learnt["correction"])
+        self.reference = float(learnt["reference"])
+        self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
+        self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
+        self.corrections = state.moves[:, -1].copy()
+        self.use(self.surrogate, state.gamma, state.powers)
+        self.set_counts(state.moves, state.exchanged)
+
+    def learnt(self) -> dict[str, np.ndarray]:
+        """Return what a state has beside models, powers and counts."""
+        n_terms = self.job.space.n_terms
+        return {
+            "at": self.surrogate.at,
+            "correction": self.surrogate.correction,
+            "reference": np.array(self.reference),
+            "sum": self.sum.copy(),
+            "count": np.array(self.count),
+            "gamma": np.array(self.gammas, dtype=np.uint8).reshape(-1, n_terms),
+            "log_ratio": np.array(self.log_ratios, dtype=float),
+        }
+
+    def use(self, surrogate: Surrogate, gamma: ByteArray, powers: FloatArray) -> None:
+        """Go on with another surrogate."""
+        self.surrogate = surrogate
+        evidences = surrogate.evidences(self.job.regression, powers.size)
+        self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
+
+    # ------------------------------------------------------------------ one period
+
+    def walk_on(self, n: int, collector: WalkCollector | None) -> None:
+        """Walk for `n` periods, each corrected."""
+        for i in range(n):
+            if self.done + i < LEAD * self.job.burn_in:
+                self.lead()
+            else:
+                self.period(self.done + i, collector)
+
+    def lead(self) -> None:
+        """One period at the beginning of burn-in: the surrogate alone, which learns of the modes."""
+        before = self.walk.gamma()
+        self.walk.run(self.rng, 1, self.job.time)
+        mode = self.marginal.mode(self.walk.gamma()[0])
+        if self.marginal.finder.status == 1:  # the rank rules differ by rounding
+            self.walk.set_state(before)
+            return
+        self.marginal.check_mode()
+        self.sum += mode
+        self.count += 1.0
+
+    def log_ratio(self, known: Known) -> float:
+        """Return log pi / pi~ of the model that the walk is at."""
+        return known.log_mass - float(self.walk.log_mass()[0])
+
+    def period(self, number: int, collector: WalkCollector | None) -> None:
+        """One period: a walk on the surrogate, and the decision whether it counts."""
+        before = self.walk.gamma()
+        known = self.integrals.of(before[0])
+        ratio = self.log_ratio(known)
+        paths = np.zeros((2, before.shape[1]))
+        self.walk.run(self.rng, 1, self.job.time, sums=paths)
+        gamma = self.walk.gamma()[0]
+        found = self.integrals.of(gamma)
+        proposed = self.log_ratio(found)
+        u = self.rng.random()
+        accepted = u < np.exp(min(0.0, proposed - ratio))
+        if number < self.job.burn_in:
+            self.learn(before[0], ratio)
+            self.learn(gamma, proposed)
+        if not accepted:
+            self.walk.set_state(before)
+            gamma, found = before[0], known
+        if number < self.job.burn_in:
+            self.study(found)
+            return
+        self.corrections += (1, int(accepted))
+        if np.isnan(self.reference):
+            self.reference = ratio
+        if collector is not None:
+            recorded = number - self.job.burn_in
+            self.record(collector, recorded, gamma, found)
+            weight = np.exp(min(self.reference - ratio, MOST_LOG_WEIGHT))
+            self.average(collector, recorded, before[0], weight, paths / self.job.time)
+
+    def record(self, collector: WalkCollector, recorded: int, gamma: ByteArray, known: Known) -> None:
+        """Record a draw where one is due."""
+        if (recorded + 1) % self.job.thin:
+            return
+        block = collector.room(1)
+        block.words[:] = pack(gamma)
+        block.log_posterior[0] = known.log_mass
+        collector.add(block, 1, 0)
+        collector.describe(known.integral.variance, known.integral.effective)
+        collector.sums[:3, known.integral.columns] += known.integral.moments
+        collector.sums[3, known.integral.columns] += 1.0
+
+    def average(
+        self,
+        collector: WalkCollector,
+        recorded: int,
+        gamma: ByteArray,
+        weight: float,
+        paths: FloatArray,
+    ) -> None:
+        """Add to the averages the model that a period began with, and its path; see ``averages.py``."""
+        sums = collector.averages.at(recorded // self.job.thin)[0]
+        sums[VISITS] += gamma
+        sums[WEIGHTED_VISITS] += weight * gamma
+        sums[SQUARED_VISITS] += weight**2 * gamma
+        sums[WEIGHTED_H] += weight * paths[0]
+        sums[WEIGHTED_NOT_H] += weight * paths[1]
+        sums[WEIGHTS] += weight
+        sums[SQUARES] += weight**2
+
+    def finish(self, completed: bool) -> WalkDraws:
+        """Return what was recorded; models often visited get the draws that their coefficients need."""
+        found = super().finish(completed)
+        if not self.job.exact:
+            return found
+        gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
+        share = visits / max(1, found.index.size)
+        effective, sums = found.described["effective"].copy(), found.sums.copy()
+        for row in np.flatnonzero(share >= MATTERS):
+            known = self.integrals.of(gamma[row]).integral
+            better = with_enough(self.marginal, gamma[row], known, share[row])
+            sums[:3, known.columns] += visits[row] * (better.moments - known.moments)
+            effective[row] = better.effective
+        return replace(found, sums=sums, effective=effective)
+
+    # ------------------------------------------------------------------ adaptation
+
+    def learn(self, gamma: ByteArray, log_ratio: float) -> None:
+        """Learn from a model of burn-in how far off the surrogate is there.
+
+        Models that were refused count too: a chain that stays where the surrogate has too little mass would
+        else never learn that it is the others where it has too much.
+        """
+        if np.isfinite(log_ratio):
+            self.gammas.append(gamma)
+            self.log_ratios.append(log_ratio + float(gamma @ self.surrogate.correction))
+        if len(self.gammas) > LEARNT:
+            del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
+
+    def study(self, known: Known) -> None:
+        """Learn from a model of burn-in where the mean of its coefficients is."""
+        centre = np.zeros(self.sum.size)
+        centre[known.integral.columns] = known.integral.moments[0]
+        centre[0] += centre @ self.job.regression.raw_shift
+        self.sum += centre
+        self.count += 1.0
+
+    def adapt(self) -> None:
+        """Take one step of adaptation: of the powers, and of the surrogate."""
+        super().adapt()
+        burn_in, number = self.job.burn_in, self.done // EVERY
+        # Expansions at the first, second, fourth, eighth ... mark, each around what came since the last.
+        early = self.done <= EXPAND * burn_in and number & (number - 1) == 0
+        only = self.done == burn_in and not self.log_ratios
+        if self.count and (early or only):
+            self.replace_surrogate(Surrogate(self.sum / self.count, np.zeros(self.job.space.n_terms)))
+            self.sum[:], self.count = 0.0, 0.0
+            self.gammas.clear()
+            self.log_ratios.clear()
+        elif self.log_ratios and (self.done == burn_in or self.learning_is_due()):
+            correction = learn_correction(np.array(self.gammas), np.array(self.log_ratios))
+            self.replace_surrogate(Surrogate(self.surrogate.at, correction))
+        if self.done == burn_in:
+            self.gammas.clear()
+            self.log_ratios.clear()
+
+    def learning_is_due(self) -> bool:
+        """Return whether this is the first mark after three quarters of burn-in."""
+        return self.done - EVERY < LEARN * self.job.burn_in <= self.done
+
+    def replace_surrogate(self, surrogate: Surrogate) -> None:
+        """Go on from the same models with another surrogate; counts stay."""
+        moves, exchanged = self.walk.counts()
+        self.use(surrogate, self.walk.gamma(), self.walk.powers())
+        self.walk.set_counts(moves, exchanged)
+
+    # ------------------------------------------------------------------ what is handed on
+
+    def counts(self) -> tuple[IntArray, IntArray]:
+        """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
+        moves, exchanged = super().counts()
+        return np.column_stack([moves, self.corrections]), exchanged
+
+    def clear_counts(self) -> None:
+        """Count from 0, at the end of burn-in."""
+        super().clear_counts()
+        self.corrections[:] = 0

@@ -1,0 +1,299 @@
+"""Exact enumeration: the marginal likelihood of every feasible model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel.model_space import ModelSpace, PackedModels
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.importance_quality import MATTERS, warn_of_few, warn_of_poor, with_enough
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.enumeration.listing import (
+    OWNER,
+    PARTS,
+    Part,
+    feasible_models,
+    inclusion_error,
+    inclusion_of,
+    normalise,
+    odds_error,
+    odds_of,
+    probability_error,
+    run_parts,
+    with_dependence,
+)
+from pyrjsel.storage import Content
+
+# Models are integrated until those left hold less than this share of the Laplace posterior mass; the
+# rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
+# may be several times too small: the rest then holds several times this share, still far below the
+# integration error of the models that matter.
+REST = 1e-6
+# What is kept of an integral, beside columns and moments; the first two are counts.
+NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
+
+
+@dataclass(frozen=True)
+class EnumerateOptions:
+    """Options of ``fit(sampler="enumerate")``.
+
+    Attributes
+    ----------
+    integration : {"importance", "laplace"}
+        Importance sampling at each mode with its error reported, or Laplace values alone, whose error
+        is not known.
+    pairs : int
+        Pairs of importance draws a model; where 64 and more do not suffice for an error of half a percent,
+        up to 8,192 more follow, and more yet where coefficients of the models that hold the posterior need
+        them.
+    """
+
+    integration: str = "importance"
+    pairs: int = 256
+
+    def __post_init__(self) -> None:
+        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
+        check_int(self.pairs, "pairs", OWNER, low=2)
+        if self.pairs % 2:
+            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether Laplace values are corrected by importance sampling."""
+        return self.integration == "importance"
+
+
+@dataclass
+class _Job:
+    """Laplace values (or integrals) of all models, part by part; a job of ``run_chains``."""
+
+    regression: Regression
+    gamma: ByteArray
+    entropy: bytes
+    pairs: int
+    exact: bool
+    integrals: bool
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = -(-len(self.gamma) // PARTS)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
+        return _Worker(self, chain)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Worker":
+        return _Worker(self, chain).restored(state, recorded)
+
+
+class _Worker(Part):
+    def __init__(self, job: _Job, number: int) -> None:
+        # Integrals take long, and each is on its own.
+        super().__init__(job.total, number, unit=1 if job.integrals else None)
+        self.job = job
+        widest = job.regression.largest_model(job.gamma)
+        self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
+
+    def take(self, models: slice) -> None:
+        part = self.job.gamma[models]
+        if self.job.integrals:
+            find = self.marginal.integrate if self.job.exact else self.marginal.approximate
+            for gamma in part:
+                found = find(gamma)
+                numbers = [getattr(found, name) for name in NUMBERS]
+                self.keep(numbers=np.array([numbers]), columns=found.columns, moments=found.moments.T)
+        elif len(part):
+            values, status = self.marginal.finder.laplace_values(part)
+            self.keep(value=values, status=status)
+
+    def finish(self, completed: bool) -> Any:
+        if not self.job.integrals:
+            return self.all("value"), self.all("status", np.intc)
+        if not self.kept:
+            return []
+        numbers, columns, moments = (
+            np.concatenate(self.kept[name]) for name in ("numbers", "columns", "moments")
+        )
+        # The first column of a model is the intercept's.
+        ends = np.append(np.flatnonzero(columns == 0), columns.size)
+        return [
+            Integral(
+                columns=columns[a:b],
+                moments=moments[a:b].T,
+                samples=None,
+                weights=None,
+                stages=int(row[0]),
+                draws=int(row[1]),
+                **dict(zip(NUMBERS[2:], row[2:].tolist(), strict=True)),
+            )
+            for row, (a, b) in zip(numbers, pairwise(ends.tolist()), strict=True)
+        ]
+
+
+def enumerate_posterior(
+    regression: Regression, space: ModelSpace, settings: FitSettings, options: EnumerateOptions
+) -> Posterior:
+    """Return the posterior over all feasible models of `space`.
+
+    Raises
+    ------
+    NotAvailableError
+        If there are more than 2**20 feasible models.
+    DataError
+        If no feasible model has a coefficient prior (every one is rank-deficient).
+    KeyboardInterrupt
+        On Ctrl-C: a posterior over a part of the models would be no posterior.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %; if
+        coefficients are averages of too few effective draws.
+    """
+    gamma, log_prior = feasible_models(space)
+    count = len(gamma)
+    entropy = settings.entropy()
+
+    values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
+    notes = []
+    deficient = int(np.sum(status == 1))
+    failed = int(np.sum(status == 2))
+    if deficient:
+        notes.append(with_dependence(deficient, count))
+    if failed:
+        raise DataError(
+            f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
+        )
+    if not np.any(np.isfinite(values)):
+        raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+
+    log_mass = values + log_prior
+    order = np.argsort(-log_mass, kind="stable")
+    gamma, values, log_prior = gamma[order], values[order], log_prior[order]
+    log_mass = log_mass[order]
+    probability = normalise(log_mass)
+    kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
+    kept = min(kept, int(np.sum(np.isfinite(log_mass))))
+    exact = options.exact
+    integrals, more = _integrals(regression, gamma[:kept], entropy, options, settings)
+    variance = np.full(len(gamma), 0.0 if exact else np.nan)
+    if exact:
+        correction = np.array([found.log_marginal for found in integrals]) - values[:kept]
+        values = values.copy()
+        values[:kept] += correction
+        values[kept:] += float(np.average(correction, weights=probability[:kept]))
+        variance[:kept] = [found.variance for found in integrals]
+        log_mass = values + log_prior
+        order = np.argsort(-log_mass, kind="stable")
+        gamma, values, log_mass, variance = gamma[order], values[order], log_mass[order], variance[order]
+        probability = normalise(log_mass)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        places = rank[:kept]
+        notes += warn_of_poor(probability, variance, options.pairs, stacklevel=3)
+        marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
+        for k in np.flatnonzero(probability[places] >= MATTERS):
+            place = places[k]
+            integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
+        effective = np.array([found.effective for found in integrals])
+        notes += warn_of_few(probability[places], effective, stacklevel=3)
+    else:
+        places = np.arange(kept)
+        notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
+
+    inclusion = inclusion_of(probability, gamma)
+    moments = _average(regression, integrals, probability[places], gamma, probability)
+    n_terms = space.n_terms
+    unknown = np.full(n_terms, np.nan)
+    which = (
+        f"all {count - deficient:,} feasible models" if count - deficient > 1 else "the one feasible model"
+    )
+    words = (
+        f"marginal likelihoods of {which} by importance sampling at each mode"
+        if exact
+        else f"Laplace approximations of the marginal likelihoods of {which}"
+    )
+    # Models that were not integrated have no error that is known, and next to none in sums over models.
+    unknown_where = np.ones(len(gamma), dtype=bool)
+    unknown_where[places] = not exact
+    mcse, odds_mcse = probability_error(probability, variance), odds_error(log_mass, variance)
+    mcse[unknown_where] = odds_mcse[unknown_where] = np.nan
+    return Posterior(
+        sampler="enumerate",
+        packed=PackedModels.of(gamma),
+        probability=probability,
+        mcse=mcse,
+        odds=odds_of(log_mass),
+        odds_mcse=odds_mcse,
+        log_marginal=values,
+        inclusion=inclusion,
+        inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),
+        ess=unknown,
+        r_hat=unknown,
+        stuck=np.zeros(n_terms, dtype=bool),
+        disagree=np.zeros(n_terms, dtype=bool),
+        moments=moments,
+        draws=None,
+        diagnostics=pd.DataFrame(
+            {"models": [count], "integrated": [kept if exact else 0], "seconds": [seconds + more]},
+            index=pd.Index(["all"], name="chain"),
+        ),
+        estimator=words,
+        entropy=entropy,
+        pairs=options.pairs,
+        notes=notes,
+    )
+
+
+def _laplace(
+    regression: Regression,
+    gamma: ByteArray,
+    entropy: bytes,
+    options: EnumerateOptions,
+    settings: FitSettings,
+) -> tuple[FloatArray, np.ndarray, float]:
+    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
+    parts, seconds = run_parts(job, settings, "Laplace")
+    return (
+        np.concatenate([part[0] for part in parts]),
+        np.concatenate([part[1] for part in parts]),
+        seconds,
+    )
+
+
+def _integrals(
+    regression: Regression,
+    gamma: ByteArray,
+    entropy: bytes,
+    options: EnumerateOptions,
+    settings: FitSettings,
+) -> tuple[list[Integral], float]:
+    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
+    parts, seconds = run_parts(job, settings, "integrals")
+    return [found for part in parts for found in part], seconds
+
+
+def _average(
+    regression: Regression,
+    integrals: list[Integral],
+    weights: FloatArray,
+    gamma: ByteArray,
+    probability: FloatArray,
+) -> Moments:
+    """Average the moments of models; those that were not integrated are left out of the coefficients."""
+    size = regression.n_columns
+    sums = np.zeros((4, size))
+    total = weights.sum()
+    for found, weight in zip(integrals, weights / total, strict=True):
+        sums[:3, found.columns] += weight * found.moments
+        sums[3, found.columns] += weight
+    scale = np.concatenate([[1.0], regression.scale])
+    return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])

@@ -1,0 +1,204 @@
+"""Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import ModelSpace, count_dfs, enumerate_models, unpack
+from pyrjsel.runtime import ChainJob, FitSettings, run_chains
+from pyrjsel.storage import Content, Plain
+
+# More models than this are refused: their marginal likelihoods would take hours.
+MOST_MODELS = 2**20
+# The list of models is cut into this many parts that workers take; fixed, so that results do not
+# depend on the number of workers.
+PARTS = 8
+# Models that are taken at a time: few enough for Ctrl-C, many enough for little turn-around.
+UNIT = 256
+
+OWNER = "sampler='enumerate'"
+
+
+def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
+    """Return all feasible models (m, J), depth-first, and their log prior probabilities up to a constant.
+
+    Raises
+    ------
+    NotAvailableError
+        If there are more than 2**20.
+    """
+    if not count_dfs(space, MOST_MODELS)[1]:
+        raise NotAvailableError(
+            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
+            "Use another sampler, or restrict it by budget=, max_size= or heredity=."
+        )
+    gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
+    log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
+    if space.by_order is not None:
+        block = 2**16
+        for at in range(0, len(gamma), block):
+            log_prior[at : at + block] += space.log_open(gamma[at : at + block])
+    return gamma, log_prior
+
+
+class Part:
+    """Goes through a part of a list, some models at a time: the same to the last bit however runs are cut.
+
+    Parameters
+    ----------
+    size : int
+        Models of a part, but for the last parts.
+    number : int
+        Of the part.
+    unit : int
+        Models at a time.
+    """
+
+    def __init__(self, size: int, number: int, unit: int | None = None) -> None:
+        self.at = self.done = number * size
+        self.stop = self.at + size
+        self.unit = UNIT if unit is None else unit
+        self.kept: dict[str, list[np.ndarray]] = {}
+        self.told = 0
+
+    def advance(self, n: int) -> None:
+        """Go `n` models further."""
+        self.at += n
+        while self.done + self.unit <= self.at or self.done < self.stop <= self.at:
+            end = min(self.done + self.unit, self.stop)
+            self.take(slice(self.done, end))
+            self.done = end
+
+    def take(self, models: slice) -> None:
+        """Do what is to be done of some of the models; there are none beyond the list."""
+        raise NotImplementedError
+
+    def keep(self, **found: np.ndarray) -> None:
+        """Keep arrays, the same at each time, which are put together along their first axis."""
+        for name, array in found.items():
+            self.kept.setdefault(name, []).append(array)
+
+    def all(self, name: str, dtype: Any = float) -> np.ndarray:
+        """Return what was kept under a name."""
+        return np.concatenate([*self.kept.get(name, []), np.empty(0, dtype=dtype)])
+
+    def plain_state(self) -> Plain:
+        """Return how far it is."""
+        return {"at": self.at, "done": self.done}
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was kept since this was last asked."""
+        new = {name: parts[self.told :] for name, parts in self.kept.items()}
+        self.told = max(map(len, self.kept.values()), default=0)
+        return {name: np.concatenate(parts) for name, parts in new.items() if parts}
+
+    def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
+        """Return the same, gone on to a state with what was kept before it."""
+        self.at = state.integer("at", self.at, self.stop)
+        self.done = state.integer("done", self.done, self.stop)
+        self.kept = {name: [array] for name, array in recorded.items()}
+        self.told = 1 if recorded else 0
+        return self
+
+
+def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
+    """Return what a job gives for each part of the list, and the seconds of work.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C: a posterior over a part of the models would be no posterior.
+    """
+    outcome = run_chains(
+        job,
+        PARTS,
+        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        label=label,
+        checkpoint=settings.checkpoint,
+    )
+    if not outcome.completed:
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+    return outcome.results, sum(outcome.seconds)
+
+
+def with_dependence(deficient: int, count: int) -> str:
+    """Return a note on the models of a list that have no coefficient prior."""
+    return (
+        f"{deficient:,} of {count:,} models have linearly dependent columns: prior probabilities and Bayes "
+        f"factors are over the other {count - deficient:,}."
+    )
+
+
+def normalise(log_mass: FloatArray) -> FloatArray:
+    """Return probabilities of models with the given log masses."""
+    mass = np.exp(log_mass - log_mass.max())
+    return np.asarray(mass / mass.sum())
+
+
+def probability_error(probability: FloatArray, variance: FloatArray) -> FloatArray:
+    """Delta method: d log p_k = e_k - sum p_l e_l for relative errors e of the marginal likelihoods."""
+    total = float(probability**2 @ variance)
+    own = variance * ((1 - probability) ** 2 - probability**2)
+    return np.asarray(probability * np.sqrt(np.maximum(own + total, 0.0)))
+
+
+def odds_of(log_mass: FloatArray) -> FloatArray:
+    """Return the odds of the first model against each."""
+    with np.errstate(over="ignore"):  # a model that is out of the question has odds inf
+        return np.asarray(np.exp(log_mass[0] - log_mass))
+
+
+def odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the errors of those odds."""
+    odds = odds_of(log_mass)
+    odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
+    error = odds * np.sqrt(variance[0] + variance)
+    error[0] *= 0.0  # against itself; unknown variances stay unknown
+    return np.asarray(error)
+
+
+def _inside(gamma: ByteArray, values: FloatArray | ByteArray) -> FloatArray:
+    """Return the sums (m,) of the values (J,) of the terms of each model, a block of models at a time."""
+    block = 2**16
+    weight = values.astype(float)
+    return np.concatenate([gamma[at : at + block] @ weight for at in range(0, len(gamma), block)])
+
+
+def sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return the mass (J,) of the models that hold each term, a block of models at a time."""
+    block = 2**16
+    parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def sum_outside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return the mass (J,) of the models that lack each term, likewise: a difference would be rounding."""
+    block = 2**16
+    parts = [mass[at : at + block] @ (1 - gamma[at : at + block]) for at in range(0, len(gamma), block)]
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def inclusion_of(probability: FloatArray, gamma: ByteArray) -> FloatArray:
+    """Return inclusion probabilities (J,), which are 1 only where no model without the term has any mass.
+
+    Sums round to 1 one way or the other, which would make a certainty of a posterior that is none.
+    """
+    inside = np.minimum(sum_inside(probability, gamma), 1.0)
+    for j in np.flatnonzero(inside > 1.0 - 1e-9):
+        certain = not np.any(probability[gamma[:, j] == 0] > 0)
+        inside[j] = 1.0 if certain else min(inside[j], np.nextafter(1.0, 0.0))
+    return inside
+
+
+def inclusion_error(
+    gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
+) -> FloatArray:
+    """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
+    mass = probability**2 * variance
+    without = sum_inside(mass, gamma) * sum_outside(probability, gamma) ** 2
+    return np.sqrt(without + sum_outside(mass, gamma) * inclusion**2)

@@ -1,0 +1,1 @@
+"""Gibbs samplers of gaussian models."""

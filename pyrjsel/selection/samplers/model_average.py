@@ -1,0 +1,235 @@
+"""From the draws of chains to the posterior that results show; shared by all samplers."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel._validate import listed
+from pyrjsel.model_space import ByModel, ModelSpace, PackedModels, count_visits, merge_visits
+from pyrjsel.report.errors import MODEL_ROWS, model_stats
+from pyrjsel.report.mixing import chain_diagnostics, selection_notes
+from pyrjsel.runtime import DrawnChains
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
+from pyrjsel.selection.samplers.recorder import (
+    NUMBERS,
+    Averager,
+    ChainDraws,
+    Estimator,
+    Manner,
+    visit_estimate,
+)
+
+# A chain is stuck where, of at least so many proposals, fewer are accepted than its manner says.
+FEWEST_PROPOSALS = 200
+
+
+def summarise(
+    drawn: DrawnChains,
+    *,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    entropy: bytes,
+    coefficients_every: int,
+    estimator: Estimator = visit_estimate,
+    averager: Averager | None = None,
+    before: int = 0,
+) -> Posterior:
+    """Merge the chains and estimate everything that is reported from their draws.
+
+    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one. The
+    first `before` draws are those of results that went on, on the scale of the design already.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
+        or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of them or of
+        an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its coefficient
+        updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the notes of
+        the posterior.
+    """
+    chains: list[ChainDraws] = drawn.results
+    draws = drawn.draws
+    index, models, log_posterior = merged(chains, draws, regression, space, manner, before)
+    probability = count_visits(index, len(models)) / index.size
+    stats = model_stats(index, np.arange(min(len(models), MODEL_ROWS)))
+    if manner.masses:
+        stats = replace(stats, odds=_odds(index, log_posterior, stats.odds.size), odds_mcse=0.0 * stats.odds)
+    mcse = np.full(len(models), np.nan)
+    mcse[: stats.mcse.size] = stats.mcse
+    estimate = estimator(chains, index, models)
+    terms = estimate.terms
+    kept = min(chain.coefficients.shape[0] for chain in chains)
+    found = Draws(
+        index,
+        models,
+        np.concatenate([space.cost(block) for block in models.blocks()]),
+        log_posterior,
+        _coefficients(chains, kept, regression, -(-before // coefficients_every)),
+        coefficients_every,
+        _stacked([chain.error_variance for chain in chains], kept),
+    )
+    stuck = terms.stuck & space.free.astype(bool)
+    diagnostics = chain_diagnostics(
+        [chain.counts for chain in chains],
+        manner.moves,
+        [
+            ("size", ByModel(models.sizes(), index)),
+            ("cost", ByModel(found.model_cost, index)),
+            ("log_posterior", found.log_posterior),
+        ],
+        drawn.seconds,
+    )
+    notes = [
+        *drawn.notes,
+        *selection_notes(terms, space.names, diagnostics, averaged=estimate.words != VISITS_ALONE),
+        *_stuck_chains(chains, manner),
+    ]
+    for text in notes:
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+    return Posterior(
+        sampler=manner.sampler,
+        packed=models,
+        probability=probability,
+        mcse=mcse,
+        odds=stats.odds,
+        odds_mcse=stats.odds_mcse,
+        log_marginal=None,
+        inclusion=terms.mean,
+        inclusion_mcse=terms.mcse,
+        ess=terms.ess,
+        r_hat=terms.r_hat,
+        stuck=stuck,
+        disagree=terms.disagree,
+        moments=averager(models, probability) if averager else _moments(chains, regression),
+        draws=found,
+        diagnostics=diagnostics,
+        estimator=estimate.words,
+        entropy=entropy,
+        pairs=manner.pairs,
+        notes=notes,
+        excluded=estimate.excluded,
+        ends=drawn.ends,
+        asked=drawn.asked,
+    )
+
+
+def merged(
+    chains: list[ChainDraws],
+    draws: int,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    before: int = 0,
+) -> tuple[np.ndarray, PackedModels, FloatArray]:
+    """Take models and log posteriors out of the chains.
+
+    Returns
+    -------
+    index : ndarray (chains, draws)
+        Model of each draw.
+    models : PackedModels (m, J)
+        Best first: by their masses where these are known, else by visits.
+    log_posterior : ndarray (chains, draws)
+        On the scale of the design, where the first `before` draws are already.
+    """
+    index, models = merge_visits(_visits(chains), draws, space.n_terms)
+    log_posterior = _log_posterior(chains, draws)
+    if manner.density:
+        scale = np.concatenate([regression.log_scale(block) for block in models.blocks()])
+        for values, rows in zip(log_posterior, index, strict=True):
+            values[before:] += scale[rows[before:]]
+    if manner.masses:
+        order = np.argsort(-log_masses(index, log_posterior, len(models)), kind="stable")
+        rank = np.empty(order.size, dtype=index.dtype)
+        rank[order] = np.arange(order.size, dtype=index.dtype)
+        index, models = rank[index], PackedModels(models.words[order], space.n_terms)
+    return index, models, log_posterior
+
+
+def log_masses(index: np.ndarray, log_posterior: FloatArray, models: int) -> FloatArray:
+    """Return the log masses (m,) of models, as draws (chains, draws) know them."""
+    found = np.empty(models)
+    for rows, values in zip(index, log_posterior, strict=True):
+        found[rows] = values
+    return found
+
+
+def _odds(index: np.ndarray, log_posterior: FloatArray, rows: int) -> FloatArray:
+    """Return the odds of the first model against each of the first `rows`, by their masses."""
+    known = log_masses(index, log_posterior, int(index.max()) + 1)[:rows]
+    with np.errstate(over="ignore"):  # beyond every float they are infinite
+        return np.asarray(np.exp(known[0] - known))
+
+
+def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
+    """Yield models and draws of one chain after another, and let both go once they have been taken."""
+    for chain in chains:
+        words, index = chain.words, chain.index
+        chain.words, chain.index = words[:0].copy(), index[:0].copy()
+        yield words, index
+
+
+def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
+    """Take the log posteriors out of the chains, (chains, draws)."""
+    found = np.empty((len(chains), draws))
+    for row, chain in zip(found, chains, strict=True):
+        row[:] = chain.log_posterior[:draws]
+        chain.log_posterior = chain.log_posterior[:0].copy()
+    return found
+
+
+def _coefficients(
+    chains: list[ChainDraws], kept: int, regression: TermColumns, before: int
+) -> sparse.csr_array:
+    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1).
+
+    The first `before` of each chain are in these units.
+    """
+    parts = [sparse.csr_array((0, regression.n_columns))]
+    step = max(1, NUMBERS // regression.n_columns)
+    for chain in chains:
+        parts.append(sparse.csr_array(chain.coefficients[:before]))
+        for at in range(before, kept, step):
+            some = chain.coefficients[at : min(at + step, kept)]
+            dense = some if isinstance(some, np.ndarray) else some.toarray()
+            parts.append(sparse.csr_array(regression.to_raw(dense)))
+        chain.coefficients = chain.coefficients[:0].copy()
+    return sparse.vstack(parts, format="csr")
+
+
+def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:
+    """Return error variances by chain (chains, kept), None where there are none."""
+    known = [part[:kept] for part in parts if part is not None]
+    return np.stack(known) if known else None
+
+
+def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
+    sums = np.sum([chain.sums for chain in chains], axis=0)
+    # The intercept is in every draw.
+    return Moments.of_sums(sums / sums[3, 0], regression.scale, regression.origin)
+
+
+def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
+    """Return a text on the chains that hardly moved in what is vital."""
+    if manner.vital not in manner.moves:
+        return []
+    k = list(manner.moves).index(manner.vital)
+    bad = []
+    for c, chain in enumerate(chains):
+        proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
+        if proposed >= FEWEST_PROPOSALS and accepted < manner.least * proposed:
+            bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
+    if not bad:
+        return []
+    share = f"Less than {manner.least:.0%} of the {manner.words} were accepted in {listed(bad)}"
+    return [f"{share}: these chains are stuck; run longer."]

@@ -1,0 +1,316 @@
+"""What chains record, block by block; shared by all samplers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.model_space import (
+    ModelSpace,
+    ModelTable,
+    PackedModels,
+    pack,
+    unpack,
+)
+from pyrjsel.report.errors import indicator_stats
+from pyrjsel.runtime import FitSettings, power_of_2
+from pyrjsel.selection.posterior import Moments
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.results.prediction import SingleModel
+from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE, Estimate
+from pyrjsel.storage import Content, Plain
+
+# Pairs of importance draws for the marginal likelihoods in that table.
+TABLE_PAIRS = 64
+# A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
+LEAST_ACCEPTANCE = 0.01
+# Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
+COEFFICIENT_BYTES, MOST_COEFFICIENT_BYTES = 32 * 2**20, 256 * 2**20
+# Numbers of them that are drawn, or taken to the scale of the design, together.
+NUMBERS = 2**17
+
+
+@dataclass
+class Block:
+    """Room for the draws of one block; the loop fills it."""
+
+    words: WordArray
+    log_posterior: FloatArray
+    coefficients: FloatArray
+
+
+@dataclass
+class ChainDraws:
+    """The draws of one chain: visited models once each, draws as indices into them.
+
+    `error_variance` are error variances that go with the coefficients, in families that have one.
+    """
+
+    words: WordArray
+    index: np.ndarray
+    log_posterior: FloatArray
+    coefficients: FloatArray | sparse.csr_array
+    sums: FloatArray
+    counts: np.ndarray
+    error_variance: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Manner:
+    """What summaries of the samplers differ in.
+
+    Attributes
+    ----------
+    sampler : str
+    moves : sequence of str
+        Names of the moves that chains count.
+    vital : str
+        The move of which a chain that accepts hardly any is stuck.
+    words : str
+        What `vital` proposes, in the plural.
+    least : float
+        Share of accepted proposals of `vital` below which a chain is stuck.
+    density : bool
+        Whether log posteriors are densities of coefficients too, and not masses of models.
+    pairs : int
+        Pairs of importance draws for marginal likelihoods.
+    masses : bool
+        Whether log posteriors are those of models, up to a constant: models are then in the order of these,
+        which are known and not counted, and so are their odds.
+    """
+
+    sampler: str
+    moves: Sequence[str]
+    vital: str = "coefficients"
+    words: str = "coefficient updates"
+    least: float = LEAST_ACCEPTANCE
+    density: bool = True
+    pairs: int = TABLE_PAIRS
+    masses: bool = False
+
+
+# From the draws of each chain, the model of each draw and the models: inclusion probabilities.
+Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
+
+# From models and their probabilities: moments of coefficients.
+Averager = Callable[[PackedModels, FloatArray], Moments]
+
+
+def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
+    """Return the frequencies of visits as inclusion probabilities."""
+    return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
+
+
+def thinning(regression: TermColumns, settings: FitSettings) -> int:
+    """Return how many draws there are to a kept vector of coefficients.
+
+    A power of 2: what a longer run keeps, a shorter one has kept. A run that stops by itself keeps, from the
+    first round on, what the longest run would, which has more room.
+    """
+    vector = regression.n_columns * 8 * settings.chains
+    most = COEFFICIENT_BYTES if settings.accuracy is None else MOST_COEFFICIENT_BYTES
+    return max(settings.every, power_of_2(-(-settings.planned * vector // most)))
+
+
+class Series:
+    """Rows that are recorded block by block, in one array that doubles where it is full.
+
+    Parameters
+    ----------
+    empty : ndarray (0, ...)
+        Of the type and shape of the rows.
+    """
+
+    def __init__(self, empty: np.ndarray) -> None:
+        self._room = empty
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def rows(self) -> np.ndarray:
+        """What has been recorded: no copy."""
+        return self._room[: self._size]
+
+    def append(self, rows: np.ndarray) -> None:
+        """Record rows."""
+        size = self._size + len(rows)
+        if size > len(self._room):
+            former = self.rows
+            self._room = np.empty((max(size, 2 * len(former)), *former.shape[1:]), former.dtype)
+            self._room[: len(former)] = former
+        self._room[self._size : size] = rows
+        self._size = size
+
+
+class Collector:
+    """Collects the blocks of one chain: each model is stored once, coefficients are thinned.
+
+    Parameters
+    ----------
+    n_terms, n_columns : int
+    every : int
+        Draws to a vector of coefficients.
+    n_extra : int, default 0
+        Numbers at the end of these vectors that are no coefficients, an error variance the first.
+    """
+
+    # What is recorded, in order: series by these names.
+    series: ClassVar[tuple[str, ...]] = ("index", "log_posterior", "coefficients")
+
+    def __init__(self, n_terms: int, n_columns: int, every: int, n_extra: int = 0) -> None:
+        self.table = ModelTable(n_terms)
+        self.every = every
+        self.n_columns, self.n_extra = n_columns, n_extra
+        self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
+        self.sums = np.zeros((4, n_columns))
+        self.index = Series(np.empty(0, dtype=np.int32))
+        self.log_posterior = Series(np.empty(0))
+        self.coefficients = Series(np.empty((0, n_columns + n_extra)))
+        self._models_seen = 0
+        self._seen = dict.fromkeys(self.series, 0)
+
+    def room(self, draws: int) -> Block:
+        """Return arrays for at most `draws` draws."""
+        return Block(
+            np.zeros((draws, self.n_words), dtype=np.uint64),
+            np.empty(draws),
+            np.empty((draws // self.every + 1, self.n_columns + self.n_extra)),
+        )
+
+    def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
+        """Take the draws that a loop wrote into `block`."""
+        if kept:
+            self.index.append(self.table.add(block.words[:kept]))
+            self.log_posterior.append(block.log_posterior[:kept])
+        if kept_coefficients:
+            self.coefficients.append(block.coefficients[:kept_coefficients])
+
+    def totals(self) -> dict[str, np.ndarray]:
+        """Return the arrays of sums over draws: not copies."""
+        return {"sums": self.sums}
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        recorded = {"words": self.table.words[self._models_seen :]}
+        for name in self.series:
+            recorded[name] = getattr(self, name).rows[self._seen[name] :]
+        self._look()
+        return {name: array for name, array in recorded.items() if len(array)}
+
+    def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
+        """Have sums, and what was recorded beside them, in a collector that has nothing yet.
+
+        Raises
+        ------
+        StoreError
+            If that does not fit the problem.
+        """
+        for name, into in self.totals().items():
+            into[...] = totals.array(name, into.dtype, into.shape)
+        known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
+        self.table.add(known.array("words", np.uint64, (None, self.n_words)))
+        for name in self.series:
+            series = getattr(self, name)
+            if name in recorded:
+                series.append(known.array(name, series.rows.dtype, (None, *series.rows.shape[1:])))
+        if len(self.index) != len(self.log_posterior):
+            raise known.wrong("log_posterior", "that of each draw")
+        index = self.index.rows
+        if index.size and not 0 <= index.min() <= index.max() < len(self.table):
+            raise known.wrong("index", f"rows of {len(self.table)} models")
+        self._look()
+
+    def _look(self) -> None:
+        """Take note of what has been told of."""
+        self._models_seen = len(self.table)
+        self._seen = {name: len(getattr(self, name)) for name in self.series}
+
+    def finish(self, counts: np.ndarray) -> ChainDraws:
+        """Return everything that was recorded."""
+        vectors = self.coefficients.rows
+        return ChainDraws(
+            self.table.words.copy(),  # without the room that the table has for more
+            self.index.rows,
+            self.log_posterior.rows,
+            vectors[:, : self.n_columns],
+            self.sums,
+            counts,
+            vectors[:, self.n_columns] if self.n_extra else None,
+        )
+
+
+def known_models(state: Content, shape: tuple[int, ...], space: ModelSpace) -> ByteArray:
+    """Return the models (J,) or (K, J) of a state: loops take them as they are.
+
+    Raises
+    ------
+    StoreError
+        If one is none of the space.
+    """
+    gamma = state.array("gamma", np.uint8, shape)
+    for model in np.atleast_2d(gamma):
+        reason = "it has other numbers than 0 and 1." if (model > 1).any() else space.why_infeasible(model)
+        if reason is not None:
+            raise state.wrong("gamma", f"a model of the space: {reason}")
+    return gamma
+
+
+def plain_state(state: Any, collector: Collector) -> Plain:
+    """Return the state of a chain, with the sums of its collector."""
+    chain = {
+        name: [vars(item) for item in value] if isinstance(value, list) else value
+        for name, value in vars(state).items()
+    }
+    return {"chain": chain, "totals": collector.totals()}
+
+
+def drawn_by(found: ChainDraws) -> dict[str, np.ndarray]:
+    """Return what the chain of a result had recorded, but for what its kind alone has."""
+    return {"words": found.words, "index": found.index, "log_posterior": found.log_posterior}
+
+
+def vectors(found: ChainDraws, n_extra: int) -> FloatArray:
+    """Return recorded coefficients with the error variances behind them; other extras are 0.
+
+    These are part of the state, and of draws they are not looked at.
+    """
+    assert isinstance(found.coefficients, np.ndarray)
+    extra = np.zeros((len(found.coefficients), n_extra))
+    if n_extra:
+        extra[:, 0] = found.error_variance
+    return np.column_stack([found.coefficients, extra])
+
+
+def draw_afterwards(
+    single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
+) -> tuple[sparse.csr_array, FloatArray | None]:
+    """Draw internal coefficients (m, D + 1) given each of the models `index` (m,), and error variances (m,).
+
+    The latter are None in families that have none.
+    """
+    parts, order = [sparse.csr_array((0, single.regression.n_columns))], [np.empty(0, dtype=np.intp)]
+    variance: FloatArray | None = np.zeros(index.size)
+    step = max(1, NUMBERS // single.regression.n_columns)
+    for row in np.unique(index):
+        every = np.flatnonzero(index == row)
+        model = unpack(table.words[row], table.n_terms)[0]
+        for at in range(0, every.size, step):
+            places = every[at : at + step]
+            vectors, drawn = single.sample_with_variance(model, places.size, rng)
+            parts.append(sparse.csr_array(vectors))
+            order.append(places)
+            if drawn is None:
+                variance = None
+            elif variance is not None:
+                variance[places] = drawn
+    return sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))], variance
+
+
+def n_draws(chain: ChainDraws) -> int:
+    """Return the number of draws of a chain."""
+    return int(chain.index.size)

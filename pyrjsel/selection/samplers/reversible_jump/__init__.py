@@ -1,0 +1,1 @@
+"""Reversible-jump MCMC over models and coefficients."""

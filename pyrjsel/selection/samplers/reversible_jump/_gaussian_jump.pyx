@@ -1,0 +1,144 @@
+"""A chain of reversible jumps over gaussian models, with sigma^2 and g in its state.
+
+Given v = sigma^2 and g, a gaussian model is a regression with known weights and a normal prior: flips, swaps
+and updates of coefficients are those of other families. Each iteration begins with draws of v and, under a
+mixture of g-priors, of g.
+
+The target at temperature t. With coefficients u = b / (s sqrt(g)) of d columns beside the flat intercept,
+under a mixture, and u = b / s under other priors, s^2 a typical sigma^2, it has the density
+
+    (p(y | b, v, gamma) p(u | v, gamma) p(v) p(gamma))^t p(g)
+
+over (gamma, u, v, g). (A power of the density of (b, g) has no integral for t > 1, since it grows without
+bounds as b and g go to 0, nor one for small t, where g goes to infinity: p(g) has heavy tails. And a power of
+densities of b itself knows the unit of the response: each column more counts s^(1 - t) times as much.) It is
+proper where t (n + d + 2 a + 2) > d + 3, with an inverse gamma prior of shape a or a = 0 for p(v) = 1 / v; d
+counts as 0 if prior variances are no multiples of v. Then, given the rest,
+
+    v ~ IG(t ((n + d) / 2 + a + 1) - 1, t (RSS / 2 + Q / 2 + b0)),
+
+Q the quadratic form of the prior at v = 1, and 1 / g is a gamma variate as told in ``Mixture.conditional``.
+"""
+
+cimport cython
+from libc.math cimport exp, log
+
+import numpy as np
+
+from pyrjsel._core.random cimport (
+    bitgen_of, bitgen_t, random_standard_exponential, random_standard_gamma,
+)
+from pyrjsel.selection.regression._problem cimport Problem, prior_dimension, prior_exponent
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
+
+cdef double LOG_2PI = 1.8378770664093454836
+# Draws of sigma^2 of less or more than so many times a typical one are rejected. Far out as that is, only
+# tempered chains over two or three rows come near: there the tail of the target falls as a power of sigma^2
+# close to 0.
+cdef double LEAST = 1e-200, MOST = 1e200
+
+
+@cython.final
+cdef class GaussianJump(ReversibleJump):
+    """A chain of reversible jumps whose state ends with sigma^2 and log g.
+
+    Parameters
+    ----------
+    problem : Problem
+        Gaussian, with the precision of the prior at sigma^2 = g = 1, a flat intercept, and no weights.
+    space, gamma, **rest
+        As for :class:`Moves`.
+    b : float64 array (D + 3,)
+        Coefficients on the internal scale, sigma^2, and log g (0 but for mixtures of g-priors).
+    rows : float
+        Rows of the data.
+    sigma : tuple of (float, float)
+        a and b of sigma^2 ~ IG(a, b), or zeros.
+    scaled : bool
+        Whether prior variances are multiples of sigma^2.
+    typical : float
+        A likely sigma^2, in whatever unit the response has.
+    mixture : tuple of (float, float, float) or None
+        What ``Mixture.conditional`` returns.
+    """
+
+    cdef double rows, a, b0, least, most, log_unit, log_scales
+    cdef bint scaled, mixed
+    cdef double shape, power, unit
+    cdef double[::1] shares      # 1 / sigma^2 for each row of the problem
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, double rows, sigma, bint scaled,
+                 double typical, mixture=None, **rest):
+        self.n_extra = 2
+        self.rows = rows
+        self.a, self.b0 = sigma
+        self.scaled = scaled
+        self.least, self.most = LEAST * typical, MOST * typical
+        self.log_unit = 0.5 * log(typical)
+        self.mixed = mixture is not None
+        if self.mixed:
+            self.shape, self.power, self.unit = mixture
+        if not 0.0 < b[len(b) - 2] < np.inf:
+            raise ValueError("sigma^2 must be positive and finite")
+        self.shares = np.empty(problem.c.n)
+        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+
+    cdef int refresh(self) noexcept nogil:
+        """Derive everything from the state: the scales first."""
+        cdef int i, width = self.p.n_columns
+        cdef double variance = self.b[width], log_g = self.b[width + 1]
+        for i in range(self.p.n):
+            self.shares[i] = 1.0 / variance
+        self.own.w = &self.shares[0]
+        self.own.scale = exp(-log_g) / variance if self.scaled else 1.0
+        self.own.log_constant = self.log_unit - 0.5 * (LOG_2PI + log(variance) if self.scaled else LOG_2PI)
+        self.own.log_unit = self.log_unit + 0.5 * log_g
+        self.log_scales = (-0.5 * self.rows * (LOG_2PI + log(variance))
+                           - (self.a + 1.0) * log(variance) - self.b0 / variance)
+        return ReversibleJump.refresh(self)
+
+    cdef double log_target(self) noexcept nogil:
+        return ReversibleJump.log_target(self) + self.log_scales
+
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
+        self.draw_scales(rng)
+        ReversibleJump.iterate(self, rng)
+
+    cdef void draw_scales(self, bitgen_t* rng) noexcept nogil:
+        """Draw sigma^2 and g from their full conditionals; nothing is derived anew."""
+        cdef int width = self.p.n_columns, size
+        cdef double* variance = &self.b[width]
+        cdef double* log_g = &self.b[width + 1]
+        cdef double form, half, shape, new, tau
+        self.refresh()
+        size = prior_dimension(self.p, self.d) if self.scaled else 0
+        self.own.scale = 1.0
+        self.gather(self.b, self.small)
+        form = -prior_exponent(self.p, self.d, self.cols, self.small)
+        half = self.b0 - self.loglik * variance[0]
+        if self.scaled:
+            half += exp(-log_g[0]) * form
+        shape = self.t * (0.5 * (self.rows + size) + self.a + 1.0) - 1.0
+        new = self.t * half / random_standard_gamma(rng, shape)
+        if self.least < new < self.most:
+            variance[0] = new
+        if self.mixed:
+            shape = self.shape + 0.5 * size
+            tau = random_standard_gamma(rng, self.power) / (1.0 + self.unit * exp(-log_g[0])) \
+                if self.power > 0.0 else 1.0
+            # The logarithm of a gamma variate, which may be smaller than all numbers.
+            log_g[0] = (log(self.unit * tau + self.t * form / variance[0])
+                        - log(random_standard_gamma(rng, shape + 1.0))
+                        + random_standard_exponential(rng) / shape)
+
+    def log_density(self):
+        """Return log-likelihood and log prior of sigma^2, log coefficient prior, log model prior."""
+        loglik, log_prior, log_model = ReversibleJump.log_density(self)
+        return loglik + self.log_scales, log_prior, log_model
+
+    def draw(self, rng):
+        """Draw sigma^2 and g once, at the chain's temperature."""
+        cdef bitgen_t* bits = bitgen_of(rng)
+        with rng.bit_generator.lock, nogil:
+            self.draw_scales(bits)
+            self.refresh()

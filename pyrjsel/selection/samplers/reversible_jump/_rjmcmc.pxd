@@ -1,0 +1,12 @@
+# A chain of reversible jumps, for loops that run several.
+
+from libc.stdint cimport uint64_t
+
+from pyrjsel._core.random cimport bitgen_t
+from pyrjsel.selection.samplers.reversible_jump._trades cimport Trades
+
+cdef class ReversibleJump(Trades):
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil
+    cdef double record(self, uint64_t* words, Py_ssize_t n_words, double* coefficients,
+                       double* sums) noexcept nogil
+    cdef double log_target(self) noexcept nogil

@@ -1,0 +1,185 @@
+"""Reversible-jump Metropolis-Hastings over models and their coefficients, the compiled loop.
+
+One iteration, from a state (gamma, b) alone:
+
+1. as many flips as there are free terms, each of a term drawn at random: a term outside enters with
+   a block of coefficients drawn from q_j, one inside leaves;
+2. swaps: a random free term inside leaves and a random one outside enters;
+3. trades and moves of families, see ``_trades.pyx`` and ``_blocks.pyx``;
+4. one Metropolis-Hastings update of all coefficients.
+
+Each iteration starts by deriving everything from (gamma, b), so that rounding does not build up and a
+state that was written down between two iterations goes on to the same draws, bit for bit.
+"""
+
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
+from pyrjsel.selection.samplers.reversible_jump._trades cimport Trades
+from pyrjsel.selection.samplers.reversible_jump._moves cimport N_MOVES
+from pyrjsel.selection.regression._problem cimport prior_dimension
+from pyrjsel.model_space._space cimport model_flip
+
+
+cdef class ReversibleJump(Trades):
+    """A chain of reversible jumps; takes what :class:`Trades` takes."""
+
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
+        """One iteration at the chain's temperature."""
+        cdef int _
+        self.refresh()
+        for _ in range(self.n_free):
+            self.flip(self.free_terms[<int> (random_standard_uniform(rng) * self.n_free)], rng)
+        for _ in range(self.n_swaps):
+            self.swap(rng)
+        for _ in range(self.n_trades):
+            self.trade(rng)
+        if self.n_families:
+            for _ in range(self.n_family_moves):
+                self.redraw_family(rng)
+        self.coefficients(rng)
+
+    def run(self, rng, Py_ssize_t n, *, Py_ssize_t done=0, Py_ssize_t thin=1,
+            uint64_t[:, ::1] words=None, double[::1] log_posterior=None,
+            double[:, ::1] coefficients=None, Py_ssize_t every=1, double[:, ::1] sums=None):
+        """Run `n` iterations, recording every `thin`-th.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+        done : int
+            Iterations since recording began, before this call.
+        thin : int
+        words : uint64 array (kept, words), optional
+            Packed models of the recorded draws; None records nothing.
+        log_posterior : float64 array (kept,)
+            Unnormalised log posterior density on the internal scale.
+        coefficients : float64 array (kept coefficients, D + 1)
+            Internal coefficients of every `every`-th recorded draw, and what else the state has.
+        sums : float64 array (4, D + 1)
+            Sums over recorded draws, added to: coefficients with the intercept of the design's own
+            columns less `origin`, their squares, positive values (of all of it), and inclusions.
+
+        Returns
+        -------
+        tuple of int
+            Draws and coefficient vectors that were recorded.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef Py_ssize_t i, kept = 0, kept_b = 0
+        cdef double* b
+        with rng.bit_generator.lock, nogil:
+            for i in range(n):
+                self.iterate(bits)
+                if words is None or (done + i + 1) % thin:
+                    continue
+                b = NULL
+                if ((done + i + 1) // thin - 1) % every == 0:
+                    b = &coefficients[kept_b, 0]
+                    kept_b += 1
+                log_posterior[kept] = self.record(&words[kept, 0], words.shape[1], b, &sums[0, 0])
+                kept += 1
+        return kept, kept_b
+
+    cdef double record(self, uint64_t* words, Py_ssize_t n_words, double* coefficients,
+                       double* sums) noexcept nogil:
+        """Write the packed model and, unless NULL, the coefficients; add to sums (4, D + 1), those of
+        the intercept (but for its sign) from the origin on.
+
+        Returns the unnormalised log posterior density on the internal scale.
+        """
+        cdef Py_ssize_t width = self.p.n_columns
+        cdef int j, k
+        cdef double value = self.b[0]
+        memset(words, 0, n_words * sizeof(uint64_t))
+        for j in range(self.p.n_terms):
+            if self.m.gamma[j]:
+                words[j // 64] |= (<uint64_t> 1) << (j % 64)
+        if coefficients != NULL:
+            memcpy(coefficients, self.b, (width + self.n_extra) * sizeof(double))
+        for k in range(self.d):
+            value -= self.raw_shift[self.cols[k]] * self.b[self.cols[k]]
+        for k in range(self.d):
+            j = self.cols[k]
+            if k:
+                value = self.b[j]
+            sums[2 * width + j] += value > 0
+            if k == 0:
+                value -= self.origin
+            sums[j] += value
+            sums[width + j] += value * value
+            sums[3 * width + j] += 1.0
+        return self.log_target() - prior_dimension(self.p, self.d) * self.p.log_unit
+
+    cdef double log_target(self) noexcept nogil:
+        """The unnormalised log posterior density of the present state, to the power one."""
+        return self.loglik + self.log_prior + self.log_model
+
+    def state(self):
+        """Return copies of gamma (J,) and the internal coefficients (D + 1,), with what else there is."""
+        return np.array(self.buffers[0], dtype=np.uint8), np.array(self.buffers[1])
+
+    def set_state(self, const unsigned char[::1] gamma not None, const double[::1] b not None):
+        """Go on from the model gamma (J,) and the internal coefficients b (D + 1,), as `state` has them."""
+        if gamma.shape[0] != self.p.n_terms or b.shape[0] != self.p.n_columns + self.n_extra:
+            raise ValueError("gamma and b must fit the problem")
+        memcpy(self.m.gamma, &gamma[0] if gamma.shape[0] else NULL, gamma.shape[0])
+        memcpy(self.b, &b[0], b.shape[0] * sizeof(double))
+        if self.refresh() != 0:
+            raise ValueError("the prior of this model does not exist")
+
+    def set_temperature(self, double t):
+        """Make the posterior to the power `t` the target."""
+        if not 0.0 < t < INFINITY:
+            raise ValueError("t must be positive and finite")
+        self.t = t
+        self.root_t = sqrt(t)
+
+    def set_counts(self, const int64_t[:, ::1] counts not None):
+        """Go on counting from `counts`, as `counts()` returned them."""
+        for k in range(N_MOVES):
+            self.proposed[k] = counts[0, k]
+            self.accepted[k] = counts[1, k]
+
+    def counts(self):
+        """Return proposals and acceptances by move (in the order of MOVES), shape (2, 6)."""
+        return np.array([[self.proposed[k] for k in range(N_MOVES)],
+                         [self.accepted[k] for k in range(N_MOVES)]], dtype=np.int64)
+
+    def log_density(self):
+        """Return log-likelihood, log coefficient prior and log model prior of the present state."""
+        self.refresh()
+        return self.loglik, self.log_prior, self.log_model
+
+    def log_ratio(self, str move not None, int j, int k=-1, const double[::1] block=None,
+                  double reach=1.0):
+        """Return the log acceptance ratio of one move from the present state, which does not change.
+
+        `move` is "birth" of j with the given block, "death" of j, "swap" of j for k with the given
+        block of k, or "coefficients" with all of the model's coefficients given and with that reach.
+        """
+        cdef double value
+        cdef const double* given = &block[0] if block is not None else NULL
+        if self.refresh() != 0:
+            raise ValueError("the prior of this model does not exist")
+        if move == "birth":
+            value = self.evaluate_birth(j, NULL, given)
+            model_flip(self.s, &self.m, j)
+        elif move == "death":
+            value = self.evaluate_death(j)
+            model_flip(self.s, &self.m, j)
+        elif move == "swap":
+            value = self.evaluate_swap(j, k, NULL, given)
+            model_flip(self.s, &self.m, k)
+            model_flip(self.s, &self.m, j)
+        elif move == "coefficients":
+            value = self.evaluate_coefficients(reach, NULL, given)
+        else:
+            raise ValueError(f"unknown move {move!r}")
+        self.refresh()
+        return value

@@ -1,0 +1,19 @@
+# Trades of one term with what it needs for as many as a bound asks for.
+
+from pyrjsel._core.random cimport bitgen_t
+from pyrjsel.selection.samplers.reversible_jump._blocks cimport Blocks
+
+cdef class Trades(Blocks):
+    cdef double log_bayes(self, int j, const double* residual, const double* weight,
+                          bint inside) noexcept nogil
+    cdef double level(self) noexcept nogil
+    cdef double weigh_additions(self, int j, bint first) noexcept nogil
+    cdef double add_path(self, int j, bitgen_t* rng, const int* given, int n, int* into,
+                         int* n_into) noexcept nogil
+    cdef double evict_path(self, int j, const double* weight, bitgen_t* rng, const int* given, int n,
+                           int* into, int* n_into) noexcept nogil
+    cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
+                            const double* given) noexcept nogil
+    cdef double evaluate_out(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
+                             const double* given) noexcept nogil
+    cdef void trade(self, bitgen_t* rng) noexcept nogil

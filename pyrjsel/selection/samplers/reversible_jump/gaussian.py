@@ -1,0 +1,184 @@
+"""Gaussian regressions as reversible jumps see them: rows and a normal prior, at a sigma^2 and a g."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.priors.coefficients import CompiledPrior
+from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.regression.principal_directions import square_root
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianRows(Regression):
+    """A gaussian regression whose likelihood is that of a few rows, and its prior at sigma^2 = g = 1.
+
+    The likelihood depends on the data through sums alone, and so do the rows: one for the intercept, one
+    for each direction of the columns, one for what no column explains. They have the sums of the data, and
+    the response, with its sign changed, as their offset: a linear predictor is a residual.
+
+    Attributes
+    ----------
+    whole : GaussianRegression
+        The regression that the rows stand for.
+    """
+
+    whole: GaussianRegression
+    n_extra: ClassVar[int] = 2
+
+    @classmethod
+    def of(cls, whole: GaussianRegression) -> "GaussianRows":
+        """Return the rows that stand for a regression.
+
+        Raises
+        ------
+        NotAvailableError
+            For spikes and slabs.
+        """
+        prior = whole.prior
+        if prior.ratio is not None:
+            raise NotAvailableError(
+                "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them "
+                "in every model. Fit with sampler='gibbs'."
+            )
+        root, image, rest = square_root(whole)
+        size, rank = root.shape
+        columns, response = np.zeros((size + 1, rank + 2)), np.zeros(rank + 2)
+        columns[0, 0] = np.sqrt(whole.total_weight)
+        response[0] = columns[0, 0] * whole.centre
+        columns[1:, 1:-1], response[1:-1], response[-1] = root, image, np.sqrt(rest)
+        precision = np.zeros((size + 1, size + 1))
+        if prior.rank_tol == 0:
+            precision[1:, 1:] = np.diag(prior.precision)
+        else:
+            precision[1:, 1:] = whole.gram / (prior.g if prior.kind == "g" else 1.0)
+        nothing = np.zeros(1)
+        compiled = CompiledPrior(
+            precision,
+            np.concatenate([nothing, prior.precision * prior.mean]),
+            np.concatenate([nothing, whole.penalty]),
+            True,
+            prior.rank_tol,
+            np.concatenate([nothing, prior.log_weights]) if prior.rank_tol == 0 else None,
+        )
+        return cls(
+            columns=columns,
+            mean=whole.mean,
+            scale=whole.scale,
+            y=np.zeros(rank + 2),
+            offset=-response,
+            weights=None,
+            term_start=whole.term_start,
+            prior=compiled,
+            saturated=0.0,
+            family=whole.family,
+            whole=whole,
+        )
+
+    @property
+    def origin(self) -> float:
+        """What sums over draws count the intercept of the design's own columns from."""
+        return self.whole.centre
+
+    @property
+    def scaled(self) -> bool:
+        """Whether prior variances are multiples of sigma^2."""
+        return self.whole.prior.kind != "unscaled"
+
+    def at(self, variance: float, log_g: float) -> Regression:
+        """Return the regression with known error variances and a normal prior that it is at a sigma^2 and g.
+
+        Parameters
+        ----------
+        variance, log_g : float
+            sigma^2 and the logarithm of g, which is 0 but for mixtures of g-priors.
+
+        Returns
+        -------
+        Regression
+            Of the same rows, with weights 1 / sigma^2.
+        """
+        log_scale = -log_g - (np.log(variance) if self.scaled else 0.0)
+        scale, prior = np.exp(log_scale), self.prior
+        known = CompiledPrior(
+            prior.precision * scale,
+            prior.shift * scale,
+            prior.penalty * scale,
+            True,
+            prior.rank_tol,
+            None if prior.log_weights is None else prior.log_weights + log_scale,
+        )
+        return Regression(
+            self.columns,
+            self.mean,
+            self.scale,
+            self.y,
+            self.offset,
+            np.full(self.y.size, 1.0 / variance),
+            self.term_start,
+            known,
+            self.saturated,
+            self.family,
+        )
+
+    def first(self) -> tuple[Regression, FloatArray]:
+        """Return the regression at a likely sigma^2 and g, and these: sigma^2 and log g."""
+        whole = self.whole
+        left = max(whole.least_residual, ROUNDING) if whole.spare else 1.0
+        variance = whole.total * left / whole.nu
+        log_g = float(np.log(whole.n)) if whole.prior.mixture is not None else 0.0
+        return self.at(variance, log_g), np.array([variance, log_g])
+
+    def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> GaussianJump:
+        """Return a compiled chain at a model (J,) and coefficients, sigma^2 and log g (D + 3,)."""
+        whole, mixture = self.whole, self.whole.prior.mixture
+        return GaussianJump(
+            self.compiled,
+            Space(space),
+            gamma,
+            b,
+            rows=float(whole.n),
+            sigma=(whole.a, whole.b),
+            scaled=self.scaled,
+            typical=whole.total / whole.nu,
+            mixture=None if mixture is None else mixture.conditional(float(whole.n)),
+            **rest,
+        )
+
+    def least_power(self, max_size: int) -> float:
+        """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
+        d = self.widest(max_size) - 1 if self.scaled else 0
+        return (d + 3.0) / (self.whole.n + d + 2.0 * self.whole.a + 2.0)
+
+
+Sampler = Callable[[Regression, ModelSpace, FitSettings, Any], Posterior]
+
+
+def over_rows(
+    sampler: Sampler,
+) -> Callable[[GaussianRegression, ModelSpace, FitSettings, Any], Posterior]:
+    """Return a sampler of regressions as one of gaussian regressions.
+
+    Raises
+    ------
+    DataError
+        Where models have no posterior.
+    """
+
+    def find(
+        regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: Any
+    ) -> Posterior:
+        rows = GaussianRows.of(regression)
+        regression.check_models(space.max_size)
+        return sampler(rows, space, settings, options)
+
+    return find

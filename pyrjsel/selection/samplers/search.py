@@ -1,0 +1,394 @@
+"""Searches for good models with each of many terms, and the starts of chains that come of them.
+
+The loop of one search is ``_search.pyx``. How many steps all of them may take depends on the settings of a
+fit alone, so that a seed gives the same draws everywhere: terms are searched for in order of promise, until
+the steps are spent. For the terms that are left, one flip from the best model is all that is looked at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.selection.evidence._evidence import Evidence
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.sampled_variance import variance_evidence
+from pyrjsel.selection.evidence.spike_slab import single_models
+from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers._search import Search
+from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+
+# Models of a posterior mass below exp(-WITHIN) times that of the best do not matter.
+WITHIN = 7.0
+# Steps (flips, and looks at all neighbours) of the searches of a fit: at least so many, and so many columns
+# looked at, whatever the length of the run; else so many an iteration. An iteration takes at least four: one
+# in twenty of what a run does.
+FEWEST_STEPS, FEWEST_LOOKS = 64, 2**17
+STEPS_AN_ITERATION = 0.1
+# Error of a surrogate that is allowed for, and modes that are weighed by their marginal likelihoods at most.
+SLACK, MOST_WEIGHED = 7.0, 16
+# Part of burn-in after which chains look for other modes.
+RESTART = 0.25
+# Ways to satisfy weak heredity that are tried for a term, at most.
+MOST_WAYS = 8
+# Exchanges of two terms in the climb to the mode that a model belongs to, at most.
+EXCHANGES = 10
+# Kinds of gaussian priors whose evidence is conditional on sigma^2.
+CONDITIONAL = ("unscaled", "unscaled spike")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best model found that differs from a given one in a term.
+
+    Attributes
+    ----------
+    term : int
+    gamma : ndarray (J,) or None
+        None where there is none, or where it is the given model with this term flipped and nothing else was
+        looked at.
+    log_mass : float
+        Its log posterior mass by the evidence of the search; -inf where there is none.
+    spread : float
+        Log of the mass of the model and of its neighbours with the term (or without it) over its own.
+    searched : bool
+        Whether more than one flip was looked at.
+    """
+
+    term: int
+    gamma: ByteArray | None
+    log_mass: float
+    spread: float
+    searched: bool
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A model that no flip and no exchange of two terms makes better.
+
+    Attributes
+    ----------
+    gamma : ndarray (J,)
+    log_mass : float
+    spread : float
+        Log of the mass of the model and all its neighbours over its own.
+    """
+
+    gamma: ByteArray
+    log_mass: float
+    spread: float
+
+
+def steps(n_terms: int, iterations: float) -> int:
+    """Return how many steps the searches of a run of so many iterations may take.
+
+    Examples
+    --------
+    >>> from pyrjsel.selection.samplers.search import steps
+    >>> steps(60, 1000), steps(60, 40_000), steps(5000, 100)
+    (2184, 4000, 64)
+    """
+    fewest = max(FEWEST_STEPS, FEWEST_LOOKS // max(1, n_terms))
+    return max(fewest, int(STEPS_AN_ITERATION * iterations))
+
+
+def ways_in(space: ModelSpace, term: int) -> list[IntArray]:
+    """Return sets of free terms with which a free term can enter, each with parents before their children.
+
+    Under strong heredity there is one, of all that the term needs; under weak heredity at most MOST_WAYS are
+    returned.
+    """
+    if space.heredity == "strong":
+        needed, rest = {term}, [term]
+        while rest:
+            more = set(space.parents_of(rest.pop()).tolist()) - needed
+            needed |= more
+            rest += more
+        ways = [[other for other in space.order.tolist() if other in needed]]
+    else:
+        ways = list(islice(_lines(space, term), MOST_WAYS))
+    return [np.array([other for other in way if space.free[other]], dtype=np.intc) for way in ways]
+
+
+def _lines(space: ModelSpace, term: int) -> Iterator[list[int]]:
+    """Yield lines of terms, each a parent of the next, from one that needs none to `term`."""
+    parents = space.parents_of(term).tolist() if space.heredity else []
+    if not parents:
+        yield [term]
+    for parent in parents:
+        for line in _lines(space, parent):
+            yield [*line, term]
+
+
+def way_out(space: ModelSpace, gamma: ByteArray, term: int) -> IntArray:
+    """Return a term of a model after the terms that cannot stay without it, children before parents."""
+    left = gamma.copy()
+    left[term] = 0
+    gone = [term]
+    for other in space.order:
+        parents = space.parents_of(other)
+        if left[other] and parents.size:
+            inside = left[parents]
+            if not (inside.all() if space.heredity == "strong" else inside.any()):
+                left[other] = 0
+                gone.append(int(other))
+    return np.array(gone[::-1], dtype=np.intc)
+
+
+class Explorer:
+    """Searches around one model, for the best models that differ from it in given terms.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Marginal likelihoods, up to a constant.
+    space : ModelSpace
+        The models.
+    compiled : Space
+        The same, with the prior that goes with the evidence.
+    most : int
+        Steps after which no further term is searched for.
+    """
+
+    def __init__(self, evidence: Evidence, space: ModelSpace, compiled: Space, most: int) -> None:
+        self.space, self.most = space, most
+        self.smallest = space.empty_model()
+        self.search = Search(evidence, compiled, self.smallest)
+
+    @property
+    def spent(self) -> bool:
+        """Whether no steps are left."""
+        return self.search.work >= self.most
+
+    def log_mass(self, gamma: ByteArray) -> float:
+        """Return the log posterior mass of a model, up to a constant; -inf where it has no prior."""
+        try:
+            self.search.set(gamma)
+        except ValueError:
+            return -np.inf
+        return self.search.log_mass()
+
+    def explore(self, gamma: ByteArray, terms: IntArray) -> list[Found]:
+        """Return what is found for each of some free terms, in or out as they are not in a model (J,)."""
+        if not len(terms):
+            return []
+        base = self.log_mass(gamma)
+        changes, admitted = self.search.scores()
+        self.search.set(self.smallest)
+        alone = self.search.scores()[0]
+        found = {}
+        for term in self._order(gamma, changes, admitted, alone, terms):
+            best = Found(term, None, -np.inf, 0.0, False)
+            if admitted[term]:
+                best = Found(term, None, base + float(changes[term]), 0.0, False)
+            found[term] = best if self.spent else self._best(gamma, term)
+        return [found[term] for term in terms.tolist()]
+
+    def _order(
+        self,
+        gamma: ByteArray,
+        changes: FloatArray,
+        admitted: np.ndarray,
+        alone: FloatArray,
+        terms: IntArray,
+    ) -> list[int]:
+        """Return terms by promise: those of the model, then the others by their ranks beside it and alone."""
+        leaving = terms[gamma[terms] == 1]
+        entering = terms[gamma[terms] == 0]
+        inside = np.flatnonzero((gamma == 1) & (self.space.free == 1))
+        room = float(np.max(changes[inside], initial=-np.inf)) if inside.size else 0.0
+        beside = changes[entering] + np.where(admitted[entering], 0.0, min(room, 0.0))
+        rank = np.minimum(_ranks(beside), _ranks(alone[entering]))
+        return [
+            *leaving[np.argsort(-changes[leaving], kind="stable")].tolist(),
+            *entering[np.argsort(rank, kind="stable")].tolist(),
+        ]
+
+    def _best(self, gamma: ByteArray, term: int) -> Found:
+        """Return the best model that full searches find for a term."""
+        search, best = self.search, Found(term, None, -np.inf, 0.0, True)
+        if gamma[term]:
+            search.set(self.smallest)
+            value = search.climb(term)
+            best = Found(term, search.gamma(), value, search.spread(term), True)
+            searches = [(gamma, way_out(self.space, gamma, term), False)]
+        else:
+            searches = []
+            for way in ways_in(self.space, term):
+                searches += [(gamma, way, False), (self.smallest, way, False)]
+                if self.space.bounded:
+                    searches.append((gamma, way, True))
+        for start, way, by_share in searches:
+            value = search.reach(start, way, by_share=by_share)
+            if value > -np.inf and (best.gamma is None or value > best.log_mass - WITHIN):
+                value = search.climb(term, exchanges=EXCHANGES)
+            if value > best.log_mass:
+                best = Found(term, search.gamma(), value, search.spread(term), True)
+        return best
+
+    def modes(self, gamma: ByteArray, within: float) -> list[Mode]:
+        """Return the modes found, of which the first is that of a model (J,).
+
+        Models found for any term, of masses within exp(-within) of the best, lead to other modes.
+        """
+        self.search.set(gamma)
+        self.search.climb(exchanges=EXCHANGES)
+        modes = [self._mode()]
+        found = self.explore(modes[0].gamma, np.flatnonzero(self.space.free))
+        self.most *= 2  # climbs have as many steps as searches
+        known = {modes[0].gamma.tobytes()}
+        for item in sorted(found, key=lambda item: -item.log_mass):
+            top = max(mode.log_mass + mode.spread for mode in modes)
+            if self.spent or item.log_mass + item.spread < top - within:
+                break
+            if item.gamma is not None:
+                self.search.set(item.gamma)
+                self.search.climb(exchanges=EXCHANGES)
+                mode = self._mode()
+                if mode.gamma.tobytes() not in known:
+                    known.add(mode.gamma.tobytes())
+                    modes.append(mode)
+        return modes
+
+    def _mode(self) -> Mode:
+        search = self.search
+        return Mode(search.gamma(), search.log_mass(), search.spread())
+
+
+def _ranks(values: FloatArray) -> IntArray:
+    """Return the places of values in falling order."""
+    found = np.empty(values.size, dtype=np.int64)
+    found[np.argsort(-values, kind="stable")] = np.arange(values.size)
+    return found
+
+
+def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None) -> tuple[Evidence, bool]:
+    """Return evidence for searches, and whether it is exact.
+
+    For gaussian models it is, unless it is that given sigma^2 = `variance`. For others it is that of the
+    surrogate expanded around the posterior mode of a model (J,).
+    """
+    whole = regression.whole if isinstance(regression, GaussianRows) else regression
+    if isinstance(whole, GaussianRegression):
+        if whole.prior.kind not in CONDITIONAL:
+            return whole.evidence(), True
+        evidence = variance_evidence(whole)
+        evidence.condition(whole.total / whole.nu if variance is None else variance)
+        return evidence, False
+    assert isinstance(whole, Regression)
+    marginal = MarginalLikelihood(whole, b"", 2, whole.n_columns)
+    at = marginal.mode(gamma)
+    marginal.check_mode()
+    return Surrogate(at, np.zeros(whole.n_terms)).evidences(whole, 1)[0], False
+
+
+# ---------------------------------------------------------------------- chains
+
+
+def restart_after(burn_in: int, every: int) -> int:
+    """Return the iteration of burn-in after which a chain looks for other modes: a multiple of `every`, or 0.
+
+    Examples
+    --------
+    >>> from pyrjsel.selection.samplers.search import restart_after
+    >>> restart_after(2000, 50), restart_after(100, 50)
+    (500, 0)
+    """
+    return int(RESTART * burn_in) // every * every
+
+
+def next_stop(burn_in: int, done: int) -> int:
+    """Return where a chain in burn-in stops next after so many iterations: for a restart, or at its end."""
+    restart = restart_after(burn_in, 1)
+    return restart if done < restart else burn_in
+
+
+def restart_is_due(job: Any, done: int, every: int) -> bool:
+    """Return whether chains of a job look for other modes after so many iterations.
+
+    They do so once in burn-in, at an iteration that depends on its length alone, unless they have been told
+    where to start.
+    """
+    return job.starts is None and job.burn_in > 0 and done == restart_after(job.burn_in, every)
+
+
+def mode_to_start_from(log_mass: FloatArray, chain: int) -> int:
+    """Return which of some modes, with masses by their logs, a chain begins anew at.
+
+    Modes get chains in proportion to the root of their masses, so that starts are more dispersed than the
+    posterior. Places are those of a van der Corput sequence, which depend on the number of the chain alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pyrjsel.selection.samplers.search import mode_to_start_from
+    >>> [mode_to_start_from(np.log([0.1, 0.9]), chain) for chain in range(4)]
+    [1, 1, 0, 1]
+    >>> [mode_to_start_from(np.log([0.001, 0.999]), chain) for chain in range(4)]
+    [1, 1, 1, 1]
+    """
+    order = np.argsort(-log_mass, kind="stable")
+    share = np.cumsum(np.exp(0.5 * (log_mass[order] - log_mass.max())))
+    place, scale, number = 0.0, 0.5, chain + 1
+    while number:
+        place += scale * (number & 1)
+        scale, number = 0.5 * scale, number >> 1
+    return int(order[np.searchsorted(share, place * share[-1], side="right")])
+
+
+def new_start(
+    regression: Any,
+    space: ModelSpace,
+    gamma: ByteArray,
+    chain: int,
+    iterations: int,
+    variance: float | None = None,
+) -> ByteArray | None:
+    """Return the mode where a chain begins anew in burn-in; None if there is one mode, where it will get to.
+
+    Parameters
+    ----------
+    regression : Regression or GaussianRegression
+        The problem.
+    space : ModelSpace
+        The models.
+    gamma : ndarray (J,)
+        Where the chain is.
+    chain : int
+        Its number.
+    iterations : int
+        Iterations of burn-in, of which the searches may cost a twentieth.
+    variance : float, optional
+        Where sigma^2 is, if the chain has one.
+    """
+    if not space.free.any():
+        return None
+    evidence, exact = evidence_at(regression, gamma, variance)
+    explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, iterations))
+    modes = explorer.modes(gamma, WITHIN if exact else WITHIN + SLACK)
+    if len(modes) == 1:
+        return None
+    modes = [modes[0], *sorted(modes[1:], key=lambda mode: -mode.log_mass)[: MOST_WEIGHED - 1]]
+    mass = _weigh(regression, space, modes)
+    some = np.flatnonzero(mass >= mass.max() - WITHIN)
+    return modes[int(some[mode_to_start_from(mass[some], chain)])].gamma
+
+
+def _weigh(regression: Any, space: ModelSpace, modes: list[Mode]) -> FloatArray:
+    """Return the log masses of modes and their neighbours: exact marginal likelihoods, or Laplace values."""
+    whole = regression.whole if isinstance(regression, GaussianRows) else regression
+    gamma = np.array([mode.gamma for mode in modes], dtype=np.uint8)
+    if isinstance(whole, GaussianRegression):
+        value = single_models(whole).log_marginals(gamma)
+    else:
+        marginal = MarginalLikelihood(whole, b"", 2, whole.n_columns)
+        exist = [marginal.exists(row) for row in gamma]
+        value = np.full(len(gamma), -np.inf)
+        value[exist] = [marginal.approximate(row).log_marginal for row in gamma[exist]]
+    return np.asarray(value + space.log_prior(gamma) + [mode.spread for mode in modes])

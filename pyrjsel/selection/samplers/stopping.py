@@ -1,0 +1,86 @@
+"""When a run over models stops by itself: once what its results show is accurate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from pyrjsel.model_space import ByModel, ModelSpace
+from pyrjsel.report.errors import model_stats
+from pyrjsel.report.stopping import inclusion_figures, mixing_figures
+from pyrjsel.runtime import WARM, Figure, FitSettings, Rule
+from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.samplers.model_average import merged
+from pyrjsel.selection.samplers.recorder import ChainDraws, Estimator, Manner, visit_estimate
+
+# Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
+# of less than RARE posterior probability so many times that.
+MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
+# Burn-in where it is not that of all: populations adapt their temperatures; jumps of one term at a time are
+# slow to leave where they start.
+WARM_OF = {"rjmcmc": 500, "population": 2000}
+
+
+def stopping(
+    settings: FitSettings,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    estimator: Estimator = visit_estimate,
+    before: int = 0,
+) -> Rule:
+    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree."""
+    mcse = settings.asked_mcse
+    return partial(
+        _figures,
+        regression=regression,
+        space=space,
+        manner=manner,
+        estimator=estimator,
+        before=before,
+        target=mcse,
+    )
+
+
+def _figures(
+    chains: Sequence[ChainDraws],
+    draws: int,
+    *,
+    regression: TermColumns,
+    space: ModelSpace,
+    manner: Manner,
+    estimator: Estimator,
+    before: int,
+    target: float,
+) -> list[Figure]:
+    # What summaries take out of chains they take out of copies.
+    copies = [replace(chain) for chain in chains]
+    index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
+    terms = estimator(copies, index, models).terms
+    found = inclusion_figures(terms.mcse, space.free, space.names, index.size, target)
+    if not manner.masses:
+        found += _odds(index, len(models))
+    costs = np.concatenate([space.cost(block) for block in models.blocks()])
+    sizes = ByModel(models.sizes(), index)
+    return found + mixing_figures(
+        [("size", sizes), ("cost", ByModel(costs, index)), ("log posterior", log_posterior)]
+    )
+
+
+def _odds(index: np.ndarray, models: int) -> list[Figure]:
+    """Return the odds of the best model against others that are not accurate enough."""
+    stats = model_stats(index, np.arange(min(models, 1 + MODELS)))
+    found = []
+    for k in range(1, stats.odds.size):
+        target = ODDS * (RARE_TIMES if stats.probability[k] < RARE else 1.0)
+        error = float(stats.odds_mcse[k] / stats.odds[k])
+        if error > target:
+            name = f"the relative MCSE of the odds of model 1 against model {k + 1}"
+            found.append(Figure.of_error(name, error, target))
+    return found
+
+
+def warm(sampler: str) -> int:
+    """Return the iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws."""
+    return WARM_OF.get(sampler, WARM)

@@ -1,0 +1,1 @@
+"""Several fits side by side."""

@@ -1,0 +1,242 @@
+"""Cross-validation: how well models that are fitted to some rows predict the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_bool
+from pyrjsel.design import DesignData
+from pyrjsel.families import Family
+from pyrjsel.report import Report, results_html
+from pyrjsel.runtime import Refits
+from pyrjsel.selection.results.prediction import rows_of_fit
+from pyrjsel.selection.studies.folds import make_folds
+from pyrjsel.selection.studies.refits import refit
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.models.base import Selection
+
+OWNER = "cross_validate"
+WHICH = ("bma", "hpm", "mpm")
+FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
+
+
+class CrossValidation:
+    """Held-out predictions of all rows, and their scores; made by ``cross_validate``.
+
+    Parameters
+    ----------
+    model : Selection
+        What was validated.
+    log_density : DataFrame, shape (rows, predictors)
+        Log posterior predictive density of each response under the fit without its fold.
+    predicted : DataFrame, shape (rows, predictors)
+        Expected responses under the same fits.
+    fold : Series, shape (rows,)
+        The fold of each row.
+    y, weights : ndarray, shape (rows,)
+        Responses and weights.
+
+    Attributes
+    ----------
+    model : Selection
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
+    >>> cv.scores["brier"].round(2).to_dict()
+    {'bma': 0.21, 'hpm': 0.22, 'mpm': 0.21}
+    """
+
+    def __init__(
+        self,
+        model: Selection,
+        log_density: pd.DataFrame,
+        predicted: pd.DataFrame,
+        fold: pd.Series,
+        y: FloatArray,
+        weights: FloatArray,
+    ) -> None:
+        self.model = model
+        self._log_density, self._predicted, self._fold = log_density, predicted, fold
+        self._y, self._weights = y, weights
+
+    @property
+    def log_density(self) -> pd.DataFrame:
+        """Log posterior predictive density of each row under the fit without its fold, by predictor."""
+        return self._log_density.copy()
+
+    @property
+    def predicted(self) -> pd.DataFrame:
+        """Expected response of each row under the fit without its fold, by predictor."""
+        return self._predicted.copy()
+
+    @property
+    def fold(self) -> pd.Series:
+        """The fold of each row.
+
+        Serves as ``folds=`` for another model of the same rows, which is compared row by row then.
+        """
+        return self._fold.copy()
+
+    @property
+    def _family(self) -> Family:
+        return self.model.regression.family
+
+    def _error(self, which: str, rows: Any) -> float:
+        mean = self._predicted[which].to_numpy()
+        return self._family.error(self._y[rows], mean[rows], self._weights[rows])
+
+    @property
+    def scores(self) -> pd.DataFrame:
+        """Scores over all rows, by predictor.
+
+        Columns ``log_score`` (mean over the rows of the log predictive densities; higher is better), ``se``
+        (its standard error, rows taken as independent), and ``brier`` (binomial: mean squared error of the
+        probabilities of single outcomes) or ``rmse``. The log score times the number of rows is the expected
+        log pointwise predictive density (elpd) of ArviZ and loo.
+        """
+        rows = []
+        for which in self._log_density.columns:
+            rows.append((*_mean(self._log_density[which].to_numpy()), self._error(which, slice(None))))
+        columns = ["log_score", "se", self._family.error_name]
+        return pd.DataFrame(rows, index=self._log_density.columns.copy(), columns=columns)
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """Differences of log scores between two predictors, paired by row.
+
+        By ``first`` and ``second``: ``difference`` (positive if the first predicts better) and its
+        standard error ``se``.
+        """
+        pairs = list(combinations(self._log_density.columns, 2))
+        rows = [_mean((self._log_density[one] - self._log_density[two]).to_numpy()) for one, two in pairs]
+        index = pd.MultiIndex.from_tuples(pairs, names=["first", "second"])
+        return pd.DataFrame(rows, index=index, columns=["difference", "se"], dtype=float)
+
+    @property
+    def folds(self) -> pd.DataFrame:
+        """Scores by fold and predictor: ``rows``, ``log_score`` and ``brier`` or ``rmse``."""
+        rows, keys = [], []
+        codes, labels = pd.factorize(self._fold, sort=True)
+        for code, label in enumerate(labels):
+            inside = np.flatnonzero(codes == code)
+            for which in self._log_density.columns:
+                score = float(self._log_density[which].to_numpy()[inside].mean())
+                rows.append((inside.size, score, self._error(which, inside)))
+                keys.append((label, which))
+        index = pd.MultiIndex.from_tuples(keys, names=["fold", "which"])
+        columns = ["rows", "log_score", self._family.error_name]
+        return pd.DataFrame(rows, index=index, columns=columns)
+
+    def summary(self) -> Report:
+        """Return the summary: scores, and their differences.
+
+        Returns
+        -------
+        statsmodels Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+        """
+        info = [
+            ("Response", self.model.design.response),
+            ("Rows", f"{len(self._fold):,}"),
+            ("Folds", str(self._fold.nunique())),
+        ]
+        differences = self.differences
+        differences.index = pd.Index([f"{one} - {two}" for one, two in differences.index])
+        tables = [("Held-out scores", self.scores, FORMATS)]
+        if len(differences):
+            tables.append(("Differences, paired by row", differences, FORMATS))
+        notes = [
+            "Standard errors take rows as independent; fits of different folds share most of their rows."
+        ]
+        return Report(f"{self.model.title}: cross-validation", info, tables, notes)
+
+    _repr_html_ = results_html
+
+    def __repr__(self) -> str:
+        score = self.scores["log_score"]
+        return (
+            f"<CrossValidation: {self._fold.nunique()} folds, {len(self._fold)} rows, best {score.idxmax()} "
+            f"with log score {score.max():.3f}>"
+        )
+
+
+def cross_validated(
+    model: Selection,
+    folds: Any,
+    which: Any,
+    stratify: Any,
+    rng: np.random.Generator,
+    options: Mapping[str, Any],
+    stacklevel: int,
+) -> CrossValidation:
+    """Fit `model` without each fold and score the rows of that; of `stacklevel`, 2 is the caller."""
+    chosen = _predictors(which)
+    check_bool(stratify, "stratify", OWNER)
+    rows = rows_of_fit(model, OWNER)
+    weights = rows.extras.get("weights", np.ones(rows.n))
+    used = weights > 0
+    codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])
+    data, weights = some_rows(rows, used), weights[used]
+    offset = data.extras.get("offset", np.zeros(data.y.size))
+    log_density, predicted = (np.empty((data.y.size, len(chosen))) for _ in range(2))
+    refits = Refits("Fold")
+    for code, (label, stream) in enumerate(zip(labels, rng.spawn(len(labels)), strict=True)):
+        test = np.flatnonzero(codes == code)
+        with refits.named(str(label)):
+            results = refit(model, some_rows(data, codes != code), model._choices, stream, options)
+            for column, name in enumerate(chosen):
+                prediction = results._predict_at(data.X[test], offset[test], data.index[test], name, 2)
+                log_density[test, column] = prediction.log_density(data.y[test], weights[test])
+                predicted[test, column] = prediction.mean()
+    refits.warn(stacklevel + 1)
+    columns = pd.Index(chosen, name="which")
+    fold = pd.Series(pd.Index(labels).take(codes), index=data.index, name="fold")
+    return CrossValidation(
+        model,
+        pd.DataFrame(log_density, index=data.index, columns=columns),
+        pd.DataFrame(predicted, index=data.index, columns=columns),
+        fold,
+        data.y,
+        weights,
+    )
+
+
+def some_rows(data: DesignData, rows: np.ndarray) -> DesignData:
+    """Return the rows of a design where `rows` (n,) is true, with the columns that they have."""
+    return replace(
+        data,
+        y=data.y[rows],
+        X=np.asfortranarray(data.X[rows]),
+        extras={key: values[rows] for key, values in data.extras.items()},
+        index=data.index[rows],
+        positions=data.positions[rows],
+    )
+
+
+def _predictors(which: Any) -> list[str]:
+    names = [which] if isinstance(which, str) else which
+    if (
+        not isinstance(names, (list, tuple))
+        or not names
+        or any(not isinstance(name, str) or name not in WHICH for name in names)
+        or len(set(names)) < len(names)
+    ):
+        raise bad_value("which", OWNER, "some of 'bma', 'hpm' and 'mpm', each once", which)
+    return list(names)
+
+
+def _mean(values: FloatArray) -> tuple[float, float]:
+    """Return the mean of values (n,) of independent rows and its standard error."""
+    with np.errstate(invalid="ignore"):  # the error of an infinite mean is unknown
+        return float(values.mean()), float(np.sqrt(values.var(ddof=1) / values.size))

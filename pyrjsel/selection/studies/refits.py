@@ -1,0 +1,36 @@
+"""Fits of a selection again, with other rows or priors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pyrjsel.design import DesignData
+    from pyrjsel.selection.models.base import Selection
+    from pyrjsel.selection.models.specification import Choices
+    from pyrjsel.selection.regression.summed_rows import SummedRows
+    from pyrjsel.selection.results.results import SelectionResults
+
+
+def refit(
+    model: Selection,
+    data: DesignData | SummedRows,
+    choices: Choices,
+    rng: np.random.Generator,
+    options: Mapping[str, Any],
+) -> SelectionResults:
+    """Fit `model` on other rows of its design, or with other choices.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If sampling was interrupted: those that ask for several fits want none of the others then.
+    """
+    results = model._remake(model.design, data, choices, 2).fit(rng=rng, **options)
+    draws, settings = results.posterior.draws, results.settings
+    if draws is not None and draws.model.shape != (settings.chains, settings.draws):
+        raise KeyboardInterrupt("interrupted in one of several fits")
+    return results

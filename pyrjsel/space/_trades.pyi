@@ -1,7 +1,0 @@
-from typing import final
-
-from pyrjsel.space._space import Space
-
-@final
-class Trades:
-    def __init__(self, space: Space) -> None: ...
