@@ -13,6 +13,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.model_space import Space
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.samplers.collapsed._walk import Walk
 
 
@@ -43,7 +44,7 @@ PRIORS = {"g-prior": rj.GPrior("n"), "Zellner-Siow": rj.ZellnerSiow(), "normal":
 def test_bench_steps(prior, terms, table):
     model = linear_model(max(500, 3 * terms // 2), terms, PRIORS[prior])
     walk = Walk(
-        [model.regression.evidence()], Space(model.space), np.zeros((1, terms)), np.ones(1), slots=1.0
+        [evidence_of(model.regression)], Space(model.space), np.zeros((1, terms)), np.ones(1), slots=1.0
     )
     rng, times = np.random.default_rng(1), []
     walk.run(rng, 100, 1.0)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 
@@ -63,7 +64,7 @@ def test_bench_steps(table, take_turns):
     for n, p in ((500, 200), (1000, 5000)):
         x, y = columns(n, p)
         for prior in (rj.GPrior("n"), rj.Normal(1.0), rj.ZellnerSiow()):
-            evidence = GaussianRegression.build(x, y, [1] * p, prior).evidence()
+            evidence = evidence_of(GaussianRegression.build(x, y, [1] * p, prior))
             gamma = np.zeros(p, dtype=np.uint8)
             gamma[:12] = 1
             evidence.changes_at(gamma)

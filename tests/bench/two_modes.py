@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import poisson
 
 import pyrjsel as rj
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 ROWS, TERMS = 200, 20
@@ -159,7 +160,7 @@ def mass_of(model, gamma):
     """Return the log posterior mass of a model."""
     prior = float(model.space.log_prior(gamma))
     if isinstance(model, rj.LinearSelection):
-        return prior + float(model.regression.evidence().values(gamma[None])[0])
+        return prior + float(evidence_of(model.regression).values(gamma[None])[0])
     widest = model.regression.widest(model.space.max_size)
     marginal = MarginalLikelihood(model.regression, b"0" * 16, 2, widest, 1e-3)
     return prior + marginal.approximate(gamma).log_marginal

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.selection.evidence.quadrature import DEPTH, draw, find_nodes
+from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 
 # The largest step in log sigma^2, and that relative to the width sqrt(2 / N) of a peak; as for g.

@@ -8,6 +8,7 @@ from scipy.special import ndtr, stdtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
 from pyrjsel.selection.priors.gaussian import RANK_TOL
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -100,7 +101,7 @@ class SingleModels:
         d, factor, _, fit = self._solve(gamma)
         half = 0.5 * float(regression.prior.log_weights[self._columns(gamma)].sum())
         log_det = half - float(np.sum(np.log(np.diag(factor))))
-        return regression.score(d).value(d, log_det, fit) + regression.constant
+        return score_of(regression, d).value(d, log_det, fit) + regression.constant
 
     def log_marginals(self, gammas: ByteArray) -> FloatArray:
         """Return log p(y | model) of models `gammas` (m, J)."""

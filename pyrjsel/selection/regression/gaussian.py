@@ -1,4 +1,4 @@
-"""Gaussian regression problems: sums over rows, coefficient prior, and what compiled loops make of them."""
+"""Gaussian regression problems: sums over rows and the coefficient prior."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -8,30 +8,26 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import gammaln
 
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import DataError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence._score import GaussianScore
-from pyrjsel.selection.evidence.g_mixture import Shrinkage
-from pyrjsel.selection.evidence.sampled_variance import variance_evidence
 from pyrjsel.selection.priors.gaussian import RANK_TOL, CoefPrior, GaussianPrior
+from pyrjsel.selection.priors.shrinkage import Shrinkage
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
-from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.regression.principal_directions import Spectrum, square_root
+from pyrjsel.selection.regression.principal_directions import Spectrum
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 # Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
 # there are as many rows: otherwise they would be larger than the data.
 SMALL_GRAM = 1024
-# Rows of cross-products that are kept where they are formed on demand.
-FEWEST_KEPT = 64
 # Sums of squares below this share of what they were before something was taken off are rounding.
 ROUNDING = 1e-12
+# Directions of standardised columns that hold less than this share of the largest one are rounding.
+DIRECTION_TOL = 1e-13
 
 
 @dataclass(frozen=True)
@@ -227,7 +223,7 @@ class GaussianRegression(TermColumns):
         """
         if self.prior.kind != "unscaled" or self.b > 0 or self.widest(max_size) <= self.rows:
             return
-        if square_root(self)[2] <= ROUNDING * self.square:
+        if self.square_root()[2] <= ROUNDING * self.square:
             raise DataError(
                 f"Models of {self.rows} columns fit the response of {self.rows + 1} rows perfectly (R^2 = 1) "
                 "and under p(sigma^2) = 1 / sigma^2 and Normal(scaled=False) their marginal likelihoods are "
@@ -317,7 +313,32 @@ class GaussianRegression(TermColumns):
     @kept_property
     def spectrum(self) -> Spectrum:
         """Columns along the principal directions of the spikes' prior."""
-        return Spectrum.of(self, self.prior.precision)
+        return Spectrum.of(*self.square_root(), self.prior.precision)
+
+    def square_root(self) -> tuple[FloatArray, FloatArray, float]:
+        """Return B (D, r) of full rank with X'WX = B B', h with X'Wy = B h, and y'Wy - h'h."""
+        if not self.mean.size:
+            return np.zeros((0, 0)), np.zeros(0), self.square
+        if self.held:
+            values, vectors = eigh(self.gram)
+            kept = values > DIRECTION_TOL * max(values[-1], 0.0)
+            root = vectors[:, kept] * np.sqrt(values[kept])
+            image = (vectors[:, kept].T @ self.cross) / np.sqrt(values[kept])
+            return root, image, max(self.square - float(image @ image), 0.0)
+        # More columns than rows: directions of the rows.
+        rooted, y, offset = self.rooted, self.y, self.offset
+        assert rooted is not None
+        assert y is not None
+        assert offset is not None
+        response = np.zeros(y.size) if self.square == 0 else y - offset - self.centre
+        if self.weights is not None:
+            response = response * np.sqrt(self.weights)
+        values, vectors = eigh(rooted.T @ rooted)
+        kept = values > DIRECTION_TOL * values[-1]
+        basis = vectors[:, kept]
+        image = basis.T @ response
+        left = response - basis @ image
+        return rooted @ basis, image, float(left @ left)
 
     @property
     def spare(self) -> int:
@@ -358,76 +379,12 @@ class GaussianRegression(TermColumns):
         most = 1 + int(sizes[:max_size].sum())
         return min(most, self.n) if self.prior.rank_tol > 0 else most
 
-    # ------------------------------------------------------------------ compiled
-
     @kept_property
     def shrinkage(self) -> Shrinkage:
         """Integrals over g, for a mixture."""
         assert self.prior.mixture is not None
         # Half of the least residual: rounding may leave a model a little below it.
         return Shrinkage(self.prior.mixture, float(self.n), self.nu, 0.5 * self.least_residual)
-
-    def score(self, most: int) -> GaussianScore:
-        """Return the last line of log marginal likelihoods, for models of at most `most` columns.
-
-        Raises
-        ------
-        NotAvailableError
-            For priors that do not scale with sigma, and for spikes and slabs.
-        """
-        prior = self.prior
-        if prior.kind not in ("normal", "g", "mixture"):
-            raise NotAvailableError(
-                "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
-                "walks over models know. Fit with sampler='gibbs'."
-            )
-        if prior.kind == "normal":
-            return GaussianScore("conjugate", self.nu, self.total)
-        if prior.kind == "g":
-            return GaussianScore("g", self.nu, self.total, g=prior.g)
-        saturated = self.rows if self.b == 0 else 0
-        return GaussianScore(
-            "mixture", self.nu, self.total, shrinkage=self.shrinkage, saturated=saturated, most=most
-        )
-
-    def provider(self) -> FullGram | ColumnGram:
-        """Return the rows of A for one thread: held whole, or formed on demand."""
-        if self.held:
-            return FullGram(self.matrix)
-        assert self.rooted is not None
-        return ColumnGram(self.rooted, self.prior.precision, max(FEWEST_KEPT, self.n // 8))
-
-    def evidence(self, provider: FullGram | ColumnGram | None = None) -> ConjugateEvidence:
-        """Return log marginal likelihoods for walks over models, up to :attr:`constant`.
-
-        Parameters
-        ----------
-        provider : FullGram or ColumnGram, optional
-            From :meth:`provider`; several walks of one thread may share one.
-
-        Returns
-        -------
-        ConjugateEvidence
-            Of this regression.
-
-        Raises
-        ------
-        NotAvailableError
-            For priors that do not scale with sigma.
-        """
-        if self.prior.kind == "spike":
-            return variance_evidence(self)
-        most = self.widest(self.n_terms) - 1
-        return ConjugateEvidence(
-            self.score(most),
-            self.provider() if provider is None else provider,
-            self.right,
-            self.starts,
-            log_weights=self.prior.log_weights,
-            penalty=self.penalty,
-            rank_tol=self.prior.rank_tol,
-            most=most,
-        )
 
     @property
     def constant(self) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.selection.evidence._evidence import Evidence
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.sampled_variance import variance_evidence
 from pyrjsel.selection.evidence.spike_slab import single_models
@@ -277,7 +278,7 @@ def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None
     whole = regression.whole if isinstance(regression, GaussianRows) else regression
     if isinstance(whole, GaussianRegression):
         if whole.prior.kind not in CONDITIONAL:
-            return whole.evidence(), True
+            return evidence_of(whole), True
         evidence = variance_evidence(whole)
         evidence.condition(whole.total / whole.nu if variance is None else variance)
         return evidence, False

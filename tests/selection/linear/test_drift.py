@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
@@ -28,7 +29,7 @@ def test_walks_end_where_a_fresh_state_begins(kind, atol, prior):
     x = columns(kind, 200, rng)
     y = x[:, :3].sum(axis=1) + rng.normal(size=200)
     regression = GaussianRegression.build(x, y, [1] * x.shape[1], prior)
-    evidence, fresh = regression.evidence(), regression.evidence()
+    evidence, fresh = evidence_of(regression), evidence_of(regression)
     evidence.values(np.zeros((1, x.shape[1]), dtype=np.uint8))
     for _ in range(25):
         values = evidence.walk(rng.integers(0, x.shape[1], 4000).astype(np.intc))

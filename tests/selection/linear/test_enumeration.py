@@ -7,6 +7,7 @@ from linear_oracle import Rows, answer
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
@@ -138,7 +139,7 @@ def test_the_limit_of_dependence(linear_kit, share, exists):
     made = type(case)(regression, case.space, x, case.y, None, None, GPrior("n"))
     full = np.array([1, 1, 1], dtype=np.uint8)
     assert SingleModels(regression).exists(full) == exists
-    assert np.isfinite(regression.evidence().values(full[None])[0]) == exists
+    assert np.isfinite(evidence_of(regression).values(full[None])[0]) == exists
     found = posterior_of(made)
     assert (found.probability[np.all(found.gamma == 1, axis=1)] > 0).all() == exists
 

@@ -6,6 +6,7 @@ import pytest
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of, score_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
@@ -57,7 +58,7 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
     case = linear_kit.case(SIZES, closed_prior, sigma=sigma, weighted=True, dependent=dependent)
     values = truth(case)
     assert (min(values.values()) == -np.inf) == (dependent and case.regression.prior.rank_tol > 0)
-    evidence = case.regression.evidence()
+    evidence = evidence_of(case.regression)
     np.testing.assert_allclose(evidence.values(case.models), list(values.values()), rtol=0, atol=1e-9)
     check_neighbours(evidence, case, values)
     check_walk(evidence, case, values, 1)
@@ -67,7 +68,7 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
 def test_cross_products_on_demand_give_the_same(linear_kit, prior):
     case = linear_kit.case(SIZES, prior)
     r = case.regression
-    evidence = r.evidence(ColumnGram(r.rooted, r.prior.precision, 3))
+    evidence = evidence_of(r, ColumnGram(r.rooted, r.prior.precision, 3))
     values = truth(case)
     np.testing.assert_allclose(evidence.values(case.models), list(values.values()), rtol=0, atol=1e-9)
     check_walk(evidence, case, values, 2)
@@ -113,25 +114,25 @@ def test_a_quadratic_log_likelihood_with_a_base_column(linear_kit, kind, flat):
 def test_models_have_no_more_columns_than_rows_allow(linear_kit):
     """With n = 6, a g-prior allows 5 columns; a normal prior any number."""
     case = linear_kit.case((1,) * 8, GPrior(4.0), n=6)
-    values = case.regression.evidence().values(case.models)
+    values = evidence_of(case.regression).values(case.models)
     np.testing.assert_array_equal(np.isinf(values), case.models.sum(axis=1) > 5)
     gamma = np.array([1, 1, 1, 1, 1, 0, 0, 0], dtype=np.uint8)
-    changes = case.regression.evidence().changes_at(gamma)
+    changes = evidence_of(case.regression).changes_at(gamma)
     np.testing.assert_array_equal(np.isinf(changes), gamma == 0)
     case = linear_kit.case((1,) * 8, Normal(1.0), n=6)
-    assert np.isfinite(case.regression.evidence().values(case.models)).all()
+    assert np.isfinite(evidence_of(case.regression).values(case.models)).all()
 
 
 def test_what_rounding_has_eaten_is_an_error(linear_kit):
     """Dependent columns under a normal prior that is all but flat: the determinant is rounding."""
     case = linear_kit.case((1, 1, 1), Normal(1e9), dependent=True)
-    evidence = case.regression.evidence()
+    evidence = evidence_of(case.regression)
     with pytest.raises(DataError, match="smaller scale"):
         evidence.values(case.models)
     case = linear_kit.case((1, 1, 1), Normal(1e3), dependent=True)
     # A share of 1e-8 is left: 8 digits of the determinant.
     np.testing.assert_allclose(
-        case.regression.evidence().values(case.models), [case.twin.value(g) for g in case.models], atol=1e-6
+        evidence_of(case.regression).values(case.models), [case.twin.value(g) for g in case.models], atol=1e-6
     )
 
 
@@ -139,10 +140,10 @@ def test_arguments_that_do_not_fit_are_refused(linear_kit):
     case = linear_kit.case((1, 2), GPrior("n"))
     r = case.regression
     with pytest.raises(ValueError, match="fit together"):
-        ConjugateEvidence(r.score(3), r.provider(), r.right[:2], r.starts)
+        ConjugateEvidence(score_of(r, 3), provider_of(r), r.right[:2], r.starts)
     with pytest.raises(ValueError, match="replaces log_weights"):
         ConjugateEvidence(
-            r.score(3), r.provider(), r.right, r.starts, prior=r.provider(), log_weights=np.zeros(3)
+            score_of(r, 3), provider_of(r), r.right, r.starts, prior=provider_of(r), log_weights=np.zeros(3)
         )
     with pytest.raises(ValueError, match="2 terms"):
-        r.evidence().values(np.zeros((1, 3), dtype=np.uint8))
+        evidence_of(r).values(np.zeros((1, 3), dtype=np.uint8))

@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.special import hyp2f1
 
 import pyrjsel as rj
+from pyrjsel.distributions.quadrature import draw
 from pyrjsel.selection.evidence._score import GaussianScore
-from pyrjsel.selection.evidence.g_mixture import Shrinkage
-from pyrjsel.selection.evidence.quadrature import draw
+from pyrjsel.selection.priors.shrinkage import Shrinkage
 
 PRIORS = [rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(4), rj.ZellnerSiow()]
 

@@ -8,6 +8,7 @@ import pytest
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.selection.evidence import sampled_variance as variance
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.regression import gaussian
@@ -78,7 +79,7 @@ def test_scaled(linear_kit, tau, sigma, n):
         s = np.where(np.isin(np.arange(7), columns), np.broadcast_to(prior.c, 7), 1.0)
         s = np.diag(s * np.broadcast_to(prior.tau, 7) ** 2)
         want.append(rows.given_scale(np.arange(7), s, np.zeros(7))[0])
-    check(case.regression.evidence(), want)
+    check(evidence_of(case.regression), want)
 
 
 @pytest.mark.parametrize("prior", [UNEVEN, Normal(0.7, mean=-0.2, scaled=False)], ids=["spikes", "normal"])

@@ -18,6 +18,7 @@ from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.runtime.ladder import adapted
 from pyrjsel.selection.evidence._evidence import Evidence
+from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.results.prediction import SingleModel
 from pyrjsel.selection.samplers.collapsed._walk import MOVES, Walk
@@ -286,8 +287,8 @@ class WalkRunner:
     def evidences(self, count: int) -> Sequence[Evidence]:
         """Return evidences, each with a state of its own."""
         regression = self.job.regression
-        provider = regression.provider()
-        return [regression.evidence(provider) for _ in range(count)]
+        provider = provider_of(regression)
+        return [evidence_of(regression, provider) for _ in range(count)]
 
     def walk_on(self, n: int, collector: WalkCollector | None) -> None:
         """Walk for `n` periods, within one stretch between marks and within one segment of the averages."""

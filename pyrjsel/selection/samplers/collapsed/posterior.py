@@ -11,6 +11,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, PackedModels, families, family_rates
 from pyrjsel.model_space.starts import given_start
 from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.importance_quality import warn_of_few, warn_of_poor
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
@@ -92,7 +93,7 @@ def collapsed_posterior(
         If `start` is no feasible model with linearly independent columns.
     """
     entropy = settings.entropy()
-    regression.score(0)
+    score_of(regression, 0)
     starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0, masses=True)

@@ -14,6 +14,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence import fixed_scale as unscaled
 from pyrjsel.selection.evidence._conjugate import LOST
 from pyrjsel.selection.evidence._student import StudentCdf
+from pyrjsel.selection.evidence.conjugate import evidence_of, score_of
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -91,7 +92,7 @@ class Tree:
         same = bool(np.all(columns == np.arange(columns.size)))
         matrix = regression.matrix
         return Subsets(
-            regression.score(self.most),
+            score_of(regression, self.most),
             matrix if same else np.ascontiguousarray(matrix[np.ix_(columns, columns)]),
             regression.right[columns],
             self.start,
@@ -148,7 +149,7 @@ class _Values(Part):
             doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
             if doubtful.size:
                 # Only bounds of shares are known along the tree: what may be dependent is looked at again.
-                value[doubtful] = regression.evidence().values(np.ascontiguousarray(gamma[doubtful]))
+                value[doubtful] = evidence_of(regression).values(np.ascontiguousarray(gamma[doubtful]))
             self.keep(value=value + regression.constant)
 
     def finish(self, completed: bool) -> FloatArray:

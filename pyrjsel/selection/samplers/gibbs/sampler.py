@@ -14,6 +14,7 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start, dispersed_start, given_start
 from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
 from pyrjsel.selection.posterior import Posterior
@@ -174,7 +175,7 @@ class GibbsJob:
         space = Space(self.space)
         moves: dict[str, Any] = {"slots": self.slots, "families": self.families, "trades": self.trades}
         if not self.in_loop:
-            return Gibbs(self.regression.evidence(), space, gamma, variance, **moves)
+            return Gibbs(evidence_of(self.regression), space, gamma, variance, **moves)
         full = variance_evidence(self.regression)
         density = density_evidence(self.regression) if self.classical else None
         return Gibbs(
@@ -236,7 +237,7 @@ def existence(regression: GaussianRegression) -> Callable[[ByteArray], bool]:
     """Return what says whether a model (J,) has a coefficient prior."""
     if regression.prior.rank_tol == 0:
         return lambda gamma: True
-    evidence = regression.evidence()
+    evidence = evidence_of(regression)
     return lambda gamma: bool(np.isfinite(evidence.values(gamma[None])[0]))
 
 

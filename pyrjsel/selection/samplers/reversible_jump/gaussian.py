@@ -14,7 +14,6 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.coefficients import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.principal_directions import square_root
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 
 
@@ -50,7 +49,7 @@ class GaussianRows(Regression):
                 "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them "
                 "in every model. Fit with sampler='gibbs'."
             )
-        root, image, rest = square_root(whole)
+        root, image, rest = whole.square_root()
         size, rank = root.shape
         columns, response = np.zeros((size + 1, rank + 2)), np.zeros(rank + 2)
         columns[0, 0] = np.sqrt(whole.total_weight)

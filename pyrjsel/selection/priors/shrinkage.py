@@ -18,7 +18,7 @@ from numpy.polynomial import chebyshev
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel.selection.evidence.quadrature import draw, find_nodes
+from pyrjsel.distributions.quadrature import draw, find_nodes
 from pyrjsel.selection.priors.g_mixtures import Mixture
 
 # Values of log g between which the mass of every posterior of g lies that double precision can describe:

@@ -1,0 +1,81 @@
+"""Compiled marginal likelihoods of gaussian regressions, for samplers that walk over models."""
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.evidence.sampled_variance import FEWEST_KEPT, variance_evidence
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+
+
+def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
+    """Return the last line of log marginal likelihoods, for models of at most `most` columns.
+
+    Raises
+    ------
+    NotAvailableError
+        For priors that do not scale with sigma, and for spikes and slabs.
+    """
+    prior = regression.prior
+    if prior.kind not in ("normal", "g", "mixture"):
+        raise NotAvailableError(
+            "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
+            "walks over models know. Fit with sampler='gibbs'."
+        )
+    if prior.kind == "normal":
+        return GaussianScore("conjugate", regression.nu, regression.total)
+    if prior.kind == "g":
+        return GaussianScore("g", regression.nu, regression.total, g=prior.g)
+    return GaussianScore(
+        "mixture",
+        regression.nu,
+        regression.total,
+        shrinkage=regression.shrinkage,
+        saturated=regression.rows if regression.b == 0 else 0,
+        most=most,
+    )
+
+
+def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
+    """Return the rows of X'WX + P for one thread: held whole, or formed on demand."""
+    if regression.held:
+        return FullGram(regression.matrix)
+    assert regression.rooted is not None
+    capacity = max(FEWEST_KEPT, regression.n // 8)
+    return ColumnGram(regression.rooted, regression.prior.precision, capacity)
+
+
+def evidence_of(
+    regression: GaussianRegression, provider: FullGram | ColumnGram | None = None
+) -> ConjugateEvidence:
+    """Return log marginal likelihoods for walks over models, up to ``regression.constant``.
+
+    Parameters
+    ----------
+    regression : GaussianRegression
+    provider : FullGram or ColumnGram, optional
+        From :func:`provider_of`; several walks of one thread may share one.
+
+    Returns
+    -------
+    ConjugateEvidence
+        Of this regression.
+
+    Raises
+    ------
+    NotAvailableError
+        For priors that do not scale with sigma.
+    """
+    if regression.prior.kind == "spike":
+        return variance_evidence(regression)
+    most = regression.widest(regression.n_terms) - 1
+    return ConjugateEvidence(
+        score_of(regression, most),
+        provider_of(regression) if provider is None else provider,
+        regression.right,
+        regression.starts,
+        log_weights=regression.prior.log_weights,
+        penalty=regression.penalty,
+        rank_tol=regression.prior.rank_tol,
+        most=most,
+    )
