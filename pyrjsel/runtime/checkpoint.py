@@ -1,11 +1,12 @@
 """Checkpoints: chains write down where they are and what they have drawn, and a killed run goes on.
 
 A checkpoint is a folder of files in the format of :mod:`pyrjsel.storage`. ``checkpoint.rjs`` says of which
-run it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as a
-whole, and a file of draws, to which new ones are appended, each part with its length (uint64, little-endian)
-before it; the state says how many bytes of draws belong to it, and what a crash has left beyond them is cut
-off. Chains write their own files, wherever they run, and their states have a digest of the run: of two that
-begin at once in a new folder one makes ``checkpoint.rjs``, and the other is refused unless it is the same.
+run it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as
+a whole, and a file of draws, to which new ones are appended, each part with its length (uint64,
+little-endian) before it; the state says how many bytes of draws belong to it, and what a crash has left
+beyond them is cut off. Chains write their own files, wherever they run, and their states have a digest of
+the run: of two that begin at once in a new folder one makes ``checkpoint.rjs``, and the other is refused
+unless it is the same.
 """
 
 import os

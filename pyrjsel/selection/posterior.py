@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,10 +10,8 @@ import pandas as pd
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.runtime import Ends
+from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.samplers.audit import Audit
 
 
 @dataclass(frozen=True)

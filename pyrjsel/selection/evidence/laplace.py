@@ -14,8 +14,8 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import DRAWS_A_COLUMN, log_det, log_student, match, radii
+from pyrjsel.selection.evidence.separation import separated_models
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.validation import separated_models
 
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a posterior
 # that is nearly normal, but no scale at the mode fits a skewed one: under a weak prior, a coefficient that

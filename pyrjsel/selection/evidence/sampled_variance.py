@@ -1,18 +1,12 @@
 """Evidence and full conditionals of gaussian regressions whose sigma^2 is in the state of a sampler."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
 from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 # Rows of a Gram matrix that are kept where they are formed on demand.
 FEWEST_KEPT = 64

@@ -28,23 +28,19 @@ from pyrjsel.report import model_html
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.fitting import Fitting
-from pyrjsel.selection.models.specification import Choices
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.dependence import dependent_alone, dependent_terms
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.rank import IndependentColumns
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
-from pyrjsel.selection.regression.validation import (
-    check_columns,
-    check_right_side,
-    dependent_alone,
-    dependent_terms,
-)
-from pyrjsel.selection.results.prediction import SingleModel
+from pyrjsel.selection.regression.validation import check_columns, check_right_side
 from pyrjsel.selection.results.summary import model_facts
 from pyrjsel.selection.samplers.automatic import sampler_of
 from pyrjsel.selection.samplers.enumeration.listing import MOST_MODELS
+from pyrjsel.selection.specification import Choices
 from pyrjsel.selection.studies.methods import Studies
 
 # A sampler: what its options are, and what finds the posterior from regression, space, settings and options.

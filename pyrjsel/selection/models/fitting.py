@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import unknown_name, unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.identity import identity
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.samplers.audit import warn_of_missed
 from pyrjsel.selection.samplers.stopping import warm
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
 
 
 class Fitting:
@@ -152,7 +150,7 @@ class Fitting:
             separates the classes (or, for counts, sets rows without events apart); its posterior is
             proper, and depends on the coefficient prior.
         """
-        model = cast("Selection", self)
+        model = cast(SelectionModel, self)
         owner = f"{model._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))

@@ -20,7 +20,6 @@ from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Sampler, Selection
-from pyrjsel.selection.models.specification import Choices
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
@@ -37,6 +36,7 @@ from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP, GibbsOptions, gibb
 from pyrjsel.selection.samplers.reversible_jump.gaussian import over_rows
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+from pyrjsel.selection.specification import Choices
 
 
 class _Flat:

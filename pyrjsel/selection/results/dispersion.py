@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import chi2
@@ -12,13 +11,10 @@ from scipy.stats import chi2
 from pyrjsel._errors import DispersionWarning
 from pyrjsel._validate import beyond
 from pyrjsel.design import DesignData
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.glm import Regression
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.results.prediction import SingleModel
 
 # Pearson's chi-square over its degrees of freedom, and its p-value, beyond which there is a warning.
 RATIO, LEVEL = 1.5, 1e-3
@@ -70,7 +66,7 @@ class Dispersion:
 
 
 def look_for_dispersion(
-    model: Selection, posterior: Posterior, single: SingleModel, stacklevel: int
+    model: SelectionModel, posterior: Posterior, single: SingleModel, stacklevel: int
 ) -> Dispersion | None:
     """Return Pearson's chi-square of the best model; None where it says nothing of the fit.
 
@@ -96,7 +92,7 @@ def text(found: Dispersion) -> str:
     )
 
 
-def _dispersion(model: Selection, posterior: Posterior, single: SingleModel) -> Dispersion | None:
+def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel) -> Dispersion | None:
     regression, data = model.regression, model.data
     if not isinstance(regression, Regression) or not isinstance(data, DesignData):
         return None
@@ -104,8 +100,8 @@ def _dispersion(model: Selection, posterior: Posterior, single: SingleModel) -> 
     weights = data.extras.get("weights", np.ones(data.n))
     if not family.tells_dispersion(weights):
         return None
-    marginal: MarginalLikelihood = single  # type: ignore[assignment]
-    integral = marginal.approximate(posterior.packed[0])
+    assert isinstance(single, MarginalLikelihood)
+    integral = single.approximate(posterior.packed[0])
     b = integral.moments[0] / np.concatenate([[1.0], regression.scale])[integral.columns]
     eta = b[0] + data.X[:, integral.columns[1:] - 1] @ b[1:]
     if "offset" in data.extras:

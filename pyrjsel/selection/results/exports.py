@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_bool
 from pyrjsel.report import to_arviz
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.results.tables import PosteriorTables
 
 
-class Exports:
+class Exports(PosteriorTables):
     """The methods of :class:`SelectionResults` that hand its draws on."""
 
     def to_arviz(self, *, coefficients: bool = True) -> Any:
@@ -63,7 +61,7 @@ class Exports:
         (4, 500)
         """
         whole = check_bool(coefficients, "coefficients", "to_arviz")
-        results = cast("SelectionResults", self)
+        results = self
         draws, model = results.draws, results.model
         kept = slice(None)
         if whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,19 +13,17 @@ from pyrjsel.model_space import chain_visits
 from pyrjsel.runtime import MOST, known_ends
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.results.identity import identity
+from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.audit import warn_of_missed
 from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP
 from pyrjsel.selection.samplers.recorder import thinning
 from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
-if TYPE_CHECKING:
-    from pyrjsel.selection.results.results import SelectionResults
-
 # What is recorded of every so manyth draw.
 THINNED = ("coefficients", "variance")
 
 
-class Extending:
+class Extending(PosteriorTables):
     """The method of :class:`SelectionResults` that goes on with its chains."""
 
     def extend(
@@ -38,7 +36,7 @@ class Extending:
         n_jobs: int | None = None,
         progress: bool | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-    ) -> SelectionResults:
+    ) -> Self:
         """Go on with the chains where they ended.
 
         Parameters
@@ -88,7 +86,7 @@ class Extending:
         >>> longer.inclusion.equals(once.inclusion)
         True
         """
-        results = cast("SelectionResults", self)
+        results = self
         model, posterior, options = results.model, results.posterior, results.options
         found = posterior.draws
         if found is None:

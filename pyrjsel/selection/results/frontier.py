@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -17,12 +17,10 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
 from pyrjsel.model_space import BUDGET_TOLERANCE
 from pyrjsel.report import plot_frontier, scalar_stats
-from pyrjsel.selection.regression.validation import same_data, same_space
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.results.comparable import same_data, same_space
+from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.enumeration.listing import probability_error
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-    from pyrjsel.selection.results.results import SelectionResults
 
 COLUMNS = ["budget", "terms", "size", "cost", "posterior", "mcse", "mass", "deviance"]
 # A budget that fewer draws keep is warned of: the best of so few models is that of the draws alone.
@@ -31,11 +29,11 @@ FEWEST_DRAWS = 100
 REST = 1e-4
 
 
-class Frontier:
+class Frontier(PosteriorTables):
     """The methods of :class:`SelectionResults` on costs and budgets."""
 
     def frontier(
-        self, budgets: ArrayLike | None = None, *, others: Sequence[SelectionResults] = ()
+        self, budgets: ArrayLike | None = None, *, others: Sequence[PosteriorTables] = ()
     ) -> pd.DataFrame:
         """Return the best model under each budget, and its posterior probability given that budget.
 
@@ -46,7 +44,7 @@ class Frontier:
         ----------
         budgets : array_like of float, optional
             The budgets, at most that of the fit; None is every cost at which another model becomes the best.
-        others : sequence of SelectionResults, default ()
+        others : sequence of PosteriorTables, default ()
             More runs with the same data, terms and priors and other budgets. A budget is looked up in an
             enumeration if one has it, otherwise in the run with the smallest budget that has it: the draws
             of a run under a large budget seldom cost little.
@@ -88,14 +86,14 @@ class Frontier:
         0     2.0                ()   0.0
         1     8.0  (lwt, smoke, ht)   8.0
         """
-        return frontier_table(cast("SelectionResults", self), budgets, others, "frontier", 3)
+        return frontier_table(self, budgets, others, "frontier", 3)
 
     def plot_frontier(
         self,
         ax: Any = None,
         *,
         budgets: ArrayLike | None = None,
-        others: Sequence[SelectionResults] = (),
+        others: Sequence[PosteriorTables] = (),
     ) -> Any:
         """Plot the deviance of the best model against the budget.
 
@@ -107,7 +105,7 @@ class Frontier:
             Where to draw; a new figure by default.
         budgets : array_like of float, optional
             As for :meth:`frontier`.
-        others : sequence of SelectionResults, default ()
+        others : sequence of PosteriorTables, default ()
             As for :meth:`frontier`.
 
         Returns
@@ -127,7 +125,7 @@ class Frontier:
         ConvergenceWarning
             As :meth:`frontier` does.
         """
-        results = cast("SelectionResults", self)
+        results = self
         table = frontier_table(results, budgets, others, "plot_frontier", 3).dropna(subset="deviance")
         drawn = "visited" in table.attrs["note"]
         return plot_frontier(
@@ -156,14 +154,14 @@ class _Run:
         not known at all, as of Laplace's approximation, and not needed, as of visits.
     """
 
-    results: SelectionResults
+    results: PosteriorTables
     row: IntArray
     cost: FloatArray
     log_mass: FloatArray
     variance: FloatArray | None
 
     @classmethod
-    def of(cls, results: SelectionResults) -> _Run:
+    def of(cls, results: PosteriorTables) -> _Run:
         """Sort the models of a run."""
         posterior, space = results.posterior, results.model.space
         variance: FloatArray | None = None
@@ -233,7 +231,7 @@ class _Run:
     def _with_integrals(self, places: IntArray) -> _Run:
         assert self.variance is not None
         results, log_mass, variance = self.results, self.log_mass.copy(), self.variance.copy()
-        marginal = cast("MarginalLikelihood", results._marginal)
+        marginal = cast(MarginalLikelihood, results._marginal)
         gamma = results.posterior.packed[self.row[places]]
         found = [marginal.integrate(model) for model in gamma]
         log_mass[places] = [integral.log_marginal for integral in found]
@@ -291,9 +289,9 @@ def _limit(budget: float) -> float:
 
 
 def frontier_table(
-    results: SelectionResults,
+    results: PosteriorTables,
     budgets: ArrayLike | None,
-    others: Sequence[SelectionResults],
+    others: Sequence[PosteriorTables],
     owner: str,
     stacklevel: int,
 ) -> pd.DataFrame:
@@ -316,7 +314,7 @@ def frontier_table(
     return table
 
 
-def _check_others(results: SelectionResults, others: object, owner: str) -> None:
+def _check_others(results: PosteriorTables, others: object, owner: str) -> None:
     kind = type(results)
     if not isinstance(others, Sequence) or not all(isinstance(run, kind) for run in others):
         raise bad_value("others", owner, "a sequence of SelectionResults", others)
@@ -330,7 +328,7 @@ def _check_others(results: SelectionResults, others: object, owner: str) -> None
 
 
 def _check_budgets(
-    budgets: ArrayLike | None, runs: Sequence[SelectionResults], owner: str
+    budgets: ArrayLike | None, runs: Sequence[PosteriorTables], owner: str
 ) -> FloatArray | None:
     """Return the budgets, each once in rising order, or None where none are given."""
     if budgets is None:

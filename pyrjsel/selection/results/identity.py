@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.storage import Plain, plain
 
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
 
-
-def rows_of(model: Selection) -> Plain:
+def rows_of(model: SelectionModel) -> Plain:
     """Return the rows of a model, or what is known of them, as plain data."""
     data = model.data
     if isinstance(data, SummedRows):
@@ -19,7 +17,7 @@ def rows_of(model: Selection) -> Plain:
     return {"y": data.y, "X": data.X, "extras": data.extras}
 
 
-def identity(model: Selection, sampler: str, options: Any) -> dict[str, Plain]:
+def identity(model: SelectionModel, sampler: str, options: Any) -> dict[str, Plain]:
     """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
     choices = model._choices
     costs = (

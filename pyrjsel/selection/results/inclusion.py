@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,16 +9,14 @@ from pyrjsel._once import kept_property
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 from pyrjsel.report import IndicatorStats, inclusion_of, kept_table, without_errors
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.sizes import sizes_table
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
 
 
 class Included:
     """The attributes of :class:`SelectionResults` on the inclusion of terms."""
 
-    model: Selection
+    model: SelectionModel
     posterior: Posterior
 
     @kept_property

@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_bool
 from pyrjsel.report import ModelLooks, plot_coefficients, plot_sizes, plot_trace
-from pyrjsel.selection.draws import Draws
-from pyrjsel.selection.posterior import Posterior
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.results.tables import PosteriorTables
 
 
-class Plotted(Protocol):
-    """What the plots need of results."""
-
-    model: Selection
-    posterior: Posterior
-
-    @property
-    def coefficients(self) -> pd.DataFrame:
-        """Model-averaged coefficients by column of the design, intercept first."""
-
-    @property
-    def sizes(self) -> pd.DataFrame:
-        """Number of terms, prior and posterior."""
-
-    @property
-    def draws(self) -> Draws:
-        """The draws of all chains."""
-
-
-class Looks(ModelLooks):
+class Plots(PosteriorTables, ModelLooks):
     """The plot methods of :class:`SelectionResults`."""
 
-    def _best_models(self: Plotted, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
+    def _best_models(self, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
         posterior = self.posterior
         return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
 
-    def plot_sizes(self: Plotted, ax: Any = None) -> Any:
+    def plot_sizes(self, ax: Any = None) -> Any:
         """Plot prior and posterior probabilities of the number of terms.
 
         Parameters
@@ -68,7 +44,7 @@ class Looks(ModelLooks):
         return plot_sizes(table.index, table["prior"], table["posterior"], table["mcse"], ax=ax)
 
     def plot_coefficients(
-        self: Plotted,
+        self,
         ax: Any = None,
         *,
         top: int | None = None,
@@ -124,7 +100,7 @@ class Looks(ModelLooks):
             label=f"Coefficient per {'standard deviation' if per_sd else 'unit'} of the column",
         )
 
-    def plot_trace(self: Plotted, ax: Any = None) -> Any:
+    def plot_trace(self, ax: Any = None) -> Any:
         """Plot the draws of size, cost and log posterior, and how many terms change from draw to draw.
 
         Parameters

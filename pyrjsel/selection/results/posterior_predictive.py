@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
 from pyrjsel.families import Statistic
 from pyrjsel.report import plot_check, plot_checks
+from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,
@@ -29,16 +30,13 @@ from pyrjsel.selection.results.predictive_checks import (
     named_statistic,
     simulated_responses,
 )
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.evidence.gaussian import SingleModels
-    from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.results.tables import PosteriorTables
 
 # Simulated responses of each row, or draws of coefficients, at most.
 MOST_DRAWS = 10**7
 
 
-class Predictive:
+class Predictive(PosteriorTables):
     """The methods of :class:`SelectionResults` that predict or simulate responses."""
 
     def get_prediction(
@@ -143,7 +141,7 @@ class Predictive:
         """Return predictions for rows, with the offset and weights that are wanted, see prediction_rows."""
         check_choice(which, "which", owner, WHICH)
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-        x, extras, index = prediction_rows(cast("SelectionResults", self).model, new, given, owner)
+        x, extras, index = prediction_rows(self.model, new, given, owner)
         found = self._predict_at(
             x, extras["offset"], index, which, stacklevel + 1, draws=draws, spread=spread
         )
@@ -164,7 +162,7 @@ class Predictive:
 
         Without `spread` they are of means alone, and have draws only if these need them.
         """
-        results = cast("SelectionResults", self)
+        results = self
         gamma = None if which == "bma" else results._model(which, stacklevel + 1)
         family, name = results.model.regression.family, results.model.design.response
         means = self._mean_coefficients(gamma) if family.link == "identity" else None
@@ -176,10 +174,10 @@ class Predictive:
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
         """Return posterior means (D + 1,) of the coefficients of a linear model, None: of all models."""
-        results = cast("SelectionResults", self)
+        results = self
         if gamma is None:
             return results.posterior.moments.mean
-        moments = cast("SingleModels", results._marginal).moments(gamma)
+        moments = cast(SingleModels, results._marginal).moments(gamma)
         means = np.zeros(results.model.regression.n_columns)
         means[moments.columns] = moments.mean
         return means
@@ -189,7 +187,7 @@ class Predictive:
 
         Of one model (J,), or None: of all.
         """
-        results = cast("SelectionResults", self)
+        results = self
         if gamma is not None:
             found, variance = results._marginal.sample_with_variance(gamma, draws, results._stream(b"single"))
             return results.model.regression.to_raw(found), variance
@@ -245,7 +243,7 @@ class Predictive:
             If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
         """
         owner = "posterior_predictive"
-        results = cast("SelectionResults", self)
+        results = self
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         stream = _generator(results, rng, b"predictive", owner)
         given = {"offset": offset, "weights": weights}
@@ -318,7 +316,7 @@ class Predictive:
         >>> (results.check()["p_value"] > 0.05).to_dict()
         {'mean': True, 'brier': True, 'calibration': True}
         """
-        results = cast("SelectionResults", self)
+        results = self
         known = results.model.regression.family.statistics(_weights(results, "check"))
         found = _compare(results, chosen_statistics(statistics, known, "check"), draws, rng, "check")
         rows = [compared.row() for compared in found.values()]
@@ -362,7 +360,7 @@ class Predictive:
             As for :meth:`check`, or if `ax` is not valid.
         """
         owner = "plot_check"
-        results = cast("SelectionResults", self)
+        results = self
         known = results.model.regression.family.statistics(_weights(results, owner))
         if statistic is None:
             if ax is not None:
@@ -376,21 +374,21 @@ class Predictive:
         return plot_check(name, found.replicated, found.observed, found.row()[-1], ax=ax)
 
 
-def _weights(results: SelectionResults, owner: str) -> FloatArray:
+def _weights(results: PosteriorTables, owner: str) -> FloatArray:
     """Return the weights of the rows of the fit."""
     rows = rows_of_fit(results.model, owner)
     return rows.extras.get("weights", np.ones(rows.n))
 
 
 def _generator(
-    results: SelectionResults, rng: RNGLike | SeedLike | None, label: bytes, owner: str
+    results: PosteriorTables, rng: RNGLike | SeedLike | None, label: bytes, owner: str
 ) -> np.random.Generator:
     """Return the generator of a call: a stream of the fit where none is given."""
     return results._stream(label) if rng is None else check_rng(rng, owner)
 
 
 def _compare(
-    results: SelectionResults,
+    results: Predictive,
     statistics: Mapping[str, Statistic],
     draws: int,
     rng: RNGLike | SeedLike | None,

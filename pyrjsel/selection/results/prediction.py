@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,16 +16,10 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family
-from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
+from pyrjsel.selection.evidence.laplace import resample
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
-
-# What answers questions about single models.
-SingleModel = MarginalLikelihood | SingleModels
 
 # Coefficient vectors that predictions and intervals are made of, unless others are asked for.
 PREDICTION_DRAWS = 4000
@@ -65,7 +59,7 @@ def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatAr
     return np.asarray(x @ means[1:] + (means[0] + offset))
 
 
-def rows_of_fit(model: Selection, owner: str) -> DesignData:
+def rows_of_fit(model: SelectionModel, owner: str) -> DesignData:
     """Return the rows of a fit.
 
     Raises
@@ -81,7 +75,7 @@ def rows_of_fit(model: Selection, owner: str) -> DesignData:
 
 
 def prediction_rows(
-    model: Selection, new: Any, given: Mapping[str, ArrayLike | None], owner: str
+    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None], owner: str
 ) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
     """Return columns (rows, D), offset and the like, and labels of new rows, or of those of the fit.
 

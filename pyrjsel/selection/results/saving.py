@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,13 +11,11 @@ from scipy import sparse
 from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.identity import rows_of
+from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.storage import Document, Plain, digest, frame_to_plain, plain, write
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.results.results import SelectionResults
 
 KIND, SCHEMA = "selection results", 2
 # Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
@@ -27,7 +25,7 @@ FLAGS = ("stuck", "disagree")
 MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
 
 
-class Saving:
+class Saving(PosteriorTables):
     """The method of :class:`SelectionResults` that writes files."""
 
     def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
@@ -59,12 +57,12 @@ class Saving:
         no code. Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
         Functions that the formula calls are kept by name alone.
         """
-        results = cast("SelectionResults", self)
+        results = self
         with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
         write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
 
 
-def content_of(results: SelectionResults, with_rows: bool) -> Plain:
+def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, posterior = results.model, results.posterior
     table = results.models
@@ -104,7 +102,7 @@ def content_of(results: SelectionResults, with_rows: bool) -> Plain:
     }
 
 
-def _prior_inclusion(results: SelectionResults) -> Plain:
+def _prior_inclusion(results: PosteriorTables) -> Plain:
     """Return what rows alone say of it, and marginal likelihoods of all models do not."""
     if not results.model._lacks_models or results.posterior.draws is None:
         return None
@@ -117,14 +115,14 @@ def _prior_inclusion(results: SelectionResults) -> Plain:
     }
 
 
-def _prior_sizes(results: SelectionResults) -> Plain:
+def _prior_sizes(results: PosteriorTables) -> Plain:
     """Return the prior over the number of terms in the same case."""
     if not results.model._lacks_models or results.posterior.draws is None:
         return None
     return {"probability": results._prior_sizes.probability, "mcse": results._prior_sizes.mcse}
 
 
-def _choices(model: Selection) -> Plain:
+def _choices(model: SelectionModel) -> Plain:
     choices = model._choices
     costs: Any = choices.costs
     return {
@@ -140,7 +138,7 @@ def _choices(model: Selection) -> Plain:
     }
 
 
-def _rows(model: Selection, with_rows: bool) -> Plain:
+def _rows(model: SelectionModel, with_rows: bool) -> Plain:
     data = model.data
     if isinstance(data, AbsentRows):
         return rows_to_plain(data, with_rows, data.digest, summed=data.summed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,14 +10,12 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection.regression.validation import same_data
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.protocols import SelectionModel
+from pyrjsel.selection.results.comparable import same_data
+from pyrjsel.selection.results.tables import PosteriorTables
 
 
-def screened(runs: Sequence[SelectionResults], threshold: float) -> Selection:
+def screened(runs: Sequence[PosteriorTables], threshold: float) -> SelectionModel:
     """Return the model of the first of `runs` without the terms below `threshold` in all of them."""
     threshold = check_real(threshold, "threshold", "screen", low=0, high=1, open_low=True, open_high=True)
     model = runs[0].model
@@ -39,7 +36,7 @@ def screened(runs: Sequence[SelectionResults], threshold: float) -> Selection:
     return model._restrict([model.term_names[term] for term in sorted(kept)], stacklevel=4)
 
 
-def _nothing_left(model: Selection, inclusion: FloatArray, threshold: float) -> str:
+def _nothing_left(model: SelectionModel, inclusion: FloatArray, threshold: float) -> str:
     if not inclusion.size:
         return "There is nothing to screen: the model has no terms."
     highest = int(np.argmax(inclusion))

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pyrjsel._errors import SeparationWarning
 from pyrjsel._validate import listed
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.results.prediction import SingleModel
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.protocols import SelectionModel, SingleModel
 
 # Models with at least this posterior probability are looked at, at most so many.
 MASS, MODELS = 0.005, 50
@@ -22,7 +18,7 @@ Separated = dict[tuple[str, ...], tuple[str, ...]]
 
 
 def look_for_separation(
-    model: Selection, posterior: Posterior, single: SingleModel, stacklevel: int
+    model: SelectionModel, posterior: Posterior, single: SingleModel, stacklevel: int
 ) -> Separated:
     """Return the terms of the best models that separate the classes, and the terms through which they do.
 

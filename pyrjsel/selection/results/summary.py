@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
-from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.model_space import count_models, space_facts
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.dispersion import text as dispersion_text
+from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.results.results import SelectionResults
 
 # Separated models that get a note of their own.
 SEPARATED_NOTES = 3
 
 
-def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str]]:
+def describe(results: PosteriorTables) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
     count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
@@ -50,12 +45,12 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
     return info, _notes(results)
 
 
-def _prior_size(results: SelectionResults) -> str:
+def _prior_size(results: PosteriorTables) -> str:
     expected = results.prior_inclusion.expected_size
     return "" if np.isnan(expected) else f" (prior {expected:.2f})"
 
 
-def model_facts(model: Selection) -> list[tuple[str, str]]:
+def model_facts(model: SelectionModel) -> list[tuple[str, str]]:
     """Return (label, value) pairs on a model: data, constraints and priors."""
     priors = {**model._priors(), "model prior": model.model_prior}
     return [
@@ -65,7 +60,7 @@ def model_facts(model: Selection) -> list[tuple[str, str]]:
     ]
 
 
-def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+def tables(results: PosteriorTables, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Return the tables of a summary, with `rows` of the table of models, under their captions."""
     posterior = results.posterior
     how = "enumerated" if posterior.draws is None else "visited"
@@ -73,17 +68,7 @@ def tables(results: SelectionResults, rows: pd.DataFrame) -> list[tuple[str, pd.
     return [shown_inclusion(results._inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
-def sigma_table(variance: FloatArray) -> pd.DataFrame:
-    """Return means, deviations and 95 % intervals of sigma and sigma^2 from draws of sigma^2 (m,)."""
-    rows = np.array([np.sqrt(variance), variance])
-    ends = np.quantile(rows, [0.025, 0.975], axis=1)
-    return pd.DataFrame(
-        {"mean": rows.mean(axis=1), "sd": rows.std(axis=1), "ci_lower": ends[0], "ci_upper": ends[1]},
-        index=pd.Index(["sigma", "sigma^2"], name="quantity"),
-    )
-
-
-def _data_facts(model: Selection) -> list[tuple[str, str]]:
+def _data_facts(model: SelectionModel) -> list[tuple[str, str]]:
     data = model.data
     rows = f"{model.nobs:,}"
     if data.n_dropped:
@@ -96,7 +81,7 @@ def _data_facts(model: Selection) -> list[tuple[str, str]]:
     return facts
 
 
-def _notes(results: SelectionResults) -> list[str]:
+def _notes(results: PosteriorTables) -> list[str]:
     model, posterior = results.model, results.posterior
     data, prior = model.data, results.prior_inclusion
     notes = [f"Posterior probabilities are {posterior.estimator}."]

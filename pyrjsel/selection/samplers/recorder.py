@@ -18,8 +18,8 @@ from pyrjsel.model_space import (
 from pyrjsel.report.errors import indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
+from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.results.prediction import SingleModel
 from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE, Estimate
 from pyrjsel.storage import Content, Plain
 

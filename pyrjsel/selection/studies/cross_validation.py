@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,10 @@ from pyrjsel.design import DesignData
 from pyrjsel.families import Family
 from pyrjsel.report import Report, results_html
 from pyrjsel.runtime import Refits
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.prediction import rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
 
 OWNER = "cross_validate"
 WHICH = ("bma", "hpm", "mpm")
@@ -33,7 +31,7 @@ class CrossValidation:
 
     Parameters
     ----------
-    model : Selection
+    model : SelectionModel
         What was validated.
     log_density : DataFrame, shape (rows, predictors)
         Log posterior predictive density of each response under the fit without its fold.
@@ -46,7 +44,7 @@ class CrossValidation:
 
     Attributes
     ----------
-    model : Selection
+    model : SelectionModel
 
     Examples
     --------
@@ -59,7 +57,7 @@ class CrossValidation:
 
     def __init__(
         self,
-        model: Selection,
+        model: SelectionModel,
         log_density: pd.DataFrame,
         predicted: pd.DataFrame,
         fold: pd.Series,
@@ -172,7 +170,7 @@ class CrossValidation:
 
 
 def cross_validated(
-    model: Selection,
+    model: SelectionModel,
     folds: Any,
     which: Any,
     stratify: Any,

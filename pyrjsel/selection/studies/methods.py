@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import check_rng
 from pyrjsel.model_space import ModelPrior
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.studies.cross_validation import CrossValidation, cross_validated
 from pyrjsel.selection.studies.sensitivity import SensitivityResults, refit_over
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
 
 
 class Studies:
@@ -81,7 +79,7 @@ class Studies:
         ht           0.7               0.1
         """
         stream = check_rng(rng, "sensitivity")
-        model = cast("Selection", self)
+        model = cast("SelectionModel", self)
         return refit_over(model, coef_priors, model_priors, g, scale, stream, fit_options, 3)
 
     def cross_validate(
@@ -155,5 +153,5 @@ class Studies:
         {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
         """
         stream = check_rng(rng, "cross_validate")
-        model = cast("Selection", self)
+        model = cast("SelectionModel", self)
         return cross_validated(model, folds, which, stratify, stream, fit_options, 3)

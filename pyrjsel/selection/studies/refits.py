@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from pyrjsel.design import DesignData
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.models.specification import Choices
-    from pyrjsel.selection.regression.summed_rows import SummedRows
-    from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.design import DesignData
+from pyrjsel.selection.protocols import SelectionModel
+from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.specification import Choices
 
 
 def refit(
-    model: Selection,
+    model: SelectionModel,
     data: DesignData | SummedRows,
     choices: Choices,
     rng: np.random.Generator,
@@ -29,7 +28,7 @@ def refit(
     KeyboardInterrupt
         If sampling was interrupted: those that ask for several fits want none of the others then.
     """
-    results = model._remake(model.design, data, choices, 2).fit(rng=rng, **options)
+    results: SelectionResults = model._remake(model.design, data, choices, 2).fit(rng=rng, **options)
     draws, settings = results.posterior.draws, results.settings
     if draws is not None and draws.model.shape != (settings.chains, settings.draws):
         raise KeyboardInterrupt("interrupted in one of several fits")

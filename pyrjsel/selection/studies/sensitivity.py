@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,9 @@ from pyrjsel._validate import bad_value
 from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.protocols import SelectionModel
+from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.studies.refits import refit
-
-if TYPE_CHECKING:
-    from pyrjsel.selection.models.base import Selection
-    from pyrjsel.selection.results.results import SelectionResults
 
 OWNER = "sensitivity"
 NAMES = ("coef_prior", "model_prior")
@@ -217,7 +215,7 @@ def log_evidence(results: SelectionResults) -> float:
 
 
 def refit_over(
-    model: Selection,
+    model: SelectionModel,
     coef_priors: Any,
     model_priors: Any,
     g: Any,
@@ -241,7 +239,7 @@ def refit_over(
     return SensitivityResults(found, tuple(axis.name for axis in axes), single.places, single.label)
 
 
-def grid(model: Selection, coef_priors: Any, model_priors: Any, g: Any, scale: Any) -> list[Axis]:
+def grid(model: SelectionModel, coef_priors: Any, model_priors: Any, g: Any, scale: Any) -> list[Axis]:
     """Return the priors to vary, coefficients first.
 
     Raises

@@ -20,7 +20,7 @@ from pyrjsel.runtime.ladder import adapted
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.results.prediction import SingleModel
+from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.samplers.collapsed._walk import MOVES, Walk
 from pyrjsel.selection.samplers.collapsed.options import WIDEST_START, counted_moves
 from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, Averages, Segments

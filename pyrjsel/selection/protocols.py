@@ -1,0 +1,66 @@
+"""What results, studies and audits need of a model."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.design import Design
+from pyrjsel.families import Family
+from pyrjsel.model_space import ModelPrior, ModelSpace, PriorInclusion, PriorSizes
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.specification import Choices
+
+# What answers questions about single models: marginal likelihoods, deviances, moments, draws.
+SingleModel = MarginalLikelihood | SingleModels
+
+
+class SelectionModel(Protocol):
+    """A selection model, as its results and studies of several fits see it."""
+
+    title: ClassVar[str]
+    design: Design
+    data: Any
+    space: ModelSpace
+    regression: Any
+    coef_prior: Any
+    model_prior: ModelPrior
+    dependent: tuple[str, ...]
+    _owner: ClassVar[str]
+    _family: ClassVar[Family]
+    _choices: Choices
+    _priced: bool
+    _default_prior: ClassVar[Any]
+    _samplers: ClassVar[Mapping[str, Any]]
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the J terms."""
+
+    @property
+    def nobs(self) -> int:
+        """Number of observations used."""
+
+    @property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+
+    @property
+    def _prior_sizes(self) -> PriorSizes: ...
+
+    @property
+    def _lacks_models(self) -> bool: ...
+
+    def fit(self, *args: Any, **options: Any) -> Any:
+        """Find the posterior."""
+
+    def _large_sampler(self, options: Any) -> str: ...
+    def _enumerable(self) -> bool: ...
+    def _priors(self) -> dict[str, object]: ...
+    def _prior_numbers(self) -> dict[str, list[FloatArray]]: ...
+    def _n_observations(self) -> float: ...
+    def _response_facts(self) -> list[tuple[str, str]]: ...
+    def _make_marginal(self, posterior: Posterior) -> SingleModel: ...
+    def _restrict(self, keep: Any, stacklevel: int = 2) -> Self: ...
+    def _remake(self, design: Design, data: Any, choices: Choices, stacklevel: int) -> Self: ...

@@ -1,0 +1,90 @@
+"""Whether two models are of the same data, priors and constraints."""
+
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import listed
+from pyrjsel.model_space import ModelSpace
+from pyrjsel.report import repr_short
+from pyrjsel.selection.protocols import SelectionModel
+from pyrjsel.selection.regression.summed_rows import SummedRows, same_sums
+
+# Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
+ROUNDING = 1e-9
+
+
+def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
+    """Return what is different in the data or terms of two models, to stand after "have", or None.
+
+    Terms are compared by name and order; family, columns, response, weights and offset by value. No weights
+    are weights of one, no offset is one of zero, and labels of rows do not matter. Of rows that came in
+    chunks the sums are compared.
+    """
+    differ = sorted(set(first.term_names) ^ set(second.term_names))
+    if differ:
+        return f"other terms (only one has {listed(differ)})"
+    if first.term_names != second.term_names:
+        return "their terms in another order"
+    if first.nobs != second.nobs:
+        return f"{first.nobs:,} and {second.nobs:,} rows"
+    if isinstance(first.data, SummedRows) or isinstance(second.data, SummedRows):
+        return None if same_sums(first.data, second.data) else "other rows"
+    one, other = first.regression, second.regression
+    if one.family != other.family:
+        return "another family"
+    pairs: dict[str, tuple[Any, Any]] = {
+        "another response": (one.y, other.y),
+        "other weights": (one.weights, other.weights),  # None where all are one
+        "another offset": (one.offset, other.offset),
+        "other values in the columns of their terms": (first.data.X, second.data.X),
+    }
+    return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
+
+
+def same_space(first: SelectionModel, second: SelectionModel, *, budget: bool = True) -> str | None:
+    """Return what is different in the priors or constraints of two models of the same terms, or None.
+
+    Values are compared, not how they were written; budgets only if `budget` says so.
+    """
+    one, other = first.space, second.space
+    if budget and one.budget != other.budget:
+        return f"another budget ({one.budget:g}; {other.budget:g})"
+    if one.max_size != other.max_size:
+        return f"another max_size ({one.max_size}; {other.max_size})"
+    above, below = (np.concatenate([space.parent_start, space.parent]) for space in (one, other))
+    if one.heredity != other.heredity or not np.array_equal(above, below):
+        return f"another heredity ({one.heredity!r}; {other.heredity!r})"
+    if not np.array_equal(one.free, other.free):
+        return "other terms that are always in"
+    if [_prices(one, j) for j in range(one.n_terms)] != [_prices(other, j) for j in range(one.n_terms)]:
+        return "other costs"
+    if not _same_prior(one, other):
+        return f"another model prior ({one.prior!r}; {other.prior!r})"
+    for key, values in first._prior_numbers().items():
+        if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
+            written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
+            return f"another {key} ({written})"
+    return None
+
+
+def _same_prior(one: ModelSpace, other: ModelSpace) -> bool:
+    if not (_close(one.log_size, other.log_size) and _close(one.log_odds, other.log_odds)):
+        return False
+    first, second = one.by_order, other.by_order
+    if first is None or second is None:
+        return first is second
+    parts = ("log_in", "log_out", "log_open", "odds_open")
+    # Powers of a number that go from A to B and C and back would be the same prior; no two are written so.
+    return np.array_equal(one.rank, other.rank) and all(
+        _close(getattr(first, part), getattr(second, part)) for part in parts
+    )
+
+
+def _prices(space: ModelSpace, term: int) -> dict[str, float]:
+    return {space.item_names[item]: float(space.item_cost[item]) for item in space.items_of(term)}
+
+
+def _close(one: FloatArray, other: FloatArray) -> bool:
+    return bool(np.allclose(one, other, rtol=ROUNDING, atol=0.0))

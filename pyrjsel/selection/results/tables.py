@@ -1,0 +1,352 @@
+"""Tables of results and their single models."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._once import kept_property
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import check_choice, check_real
+from pyrjsel.report import coefficient_table, kept_table, model_table, own_copy
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel, SingleModel
+from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.results.dispersion import Dispersion, look_for_dispersion
+from pyrjsel.selection.results.inclusion import Included
+from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averaged_draws
+from pyrjsel.selection.results.separation import Separated, look_for_separation
+
+# Rows of the table of models.
+TABLE_ROWS = 10_000
+
+
+class PosteriorTables(Included):
+    """Tables of a posterior over models: models, coefficients, diagnostics, single models."""
+
+    def __init__(
+        self,
+        model: SelectionModel,
+        posterior: Posterior,
+        settings: FitSettings,
+        separated: Separated | None = None,
+        options: Any = None,
+        dispersion: Dispersion | None = None,
+    ) -> None:
+        self.model = model
+        self.posterior = posterior
+        self.settings = settings
+        self.options = options
+        self.sampler = posterior.sampler
+        if separated is None:
+            separated = look_for_separation(model, posterior, self._marginal, 3)
+            dispersion = look_for_dispersion(model, posterior, self._marginal, 3)
+        self.separated = separated
+        self.dispersion = dispersion
+
+    # ------------------------------------------------------------------ pieces
+
+    @kept_property
+    def _marginal(self) -> SingleModel:
+        return self.model._make_marginal(self.posterior)
+
+    def _stream(self, label: bytes) -> np.random.Generator:
+        """Return the random stream for one kind of draws after the fit; the same on every call."""
+        key = int.from_bytes(self.posterior.entropy, "little") ^ int.from_bytes(label, "little")
+        return np.random.Generator(np.random.Philox(key=key % 2**128))
+
+    def _terms(self, gamma: ByteArray) -> tuple[str, ...]:
+        return self.model.space.terms_of(gamma)
+
+    # ------------------------------------------------------------------ tables
+
+    @property
+    @kept_table
+    def models(self) -> pd.DataFrame:
+        """The best models by rank, at most 10,000 (1,000 after sampling).
+
+        Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
+        against this), ``odds_mcse``, ``log_marginal`` (log p(y | model) by importance sampling, with binomial
+        coefficients and factorials of counts, and a density of one for a flat intercept) and ``deviance`` (at
+        the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian models
+        `log_marginal` is exact, log p(y | model)
+        with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
+        log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
+        are nearly dependent or fit the response to 1e-8 of its variance). ``integration`` says where
+        `log_marginal` comes from: "exact", "importance", or "laplace", as that of models which hold less than
+        1e-6 of the posterior together does after enumeration; these have no MCSE. `posterior` is the
+        frequency of visits after sampling, and never renormalised over the rows of the table.
+        """
+        return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows used."""
+        return self.model.nobs
+
+    def _model_rows(self, rows: int) -> pd.DataFrame:
+        posterior, space = self.posterior, self.model.space
+        gamma = posterior.packed[:rows]
+        found = model_table(
+            [self._terms(row) for row in gamma],
+            gamma.sum(axis=1, dtype=np.int64),
+            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
+            posterior.probability[:rows],
+            posterior.mcse[:rows],
+            posterior.odds[:rows],
+            posterior.odds_mcse[:rows],
+            self._log_marginals(rows) + self.model.regression.log_constant,
+            np.array([self._marginal.deviance(row) for row in gamma]),
+        )
+        found["integration"] = self._integration(rows)
+        return found
+
+    def _integration(self, rows: int) -> np.ndarray:
+        """Return where the marginal likelihoods of the best models come from."""
+        if self.model.regression.family.name == "gaussian":
+            return np.full(rows, "exact", dtype=object)
+        laplace = np.isnan(self.posterior.mcse[:rows]) & (self.posterior.draws is None)
+        laplace |= getattr(self.options, "integration", None) == "laplace"
+        return np.where(laplace, "laplace", "importance").astype(object)
+
+    def _log_marginals(self, rows: int) -> FloatArray:
+        """Return the log marginal likelihoods of the best models, without the constants of the family."""
+        known = self.posterior.log_marginal
+        return (
+            known[:rows] if known is not None else self._marginal.log_marginals(self.posterior.packed[:rows])
+        )
+
+    @property
+    def covered(self) -> float:
+        """Posterior mass that the rows of `models` hold."""
+        rows = min(TABLE_ROWS, self.posterior.odds.size)
+        return float(min(self.posterior.probability[:rows].sum(), 1.0))
+
+    @property
+    @kept_table
+    def coefficients(self) -> pd.DataFrame:
+        """Model-averaged coefficients by column of the design, on the scale of the linear predictor.
+
+        Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 % interval, with the mass
+        at zero of the models that leave the column out), ``prob_positive``, ``mean_included``,
+        ``sd_included``. The interval is that of :meth:`conf_int`, of draws after enumeration too; the other
+        columns are sums over models, or over all iterations of a sampler.
+        """
+        moments = self.posterior.moments
+        interval = self.conf_int()
+        return coefficient_table(
+            list(self._column_names),
+            moments.mean,
+            moments.sd,
+            interval[0].to_numpy(),
+            interval[1].to_numpy(),
+            moments.prob_positive,
+            moments.mean_included,
+            moments.sd_included,
+        )
+
+    @property
+    def _column_names(self) -> pd.Index:
+        return pd.Index([INTERCEPT, *self.model.design.column_names], name="column", dtype=object)
+
+    @property
+    def params(self) -> pd.Series:
+        """Model-averaged posterior means, by column of the design."""
+        return pd.Series(self.posterior.moments.mean.copy(), index=self._column_names, name="mean")
+
+    @property
+    def bse(self) -> pd.Series:
+        """Model-averaged posterior standard deviations, by column of the design."""
+        return pd.Series(self.posterior.moments.sd.copy(), index=self._column_names, name="sd")
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return equal-tailed posterior intervals of the model-averaged coefficients.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1, lower and upper ends, as in statsmodels.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1).
+
+        Notes
+        -----
+        Ends are quantiles of draws: after enumeration of 4,000 independent ones, after sampling of fewer than
+        8,000 of those kept. The end of a 95 % interval from 4,000 has a Monte Carlo standard error of 0.04
+        standard deviations under a normal posterior, and of up to 0.2 where tails are long or the end lies
+        between the mass at zero and the coefficient.
+        """
+        alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
+        ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
+        return pd.DataFrame(ends.T, index=self._column_names)
+
+    @property
+    @kept_table
+    def sigma(self) -> pd.DataFrame:
+        """Posterior of the error standard deviation and variance of a linear model, averaged over models.
+
+        Rows ``sigma`` and ``sigma^2``, columns ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` (equal-tailed
+        95 % interval): of draws, after enumeration of 4,000 independent ones.
+
+        Raises
+        ------
+        NotAvailableError
+            For families without an error variance.
+        """
+        variance = self._averaged[1]
+        if variance is None:
+            raise NotAvailableError(f"A {self.model.regression.family.name} model has no error variance.")
+        return _sigma_table(variance)
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """How the sampler did, by chain and over all.
+
+        After sampling: acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of
+        size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
+        integrated by importance sampling, seconds.
+        """
+        return own_copy(self.posterior.diagnostics)
+
+    @property
+    def audit(self) -> pd.DataFrame:
+        """What a search found that no chain has visited, by term.
+
+        For each term that no draw holds, the best feasible model with it is searched for: from the term alone
+        (with the terms that heredity makes it need), adding what raises the posterior most and is affordable;
+        and from the best visited model, where terms leave that cost least until the term fits, and others
+        enter. For each free term that all draws hold, the best model without it is searched for in the same
+        way. The search is greedy: it can miss models, and says nothing of models whose terms were all
+        visited. It takes at most about a twentieth of the work of the fit; among thousands of terms the less
+        promising ones get one flip alone. Nothing in it is random.
+
+        Columns ``visited`` (whether chains visited the model), ``question`` ("with" the term or "without"
+        it), ``model`` (terms of the best model found), ``log_odds`` (its log posterior odds against the best
+        visited model, NaN where no model was found) and ``found_by``: "visits" (the best visited model; its
+        odds are those of the visits where marginal likelihoods are not known), "search", "flip" (only the
+        best visited model with this term changed was looked at) or "nothing". Odds of "search" and "flip"
+        come from marginal likelihoods; for models that are not linear, those far below the best visited model
+        come from a quadratic approximation to the log-likelihood.
+
+        A ConvergenceWarning of ``fit`` names a model that was missed and matters: its posterior is within
+        exp(-7) of that of the best visited model, and its probability, with that of its neighbours, is above
+        0.02 or worth more than 20 visits in this run, and not in the inclusion probabilities already.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which visits every model; if the results come from a file without it.
+        """
+        if self.posterior.audit is None:
+            raise NotAvailableError(
+                "Enumeration visits every model: there is nothing to audit."
+                if self.posterior.draws is None
+                else "These results come from a file without an audit. Extend them, or fit again."
+            )
+        return self.posterior.audit.table(self.model.space)
+
+    @property
+    def draws(self) -> Draws:
+        """The draws of all chains.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which draws nothing.
+        """
+        if self.posterior.draws is None:
+            raise NotAvailableError(
+                "Enumeration has no draws: it integrates every model. Fit with a sampler that draws, such as "
+                "'collapsed' or 'rjmcmc'."
+            )
+        return self.posterior.draws
+
+    # ------------------------------------------------------------------ single models
+
+    @kept_property
+    def _median(self) -> tuple[ByteArray, str | None]:
+        """Median probability model and None, or the model closest to it and why that stands in for it."""
+        posterior, space = self.posterior, self.model.space
+        median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
+        reason = space.why_infeasible(median)
+        if reason is None:
+            if self._marginal.exists(median):
+                return median, None
+            reason = "its columns are linearly dependent."
+        # Closest in the sense in which the median model is optimal: the sum of squared differences from
+        # the inclusion probabilities.
+        found = posterior.packed[posterior.probability > 0]
+        nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
+        return nearest, (
+            f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
+            f"The closest model that is stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}."
+        )
+
+    @property
+    def _median_problem(self) -> str | None:
+        """Why the median probability model cannot be used, in words, or None if it can."""
+        return self._median[1]
+
+    def _model(self, which: str, stacklevel: int) -> ByteArray:
+        if which == "hpm":
+            return self.posterior.packed[0]
+        median, problem = self._median
+        if problem is not None:
+            warnings.warn(problem, PyrjselWarning, stacklevel=stacklevel)
+        return median
+
+    def best(self, which: str = "hpm") -> tuple[str, ...]:
+        """Return the terms of the best model.
+
+        Parameters
+        ----------
+        which : {"hpm", "mpm"}
+            The model of highest posterior probability, or the median probability model: all terms with
+            inclusion probability 1/2 and more.
+
+        Returns
+        -------
+        tuple of str
+            In the order of the model's terms.
+
+        Raises
+        ------
+        ParameterError
+            If `which` is something else.
+
+        Warns
+        -----
+        PyrjselWarning
+            If the median probability model breaks a constraint or has linearly dependent columns; the
+            model that is allowed and closest to its inclusion probabilities is returned then.
+        """
+        check_choice(which, "which", "best", WHICH[1:])
+        return self._terms(self._model(which, 3))
+
+    @kept_property
+    def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
+        return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
+
+
+def _sigma_table(variance: FloatArray) -> pd.DataFrame:
+    """Return means, deviations and 95 % intervals of sigma and sigma^2 from draws of sigma^2 (m,)."""
+    rows = np.array([np.sqrt(variance), variance])
+    ends = np.quantile(rows, [0.025, 0.975], axis=1)
+    return pd.DataFrame(
+        {"mean": rows.mean(axis=1), "sd": rows.std(axis=1), "ci_lower": ends[0], "ci_upper": ends[1]},
+        index=pd.Index(["sigma", "sigma^2"], name="quantity"),
+    )
