@@ -3,10 +3,14 @@
 import os
 import random
 import sys
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
 import pytest
+
+# Reference implementations in plain numpy, which several folders of tests hold loops against.
+sys.path += [str(folder) for folder in sorted(Path(__file__).parent.glob("*/reference"))]
 
 # Before anything imports matplotlib: tests draw without a display.
 os.environ["MPLBACKEND"] = "Agg"

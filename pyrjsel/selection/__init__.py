@@ -1,9 +1,8 @@
 """Variable selection in regression models: priors, samplers, results."""
 
-from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
-from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
+from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
-from pyrjsel.selection.models.short import linear, logit, poisson
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab

@@ -153,6 +153,15 @@ class Selection(Fitting, Studies, OverSpace):
             If the formula cannot be read or calls what it may not.
         DataError, ParameterError, UnknownNameError
             As for the class.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, coef_prior=rj.GPrior("n"))
+        >>> results = model.fit(rng=1)
+        >>> results.best("mpm")
+        ('race', 'lwt', 'smoke', 'ht')
         """
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
         extras = {"weights": weights, "offset": offset}

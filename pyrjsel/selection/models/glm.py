@@ -144,6 +144,17 @@ class PoissonSelection(Selection):
     8
     >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
     {'traffic': 1.0, 'width': 0.5, 'light': 0.2}
+
+    Cases among people of whom some wards have ten times as many as others: the logarithm of the exposure is
+    an offset.
+
+    >>> rng = np.random.default_rng(2)
+    >>> wards = pd.DataFrame({"age": rng.normal(size=60), "income": rng.normal(size=60)})
+    >>> wards["people"] = rng.integers(500, 5000, size=60)
+    >>> wards["cases"] = rng.poisson(wards["people"] * np.exp(-6 + 0.5 * wards["age"]))
+    >>> wards["log_people"] = np.log(wards["people"])
+    >>> rj.poisson("cases ~ age + income", wards, offset="log_people").fit(rng=1).best()
+    ('age',)
     """
 
     title = "Poisson model selection"
@@ -151,3 +162,8 @@ class PoissonSelection(Selection):
     _family = Poisson()
     _default_prior = GPrior("n", information="null")
     _samplers = SAMPLERS
+
+
+# Short names.
+logit = LogitSelection.from_formula
+poisson = PoissonSelection.from_formula

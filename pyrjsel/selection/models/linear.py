@@ -194,6 +194,14 @@ class LinearSelection(Selection):
             If the formula cannot be read or calls what it may not.
         DataError, ParameterError, UnknownNameError
             As for the class.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> crime = rj.datasets.uscrime().data
+        >>> model = rj.linear("np.log(y) ~ np.log(Po1) + np.log(U1) + np.log(Ineq) + So", crime)
+        >>> model.fit().best()
+        ('np.log(Po1)', 'np.log(Ineq)')
         """
         choices = Choices(
             coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
@@ -333,3 +341,7 @@ class LinearSelection(Selection):
             "coefficient prior": [prior.precision, prior.mean, prior.numbers],
             "error variance prior": [np.array([self.regression.a, self.regression.b])],
         }
+
+
+# The short name.
+linear = LinearSelection.from_formula

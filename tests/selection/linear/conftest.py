@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from reference_linear import LinearTwin
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 _HERE = Path(__file__).parent

@@ -1,11 +1,11 @@
 """Gibbs chains of small problems: the compiled one and its twin at the same state."""
 
 import numpy as np
+from reference_gibbs import GibbsTwin
 
 from pyrjsel.model_space import families
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
-from pyrjsel.selection.reference_gibbs import GibbsTwin
 from pyrjsel.selection.samplers.gibbs.sampler import GibbsJob, GibbsRunner, GibbsState
 
 SPIKES = {

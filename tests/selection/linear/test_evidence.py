@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from reference_linear import LinearTwin
 
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of, score_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.reference_linear import LinearTwin
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 
 SIZES = (1, 2, 1, 3, 1)

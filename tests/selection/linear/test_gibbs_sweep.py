@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+import reference_walk
 from scipy import stats
 
 from pyrjsel.model_space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform
-from pyrjsel.selection import reference_walk
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.samplers.gibbs._gibbs import Gibbs

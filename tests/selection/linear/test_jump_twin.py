@@ -3,10 +3,10 @@
 import jump_kit
 import numpy as np
 import pytest
+from reference_gaussian import GaussianTwin, State
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, families, unpack
-from pyrjsel.selection.reference_gaussian import GaussianTwin, State
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal

@@ -4,10 +4,11 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+import reference_blocks
+import reference_jumps as reference
 from balance_oracle import Oracle, models, random_b
 
 from pyrjsel.model_space import Bernoulli, Uniform, families, unpack
-from pyrjsel.selection import reference, reference_blocks
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal

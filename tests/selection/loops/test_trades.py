@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import reference_walk
+from reference_trades import TradeTwin
 from scipy import stats
 from scipy.linalg import expm
 
 from pyrjsel.model_space import BetaBinomial, ModelSpace, Space, Uniform
-from pyrjsel.model_space.reference_trades import TradeTwin
-from pyrjsel.selection import reference_walk
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
 from pyrjsel.selection.samplers.collapsed._walk import Walk
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+import reference_jumps as reference
 from scipy import stats
 
 from pyrjsel.model_space import Bernoulli, CostAdjusted, Space, TruncatedPoisson, Uniform, unpack
-from pyrjsel.selection import reference
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES

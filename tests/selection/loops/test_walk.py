@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+import reference_walk
 from scipy import stats
 from scipy.linalg import expm
 
 from pyrjsel.model_space import Bernoulli, Space, TruncatedPoisson, Uniform, families
-from pyrjsel.selection import reference_walk
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.samplers.collapsed._walk import Walk

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from reference_trades import TradeTwin
 from scipy.linalg import eigh
 from scipy.special import gammaln
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.model_space.reference_trades import TradeTwin
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What reversible jumps do for gaussian models in plain numpy: the twin of ``_gaussian_jump.pyx``.
 
 Sums of squares are taken over the rows of the data, and the density of the state is written out. Flips,
-swaps and updates of coefficients are those of ``reference.py``, moves of several terms those of
+swaps and updates of coefficients are those of ``reference_jumps.py``, moves of several terms those of
 ``reference_blocks.py``, for the regression that a gaussian model is at the sigma^2 and g of the state.
 
 Random numbers of one iteration: a standard gamma one for sigma^2; under a mixture of g-priors one for the
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import reference_jumps as reference
+from reference_blocks import Blocks, step
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection import reference
-from pyrjsel.selection.reference_blocks import Blocks, step
 from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 

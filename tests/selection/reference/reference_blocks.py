@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import reference_jumps as reference
+from reference_jumps import Move, State, Student, Transition
 from scipy.special import logsumexp
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection import reference
-from pyrjsel.selection.reference import Move, State, Student, Transition
 
 # Terms on the other side of a trade at most, Newton steps behind a proposal, and bounds of the probability
 # that an addition was the last.
