@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 import pyrjsel as rj
-from pyrjsel.selection.results.comparable import same_data
+from pyrjsel.selection.comparable import same_data
 from pyrjsel.selection.results.screening import _add_parents
 
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import unknown_name, unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
+from pyrjsel.selection.identity import identity
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.identity import identity
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.samplers.audit import warn_of_missed
 from pyrjsel.selection.samplers.stopping import warm

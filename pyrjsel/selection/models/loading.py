@@ -17,19 +17,19 @@ from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
-from pyrjsel.selection.results.dispersion import Dispersion
-from pyrjsel.selection.results.identity import rows_of
+from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.results.tables import TABLE_ROWS
-from pyrjsel.selection.results.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
     Content,

@@ -17,8 +17,8 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
 from pyrjsel.model_space import BUDGET_TOLERANCE
 from pyrjsel.report import plot_frontier, scalar_stats
+from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.results.comparable import same_data, same_space
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.enumeration.listing import probability_error
 

@@ -9,17 +9,16 @@ import numpy as np
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.report import Report, results_html
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.exports import Exports
-from pyrjsel.selection.results.extending import Extending
 from pyrjsel.selection.results.frontier import Frontier
 from pyrjsel.selection.results.plots import Plots
 from pyrjsel.selection.results.posterior_predictive import Predictive
+from pyrjsel.selection.results.sampled import SampledPosterior
 from pyrjsel.selection.results.saving import Saving
 from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.summary import describe, tables
 
 
-class SelectionResults(Plots, Frontier, Predictive, Extending, Exports, Saving):
+class SelectionResults(Plots, Frontier, Predictive, SampledPosterior, Saving):
     """The posterior over models and coefficients; made by ``fit``.
 
     Parameters

@@ -10,10 +10,10 @@ from scipy import sparse
 
 from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
-from pyrjsel.selection.results.identity import rows_of
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.storage import Document, Plain, digest, frame_to_plain, plain, write
 

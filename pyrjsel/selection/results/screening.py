@@ -10,8 +10,8 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.model_space import ModelSpace
+from pyrjsel.selection.comparable import same_data
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.comparable import same_data
 from pyrjsel.selection.results.tables import PosteriorTables
 
 

@@ -10,7 +10,7 @@ from pyrjsel.model_space import count_models, space_facts
 from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.dispersion import text as dispersion_text
+from pyrjsel.selection.results.model_checks import text as dispersion_text
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
 

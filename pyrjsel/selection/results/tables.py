@@ -12,22 +12,32 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
-from pyrjsel.report import coefficient_table, kept_table, model_table, own_copy
+from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
+from pyrjsel.report import (
+    IndicatorStats,
+    coefficient_table,
+    inclusion_of,
+    kept_table,
+    model_stats,
+    model_table,
+    own_copy,
+    without_errors,
+)
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.validation import INTERCEPT
-from pyrjsel.selection.results.dispersion import Dispersion, look_for_dispersion
-from pyrjsel.selection.results.inclusion import Included
+from pyrjsel.selection.results.model_checks import (
+    Dispersion,
+    Separated,
+    look_for_dispersion,
+    look_for_separation,
+)
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averaged_draws
-from pyrjsel.selection.results.separation import Separated, look_for_separation
-
-# Rows of the table of models.
-TABLE_ROWS = 10_000
 
 
-class PosteriorTables(Included):
+class PosteriorTables:
     """Tables of a posterior over models: models, coefficients, diagnostics, single models."""
 
     def __init__(
@@ -65,6 +75,73 @@ class PosteriorTables(Included):
         return self.model.space.terms_of(gamma)
 
     # ------------------------------------------------------------------ tables
+
+    @kept_property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints, over the models that have a coefficient prior.
+
+        Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
+        """
+        model, posterior = self.model, self.posterior
+        if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+            return model.prior_inclusion
+        exist = np.isfinite(posterior.log_marginal)
+        return prior_inclusion_of(model.space, posterior.packed.words[exist])
+
+    @kept_property
+    def _prior_sizes(self) -> PriorSizes:
+        """The prior over the number of terms, over the same models."""
+        model, posterior = self.model, self.posterior
+        if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
+            return model._prior_sizes
+        exist = np.isfinite(posterior.log_marginal)
+        log_prior = np.concatenate([model.space.log_prior(block) for block in posterior.packed.blocks()])
+        return sizes_of(model.space, posterior.packed.sizes()[exist], log_prior[exist])
+
+    @property
+    @kept_table
+    def sizes(self) -> pd.DataFrame:
+        """Number of terms of the model, those that are always in included.
+
+        Columns ``prior`` (under the constraints; see ``model.prior_sizes()`` for its error), ``posterior``
+        and ``mcse``, its Monte Carlo standard error: NaN of a size that all draws have or none.
+        """
+        return sizes_table(self._prior_sizes, self.posterior, self.model.space.n_terms)
+
+    @property
+    def inclusion(self) -> pd.DataFrame:
+        """Inclusion by term.
+
+        Columns ``prior`` (under the constraints, over the models that have a coefficient prior; its error is
+        that of `prior_inclusion`), ``posterior``, ``mcse``, ``ess``, ``r_hat``, ``bayes_factor`` (posterior
+        over prior odds of inclusion; NaN where the relative error of the latter is above 30 %) and ``cost``.
+        After enumeration `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are
+        NaN; so are all three, and the Bayes factor, for a term that never moved in any chain. The samplers
+        ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
+        know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
+        ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
+        number of draws. Errors speak of the models that chains visited and those next to them:
+        of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
+        """
+        return without_errors(self._inclusion)
+
+    @property
+    @kept_table
+    def _inclusion(self) -> pd.DataFrame:
+        """The same with the errors of prior inclusion probabilities and Bayes factors."""
+        posterior, model = self.posterior, self.model
+        stats = IndicatorStats(
+            posterior.inclusion,
+            posterior.inclusion_mcse,
+            posterior.ess,
+            posterior.r_hat,
+            posterior.stuck,
+            posterior.disagree,
+        )
+        excluded = posterior.excluded
+        if excluded is None:
+            excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
+        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model._priced)
 
     @property
     @kept_table
@@ -340,6 +417,39 @@ class PosteriorTables(Included):
     @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
+
+
+def posterior_sizes(posterior: Posterior, n_terms: int) -> tuple[FloatArray, FloatArray]:
+    """Return the posterior probabilities of 0 to `n_terms` terms, and their Monte Carlo errors.
+
+    After enumeration errors are those of the integrals: of a size at most the root of the sum of squares over
+    its models, and over all others.
+    """
+    probability, mcse = np.zeros(n_terms + 1), np.full(n_terms + 1, np.nan)
+    if posterior.draws is None:
+        sizes = posterior.packed.sizes()
+        probability += np.bincount(sizes, weights=posterior.probability, minlength=n_terms + 1)
+        square = np.nan_to_num(posterior.mcse) ** 2
+        inside = np.bincount(sizes, weights=square, minlength=n_terms + 1)
+        return probability, np.sqrt(np.minimum(inside, np.maximum(square.sum() - inside, 0.0)))
+    drawn = posterior.draws.size
+    seen = np.unique(drawn)
+    stats = model_stats(drawn, seen)
+    probability[seen], mcse[seen] = stats.probability, stats.mcse
+    return probability, mcse
+
+
+def sizes_table(prior: PriorSizes, posterior: Posterior, n_terms: int) -> pd.DataFrame:
+    """Return prior and posterior probabilities by number of terms, fewest to most that there can be."""
+    probability, mcse = posterior_sizes(posterior, n_terms)
+    table = pd.DataFrame({"prior": prior.probability, "posterior": probability, "mcse": mcse})
+    table.index.name = "size"
+    possible = np.flatnonzero((table["prior"] != 0) | (table["posterior"] > 0))
+    return table.iloc[possible.min() : possible.max() + 1]
+
+
+# Rows of the table of models.
+TABLE_ROWS = 10_000
 
 
 def _sigma_table(variance: FloatArray) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.model_space import ModelTable, unpack
 from pyrjsel.report import model_stats
-from pyrjsel.selection.results.comparable import same_data, same_space
+from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.results.results import SelectionResults
 
 OWNER = "compare_samplers"

@@ -1,4 +1,4 @@
-"""Whether responses vary more than their family allows: Pearson's chi-square of the best model."""
+"""Checks of the best models: separation, and more variation than the family allows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,48 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from pyrjsel._errors import DispersionWarning
-from pyrjsel._validate import beyond
+from pyrjsel._errors import DispersionWarning, SeparationWarning
+from pyrjsel._validate import beyond, listed
 from pyrjsel.design import DesignData
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.glm import Regression
+
+# Models with at least this posterior probability are looked at, at most so many.
+MASS, MODELS = 0.005, 50
+
+Separated = dict[tuple[str, ...], tuple[str, ...]]
+
+
+def look_for_separation(
+    model: SelectionModel, posterior: Posterior, single: SingleModel, stacklevel: int
+) -> Separated:
+    """Return the terms of the best models that separate the classes, and the terms through which they do.
+
+    Warns
+    -----
+    SeparationWarning
+        If there are any.
+    """
+    some = max(int(np.sum(posterior.probability[:MODELS] >= MASS)), 1)
+    found = single.separated(posterior.packed[:some])
+    names = model.term_names
+    result = {
+        model.space.terms_of(posterior.packed[row]): tuple(names[j] for j in terms)
+        for row, terms in found.items()
+    }
+    if result:
+        culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
+        best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
+        warnings.warn(
+            f"{model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
+            "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
+            SeparationWarning,
+            stacklevel=stacklevel + 1,
+        )
+    return result
+
 
 # Pearson's chi-square over its degrees of freedom, and its p-value, beyond which there is a warning.
 RATIO, LEVEL = 1.5, 1e-3

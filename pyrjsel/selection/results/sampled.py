@@ -1,4 +1,4 @@
-"""More draws of results, from where their chains ended."""
+"""What results with draws offer: more of them, and the draws themselves for ArviZ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_bool
 from pyrjsel.model_space import chain_visits
+from pyrjsel.report import to_arviz
 from pyrjsel.runtime import MOST, known_ends
 from pyrjsel.selection.draws import Draws
-from pyrjsel.selection.results.identity import identity
+from pyrjsel.selection.identity import identity
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.audit import warn_of_missed
 from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP
@@ -23,8 +26,8 @@ from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 THINNED = ("coefficients", "variance")
 
 
-class Extending(PosteriorTables):
-    """The method of :class:`SelectionResults` that goes on with its chains."""
+class SampledPosterior(PosteriorTables):
+    """The methods of :class:`SelectionResults` on its draws."""
 
     def extend(
         self,
@@ -114,6 +117,80 @@ class Extending(PosteriorTables):
         longer = find(model.regression, model.space, settings.thinned(step, THINNED), options)
         warn_of_missed(model, longer, 2)
         return type(results)(model, longer, settings.finished(longer.asked), options=options)
+
+    def to_arviz(self, *, coefficients: bool = True) -> Any:
+        """Return the draws as ArviZ's container.
+
+        Parameters
+        ----------
+        coefficients : bool, default True
+            Whether the coefficients come along. Those of long runs of many columns are kept of every so
+            manyth draw (``draws.coefficients_every``), and the other variables are then those of the same
+            draws; without coefficients they are of all draws.
+
+        Returns
+        -------
+        InferenceData or DataTree
+            ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` of a model with costs,
+            ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 outside the
+            model) and ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and
+            ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the
+            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of
+            arviz-base.
+
+        Raises
+        ------
+        NotAvailableError
+            After enumeration, which draws nothing, or if neither ArviZ nor arviz-base is installed.
+        ParameterError
+            If `coefficients` is not a bool.
+
+        Notes
+        -----
+        The draws of ``included`` are visits. The samplers that average probabilities of inclusion given all
+        other terms have smaller errors in :attr:`inclusion` than these draws have.
+
+        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
+        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
+        xarray too.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> model = rj.logit("low ~ lwt + smoke + ht", rj.datasets.birthwt().data)
+        >>> results = model.fit(sampler="rjmcmc", draws=500, rng=1)
+        >>> found = results.to_arviz()
+        >>> found.posterior["included"].sel(term="smoke").shape
+        (4, 500)
+        """
+        whole = check_bool(coefficients, "coefficients", "to_arviz")
+        results = self
+        draws, model = results.draws, results.model
+        kept = slice(None)
+        if whole:
+            every, count = draws.coefficients_every, draws.coefficients.shape[1]
+            kept = slice(0, every * count, every)
+        visited = draws.model[:, kept]
+        posterior: dict[str, tuple[list[str], Any]] = {
+            "included": (["term"], draws.models.astype(np.int8)[visited]),
+            "size": ([], draws.size[:, kept]),
+        }
+        if model._priced:
+            posterior["cost"] = ([], draws.cost[:, kept])
+        if whole:
+            posterior["coefficients"] = (["coefficient"], draws.coefficients)
+            if draws.variance is not None:
+                posterior["sigma"] = ([], np.sqrt(draws.variance))
+        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
+            "posterior": posterior,
+            "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
+        }
+        coords = {"term": list(model.term_names), "coefficient": list(results._column_names)}
+        response: FloatArray | None = getattr(model.data, "y", None)
+        if response is not None:
+            groups["observed_data"] = {model.design.response: (["row"], response)}
+            coords["row"] = model.data.index.to_flat_index().tolist()
+        return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "coefficient"})
 
 
 def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
