@@ -1,6 +1,6 @@
 """What results, studies and audits need of a model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 from pyrjsel._typing import FloatArray
@@ -14,6 +14,10 @@ from pyrjsel.selection.specification import Choices
 
 # What answers questions about single models: marginal likelihoods, deviances, moments, draws.
 SingleModel = MarginalLikelihood | SingleModels
+
+
+# A sampler: the class of its options, and what finds the posterior of a regression, space, settings, options.
+Sampler = tuple[type, Callable[..., Posterior]]
 
 
 class SelectionModel(Protocol):
@@ -32,7 +36,7 @@ class SelectionModel(Protocol):
     _choices: Choices
     _priced: bool
     _default_prior: ClassVar[Any]
-    _samplers: ClassVar[Mapping[str, Any]]
+    _samplers: ClassVar[Mapping[str, Sampler]]
 
     @property
     def term_names(self) -> tuple[str, ...]:

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.samplers import audit as audits
-from pyrjsel.selection.samplers.audit import audit_of
+from pyrjsel.selection.samplers.audit import Audit, audit_of
 
 CHEAP = ["x1", "x2", "x3", "x4", "x5"]
 

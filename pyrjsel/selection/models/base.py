@@ -30,7 +30,7 @@ from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.fitting import Fitting
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.protocols import Sampler, SingleModel
 from pyrjsel.selection.regression.dependence import dependent_alone, dependent_terms
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
@@ -42,9 +42,6 @@ from pyrjsel.selection.samplers.automatic import sampler_of
 from pyrjsel.selection.samplers.enumeration.listing import MOST_MODELS
 from pyrjsel.selection.specification import Choices
 from pyrjsel.selection.studies.methods import Studies
-
-# A sampler: what its options are, and what finds the posterior from regression, space, settings and options.
-Sampler = tuple[type, Callable[..., Posterior]]
 
 
 class Selection(Fitting, Studies, OverSpace):

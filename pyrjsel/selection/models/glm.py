@@ -2,8 +2,9 @@
 
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.models.base import Sampler, Selection
+from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.protocols import Sampler
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.posterior import corrected_posterior
 from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, enumerate_posterior

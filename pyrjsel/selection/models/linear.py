@@ -19,12 +19,13 @@ from pyrjsel.model_space import ModelPrior
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.models.base import Sampler, Selection
+from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.gaussian import CoefPrior
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.protocols import Sampler
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.rank import IndependentColumns
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows

@@ -13,6 +13,7 @@ from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.model_checks import text as dispersion_text
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
+from pyrjsel.selection.samplers.runs import note_of
 
 # Separated models that get a note of their own.
 SEPARATED_NOTES = 3
@@ -112,6 +113,7 @@ def _notes(results: PosteriorTables) -> list[str]:
         names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
         if names:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    notes += note_of(results.settings, model.space)
     audited = None if posterior.audit is None else posterior.audit.line()
     if audited is not None:
         notes.append(audited)

@@ -7,12 +7,11 @@ the chains missed.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import ConvergenceWarning, DataError
+from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
 from pyrjsel.selection.audit import FLIP, NOTHING, SEARCH, VISITS, Audit
@@ -86,21 +85,10 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
     )
 
 
-def warn_of_missed(model: SelectionModel, posterior: Posterior, stacklevel: int) -> None:
-    """Audit a posterior, with a warning and a note of it where models were missed.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If a model that no chain visited matters.
-    """
-    if posterior.draws is None:
-        return
-    posterior.audit = audit_of(model, posterior)
-    text = posterior.audit.warning(model.space)
-    if text is not None:
-        posterior.notes.append(text)
-        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+def best_visited(model: SelectionModel, posterior: Posterior) -> ByteArray:
+    """Return the best of the models (J,) that chains have visited, as audits know it."""
+    order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
+    return posterior.packed[order[0]]
 
 
 def _together(words: WordArray, space: ModelSpace) -> BoolArray:

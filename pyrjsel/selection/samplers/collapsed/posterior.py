@@ -9,11 +9,13 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, PackedModels, families, family_rates
-from pyrjsel.model_space.starts import given_start
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.evidence.importance_quality import warn_of_few, warn_of_poor
+from pyrjsel.selection.evidence.importance_quality import (
+    few_effective,
+    poor_integrals,
+)
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -26,6 +28,7 @@ from pyrjsel.selection.samplers.enumeration.listing import inclusion_error, prob
 from pyrjsel.selection.samplers.model_average import log_masses, summarise
 from pyrjsel.selection.samplers.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recorder import Manner, n_draws, thinning
+from pyrjsel.selection.samplers.search import given_starts
 from pyrjsel.selection.samplers.stopping import stopping
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
@@ -49,15 +52,12 @@ def corrected_posterior(
     ParameterError
         If `start` is no feasible model with linearly independent columns.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If marginal likelihoods of models with probability above 0.001 have relative errors above 5 %; if
-        coefficients are averages of too few effective draws.
+    There are alarms if marginal likelihoods of models with probability above 0.001 have relative errors
+    above 5 %; if coefficients are averages of too few effective draws.
     """
     entropy = settings.entropy()
     marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
-    starts = given_start(options.start, space, marginal.exists, OWNER)
+    starts = given_starts(settings, options.start, space, marginal.exists, OWNER)
     shared = _shared(regression, space, settings, options, starts)
     job = CorrectedJob(**shared, entropy=entropy, pairs=options.pairs, exact=options.exact)
     manner = Manner(
@@ -94,7 +94,7 @@ def collapsed_posterior(
     """
     entropy = settings.entropy()
     score_of(regression, 0)
-    starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
+    starts = given_starts(settings, options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0, masses=True)
     drawn = _run(settings, job, manner)
@@ -227,8 +227,8 @@ def _add_integration_errors(
     probability = posterior.probability
     numbers = [chain.effective for chain in chains if chain.effective is not None]
     effective = _by_model(posterior, places, numbers)
-    posterior.notes += warn_of_poor(probability, variance, posterior.pairs, stacklevel=4)
-    posterior.notes += warn_of_few(probability, effective, stacklevel=4)
+    posterior.alarm(poor_integrals(probability, variance, posterior.pairs))
+    posterior.alarm(few_effective(probability, effective))
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
     drawn = posterior.inclusion_mcse

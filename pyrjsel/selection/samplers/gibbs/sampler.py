@@ -12,7 +12,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
-from pyrjsel.model_space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.model_space.starts import checked_start, dispersed_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
@@ -43,7 +43,7 @@ from pyrjsel.selection.samplers.recorder import (
     thinning,
     vectors,
 )
-from pyrjsel.selection.samplers.search import new_start, next_stop, restart_is_due
+from pyrjsel.selection.samplers.search import given_starts, new_start, next_stop, restart_is_due
 from pyrjsel.selection.samplers.stopping import stopping
 from pyrjsel.storage import Content, Plain
 
@@ -192,7 +192,7 @@ class GibbsJob:
         """Return a chain at its first state."""
         rng = np.random.Generator(np.random.PCG64(seed))
         if self.starts is not None:
-            gamma = self.starts
+            gamma = self.starts[chain % len(self.starts)]
         elif chain == 0:
             gamma = self.space.empty_model()
         else:
@@ -439,7 +439,7 @@ def gibbs_posterior(
         settings.thin,
         classical,
         options.slot_moves(space),
-        given_start(options.start, space, existence(regression), OWNER),
+        given_starts(settings, options.start, space, existence(regression), OWNER),
         every,
         found,
         (searching, sampling),
