@@ -17,9 +17,8 @@ folder, *sources = sys.argv[1:]
 directives = {"language_level": 3, "boundscheck": False, "wraparound": False}
 directives |= {"initializedcheck": False, "cdivision": True}
 shared = "pyrjsel._core._cyutility"
-cythonize(
-    sources, build_dir=folder, force=True, compiler_directives=directives, shared_utility_qualified_name=shared
-)
+options = {"build_dir": folder, "force": True, "compiler_directives": directives}
+cythonize(sources, shared_utility_qualified_name=shared, **options)
 """
 
 
