@@ -1,7 +1,7 @@
 """Trades: moves between models that a bound keeps apart.
 
-*In*: a free term j outside is chosen, with probability proportional to a weight (or each the same); what of its unit it needs to enter comes
-too (under weak heredity one of several sets U, each with equal probability). Then, as long as a bound is
+*In*: a free term j outside is chosen, each with equal probability or in proportion to a weight of its own;
+what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with equal probability). Then, as long as a bound is
 broken, a free term beside the unit leaves that no other one needs. *Out*: a free term j inside is chosen,
 each with equal probability, and with it one of the sets U of terms of its unit that can leave together, j
 among them, each with equal probability. Then free terms beside the unit enter, of those that heredity and the
