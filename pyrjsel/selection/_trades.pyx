@@ -1,15 +1,15 @@
 """Trades: moves between models that a bound keeps apart.
 
 *In*: a free term j outside is chosen, each with equal probability or in proportion to a weight of its own;
-what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with equal probability). Then, as long as a bound is
-broken, a free term beside the unit leaves that no other one needs. *Out*: a free term j inside is chosen,
-each with equal probability, and with it one of the sets U of terms of its unit that can leave together, j
-among them, each with equal probability. Then free terms beside the unit enter, of those that heredity and the
-bounds allow without U; the first of them must not fit beside U. After each it is decided whether that was the
-last. A path in (j, U; a_1, ..., a_m) from one model to another and the path out (j, U; a_m, ..., a_1) from
-there are each other's reverse: what leaves could enter and the other way round, U does not fit before a_m has
-left. A trade is accepted with the ratio of the targets, times that of the probabilities of the reverse path
-and the path, times that of the densities of the coefficients.
+what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with equal
+probability). Then, as long as a bound is broken, a free term beside the unit leaves that no other one needs.
+*Out*: a free term j inside is chosen, each with equal probability, and with it one of the sets U of terms of
+its unit that can leave together, j among them, each with equal probability. Then free terms beside the unit
+enter, of those that heredity and the bounds allow without U; the first of them must not fit beside U. After
+each it is decided whether that was the last. A path in (j, U; a_1, ..., a_m) from one model to another and
+the path out (j, U; a_m, ..., a_1) from there are each other's reverse: what leaves could enter and the other
+way round, U does not fit before a_m has left. A trade is accepted with the ratio of the targets, times that
+of the probabilities of the reverse path and the path, times that of the densities of the coefficients.
 
 Entering terms are chosen with probabilities proportional to the root of an approximate Bayes factor, times
 the ratio of the priors over models: of Newton steps given the terms that have entered before. What leaves is
