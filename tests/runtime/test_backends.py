@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 
 import pyrjsel as rj
 from pyrjsel.runtime import run_chains
-from pyrjsel.selection.samplers.enumeration import listing
+from pyrjsel.selection.samplers import listing
 
 _spec = importlib.util.spec_from_file_location(
     "backend_fits", Path(__file__).parents[1] / "resume" / "fits.py"

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights
 
 MAKE = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}

@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import log_expit
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.enumeration.listing import inclusion_error
+from pyrjsel.selection.samplers.listing import inclusion_error
 
 FORMULA = "low ~ age + lwt + race + smoke"
 COLUMNS = ["Intercept", "race[T.black]", "race[T.other]", "age", "lwt", "smoke"]

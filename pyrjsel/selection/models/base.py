@@ -39,7 +39,7 @@ from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
 from pyrjsel.selection.results.summary import model_facts
 from pyrjsel.selection.samplers.automatic import sampler_of
-from pyrjsel.selection.samplers.enumeration.listing import MOST_MODELS
+from pyrjsel.selection.samplers.listing import MOST_MODELS
 from pyrjsel.selection.specification import Choices
 from pyrjsel.selection.studies.methods import Studies
 

@@ -34,7 +34,7 @@ from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 from pyrjsel.selection.samplers.collapsed.posterior import collapsed_posterior
 from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
 from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP, GibbsOptions, gibbs_posterior
-from pyrjsel.selection.samplers.reversible_jump.gaussian import over_rows
+from pyrjsel.selection.samplers.reversible_jump.chain import over_rows
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.specification import Choices

@@ -7,15 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._once import kept_property
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import FloatArray
 from pyrjsel.families import Binomial, Family
-from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.selection.priors.coefficients import Columns, CompiledPrior, GPrior, Normal
 from pyrjsel.selection.regression._problem import Problem
 from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.regression.null_model import null_information, null_intercept
 from pyrjsel.selection.regression.replicates import equal_rows
-from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 
 @dataclass(frozen=True)
@@ -134,10 +132,6 @@ class Regression(TermColumns):
     def first(self) -> tuple["Regression", FloatArray]:
         """Return the regression whose modes chains start from, and what else their states have."""
         return self, np.empty(0)
-
-    def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> ReversibleJump:
-        """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
-        return ReversibleJump(self.compiled, Space(space), gamma, b, **rest)
 
     def scores(self) -> FloatArray:
         """Return the score statistic of each column (D,) in the model of intercept and offset alone.

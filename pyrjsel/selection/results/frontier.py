@@ -20,7 +20,7 @@ from pyrjsel.report import plot_frontier, scalar_stats
 from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.selection.samplers.enumeration.listing import probability_error
+from pyrjsel.selection.samplers.listing import probability_error
 
 COLUMNS = ["budget", "terms", "size", "cost", "posterior", "mcse", "mass", "deviance"]
 # A budget that fewer draws keep is warned of: the best of so few models is that of the draws alone.

@@ -16,10 +16,10 @@ from pyrjsel.report import to_arviz
 from pyrjsel.runtime import MOST, known_ends
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP
 from pyrjsel.selection.samplers.recorder import thinning
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 from pyrjsel.selection.samplers.runs import run, warn_of
 
 # What is recorded of every so manyth draw.

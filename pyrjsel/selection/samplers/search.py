@@ -23,9 +23,9 @@ from pyrjsel.selection.evidence.sampled_variance import variance_evidence
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._search import Search
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 # Models of a posterior mass below exp(-WITHIN) times that of the best do not matter.
 WITHIN = 7.0

@@ -9,7 +9,8 @@ from scipy.special import gammaln, logsumexp
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
+from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 
 PRIORS = {
     "g": GPrior("n"),
@@ -25,7 +26,7 @@ PRIORS = {
 def loop_at(rows, space, gamma, b, t=1.0, n_swaps=1, fixed=None, **rest):
     """A compiled chain at a model and coefficients, sigma^2 and log g."""
     mean, factor = fixed or (None, None)
-    loop = rows.loop(
+    loop = make_chain(rows,
         space, np.asarray(gamma, dtype=np.uint8), np.asarray(b, dtype=float),
         max_columns=rows.widest(space.max_size), raw_shift=rows.raw_shift, n_swaps=n_swaps,
         fixed_mean=mean, fixed_factor=factor, **rest,
@@ -52,7 +53,7 @@ def fixed_scales(case, variance, log_g):
     scales = np.array([variance, log_g if mixed else 0.0])
 
     def loop(space, gamma, b, **rest):
-        return rows.loop(space, gamma, np.concatenate([b, scales]), **rest)
+        return make_chain(rows, space, gamma, np.concatenate([b, scales]), **rest)
 
     return SimpleNamespace(
         regression=SimpleNamespace(loop=loop, widest=rows.widest, raw_shift=rows.raw_shift),

@@ -10,7 +10,7 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Uniform
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 
 NAMES, SIZES = ["a", "b", "a:b"], (1, 2, 1)
 SPACES = {"free": {}, "size": {"max_size": 1}, "strong heredity": {"heredity": "strong"}}

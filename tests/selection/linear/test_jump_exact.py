@@ -13,7 +13,7 @@ from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, Truncated
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
-from pyrjsel.selection.samplers.reversible_jump.gaussian import over_rows
+from pyrjsel.selection.samplers.reversible_jump.chain import over_rows
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 

@@ -12,8 +12,8 @@ import pytest
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, SIGMA = (1, 2, 1), ["a", "b", "a:b"], InverseGamma(5.0, 4.0)

@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
+from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationJob, PopulationRunner
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJJob, RJRunner
 from pyrjsel.selection.samplers.reversible_jump.temperatures import POINTS, Law
@@ -57,7 +58,7 @@ def test_sigma_must_be_positive(linear_kit, variance):
     rows = GaussianRows.of(case.regression)
     for vector in ([0.0] * 5 + [variance, 0.0], [0.0] * 5):
         with pytest.raises(ValueError, match="must"):
-            rows.loop(
+            make_chain(rows,
                 case.space, np.zeros(3, dtype=np.uint8), np.array(vector), max_columns=5,
                 raw_shift=rows.raw_shift, n_swaps=0,
             )  # fmt: skip

@@ -7,8 +7,8 @@ from reference_gaussian import GaussianTwin, State
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, families, unpack
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)

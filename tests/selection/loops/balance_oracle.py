@@ -12,6 +12,7 @@ from scipy import stats
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 
 # Tiny spaces: every constraint, factors of 2 and 3 columns, an interaction, dependent columns.
 SPACES = {
@@ -169,7 +170,8 @@ class Oracle:
 
 def loop_at(case, gamma, b, fixed=None, t=1.0):
     mean, factor = fixed or (None, None)
-    loop = case.regression.loop(
+    loop = make_chain(
+        case.regression,
         case.space,
         gamma,
         b,

@@ -11,6 +11,7 @@ from balance_oracle import Oracle, models, random_b
 from pyrjsel.model_space import Bernoulli, Uniform, families, unpack
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
 TREE = ["a", "b", "c", "a:b", "b:c"]
@@ -40,7 +41,8 @@ def blocks_of(case, fixed=None, trades=0, family_moves=0, entry=None):
 
 def loop_of(case, state, fixed=None, t=1.0, trades=0, family_moves=0, swaps=1, entry=None):
     mean, factor = fixed or (None, None)
-    loop = case.regression.loop(
+    loop = make_chain(
+        case.regression,
         case.space, state.gamma, state.b, max_columns=case.regression.widest(case.space.max_size),
         raw_shift=case.regression.raw_shift, n_swaps=swaps, fixed_mean=mean, fixed_factor=factor,
         n_trades=trades, n_family_moves=family_moves, families=families(case.space), entry=entry,

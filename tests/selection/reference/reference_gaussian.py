@@ -19,7 +19,7 @@ from reference_blocks import Blocks, step
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection.samplers.reversible_jump.gaussian import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 
 
 @dataclass(frozen=True)

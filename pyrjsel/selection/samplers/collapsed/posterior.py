@@ -24,7 +24,7 @@ from pyrjsel.selection.samplers.collapsed.chain import WalkDraws, WalkJob
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.options import OWNER, CollapsedOptions
 from pyrjsel.selection.samplers.enumeration.gaussian import Averages, Tree, averaged
-from pyrjsel.selection.samplers.enumeration.listing import inclusion_error, probability_error
+from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
 from pyrjsel.selection.samplers.model_average import log_masses, summarise
 from pyrjsel.selection.samplers.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recorder import Manner, n_draws, thinning

@@ -19,7 +19,7 @@ from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.enumeration._subsets import Subsets
-from pyrjsel.selection.samplers.enumeration.listing import (
+from pyrjsel.selection.samplers.listing import (
     PARTS,
     Part,
     feasible_models,

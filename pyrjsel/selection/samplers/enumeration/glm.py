@@ -17,7 +17,7 @@ from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.enumeration.listing import (
+from pyrjsel.selection.samplers.listing import (
     OWNER,
     PARTS,
     Part,

@@ -28,6 +28,7 @@ from pyrjsel.selection.samplers.recorder import (
 )
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
 from pyrjsel.selection.samplers.search import given_starts, new_start, restart_after, restart_is_due
 from pyrjsel.selection.samplers.stopping import stopping
@@ -261,7 +262,8 @@ def make_loop(
 ) -> ReversibleJump:
     """Return a compiled chain at a state."""
     fixed_mean, fixed_factor = fixed or (None, None)
-    return regression.loop(
+    return make_chain(
+        regression,
         space,
         gamma,
         b,

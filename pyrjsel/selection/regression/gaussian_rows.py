@@ -1,20 +1,15 @@
 """Gaussian regressions as reversible jumps see them: rows and a normal prior, at a sigma^2 and a g."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
-from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.model_space import ModelSpace, Space
-from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.posterior import Posterior
+from pyrjsel._typing import FloatArray
 from pyrjsel.selection.priors.coefficients import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,54 +132,7 @@ class GaussianRows(Regression):
         log_g = float(np.log(whole.n)) if whole.prior.mixture is not None else 0.0
         return self.at(variance, log_g), np.array([variance, log_g])
 
-    def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> GaussianJump:
-        """Return a compiled chain at a model (J,) and coefficients, sigma^2 and log g (D + 3,)."""
-        whole, mixture = self.whole, self.whole.prior.mixture
-        return GaussianJump(
-            self.compiled,
-            Space(space),
-            gamma,
-            b,
-            rows=float(whole.n),
-            sigma=(whole.a, whole.b),
-            scaled=self.scaled,
-            typical=whole.total / whole.nu,
-            mixture=None if mixture is None else mixture.conditional(float(whole.n)),
-            **rest,
-        )
-
-    def scores(self) -> FloatArray:
-        """Return the score statistic of each column (D,), as for other regressions, sigma^2 unknown."""
-        whole = self.whole
-        if not whole.square:
-            return np.zeros(whole.cross.size)
-        return whole.n * whole.cross**2 / (whole.total_weight * whole.square)
-
     def least_power(self, max_size: int) -> float:
         """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
         d = self.widest(max_size) - 1 if self.scaled else 0
         return (d + 3.0) / (self.whole.n + d + 2.0 * self.whole.a + 2.0)
-
-
-Sampler = Callable[[Regression, ModelSpace, FitSettings, Any], Posterior]
-
-
-def over_rows(
-    sampler: Sampler,
-) -> Callable[[GaussianRegression, ModelSpace, FitSettings, Any], Posterior]:
-    """Return a sampler of regressions as one of gaussian regressions.
-
-    Raises
-    ------
-    DataError
-        Where models have no posterior.
-    """
-
-    def find(
-        regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: Any
-    ) -> Posterior:
-        rows = GaussianRows.of(regression)
-        regression.check_models(space.max_size)
-        return sampler(rows, space, settings, options)
-
-    return find

@@ -1,0 +1,59 @@
+"""Compiled reversible-jump chains of regressions, and samplers of gaussian ones."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+
+
+def make_chain(
+    regression: Regression, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any
+) -> ReversibleJump:
+    """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
+    if not isinstance(regression, GaussianRows):
+        return ReversibleJump(regression.compiled, Space(space), gamma, b, **rest)
+    whole, mixture = regression.whole, regression.whole.prior.mixture
+    return GaussianJump(
+        regression.compiled,
+        Space(space),
+        gamma,
+        b,
+        rows=float(whole.n),
+        sigma=(whole.a, whole.b),
+        scaled=regression.scaled,
+        typical=whole.total / whole.nu,
+        mixture=None if mixture is None else mixture.conditional(float(whole.n)),
+        **rest,
+    )
+
+
+Sampler = Callable[[Regression, ModelSpace, FitSettings, Any], Posterior]
+
+
+def over_rows(
+    sampler: Sampler,
+) -> Callable[[GaussianRegression, ModelSpace, FitSettings, Any], Posterior]:
+    """Return a sampler of regressions as one of gaussian regressions.
+
+    Raises
+    ------
+    DataError
+        Where models have no posterior.
+    """
+
+    def find(
+        regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: Any
+    ) -> Posterior:
+        rows = GaussianRows.of(regression)
+        regression.check_models(space.max_size)
+        return sampler(rows, space, settings, options)
+
+    return find
