@@ -85,12 +85,12 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers._search"),
     extension("pyrjsel.selection.evidence._spike", random=True),
     extension("pyrjsel.selection.evidence._student"),
-    extension("pyrjsel.selection.samplers.enumeration._subsets"),
+    extension("pyrjsel.selection.samplers._subsets"),
     extension("pyrjsel.selection.evidence._table_evidence"),
     extension("pyrjsel.selection.evidence._tableau"),
     extension("pyrjsel.selection.samplers.reversible_jump._trades", random=True),
     extension("pyrjsel.selection.evidence._variance", random=True),
-    extension("pyrjsel.selection.samplers.collapsed._walk", random=True),
+    extension("pyrjsel.selection.samplers._walk", random=True),
     extension("pyrjsel.selection.regression._weighted"),
 ]
 

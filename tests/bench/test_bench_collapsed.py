@@ -14,7 +14,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.model_space import Space
 from pyrjsel.selection.evidence.conjugate import evidence_of
-from pyrjsel.selection.samplers.collapsed._walk import Walk
+from pyrjsel.selection.samplers._walk import Walk
 
 
 def make_rows(n, terms, seed=11):

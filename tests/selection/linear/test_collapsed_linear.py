@@ -13,8 +13,8 @@ from selection_checks import far_away, fit
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.collapsed import posterior as walk_posterior
-from pyrjsel.selection.samplers.collapsed.posterior import averaged_moments
+from pyrjsel.selection.samplers import gaussian_average
+from pyrjsel.selection.samplers.gaussian_average import averaged_moments
 
 COSTS = {"a": 1.0, "b": 2.0, "c": 1.0, "f": 1.5, "d": 0.5}
 FORMULA = "y ~ a + b + c + d + f + a:b + c:f"
@@ -147,7 +147,7 @@ def test_moments_of_many_models_are_the_same_in_blocks(monkeypatch):
     posterior = walk(model, draws=200).posterior
     arguments = (model.regression, model.space, posterior.gamma, posterior.probability)
     whole = averaged_moments(*arguments)
-    monkeypatch.setattr(walk_posterior, "TOGETHER", 3)
+    monkeypatch.setattr(gaussian_average, "TOGETHER", 3)
     assert len(posterior.gamma) > 9
     parts = averaged_moments(*arguments)
     for name in ("mean", "sd", "prob_positive", "mean_included"):

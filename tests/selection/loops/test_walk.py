@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from pyrjsel.model_space import Bernoulli, Space, TruncatedPoisson, Uniform, families
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.samplers.collapsed._walk import Walk
+from pyrjsel.selection.samplers._walk import Walk
 
 LEVEL = 1e-6  # false-alarm rate of each statistical test
 NAMES = ["a", "b", "c", "a:b"]

@@ -21,8 +21,8 @@ from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.protocols import SingleModel
-from pyrjsel.selection.samplers.collapsed._walk import MOVES, Walk
-from pyrjsel.selection.samplers.collapsed.options import WIDEST_START, counted_moves
+from pyrjsel.selection.samplers._walk import MOVES, Walk
+from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves
 from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, Averages, Segments
 from pyrjsel.selection.samplers.recorder import (
     ChainDraws,

@@ -1,4 +1,4 @@
-"""Options of ``fit(sampler="collapsed")``, and the rates of the moves of walks."""
+"""Options of ``fit(sampler="collapsed")``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +9,9 @@ from pyrjsel._validate import check_real
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
+from pyrjsel.selection.samplers.moves import SLOTS_BOUNDED, SLOTS_FREE, default_trades
 
 OWNER = "sampler='collapsed'"
-# Dispersed starts have at most so many free terms: a walk leaves wider ones slowly, a column at a time.
-WIDEST_START = 50
-# Slot moves a unit of time: free spaces, and those with a budget or a largest size, where at the limit
-# flips alone can only take terms out.
-SLOTS_FREE, SLOTS_BOUNDED = 1.0, 5.0
-# Trades a unit of time: free spaces, those with heredity alone, and those with bounds. Measured on problems
-# with two modes: under bounds, three move three times as often as one at 1.6 times the cost of a fit.
-TRADES_FREE, TRADES_HEREDITY, TRADES_BOUNDED = 0.0, 1.0, 3.0
 # Sweeps, slot moves, families and trades at most: a period must end.
 MOST = 1e4
 # Temperatures of "auto".
@@ -103,15 +96,3 @@ class CollapsedOptions:
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the first powers of the replicas, and whether they are adapted."""
         return check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
-
-
-def default_trades(space: ModelSpace) -> float:
-    """Return the trades a unit of time where their number is left to us."""
-    if space.bounded:
-        return TRADES_BOUNDED
-    return TRADES_HEREDITY if space.heredity is not None and len(space.parent) else TRADES_FREE
-
-
-def counted_moves(families: float, trades: float) -> list[int]:
-    """Return the numbers of the moves that a walk makes, by the rates of those that it may lack."""
-    return [0, 1, *([2] if families else []), *([3] if trades else [])]

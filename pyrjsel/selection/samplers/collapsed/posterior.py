@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.model_space import ModelSpace, PackedModels, families, family_rates
+from pyrjsel.model_space import ModelSpace, families, family_rates
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
@@ -17,13 +17,13 @@ from pyrjsel.selection.evidence.importance_quality import (
     poor_integrals,
 )
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.collapsed.chain import WalkDraws, WalkJob
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.options import OWNER, CollapsedOptions
-from pyrjsel.selection.samplers.enumeration.gaussian import Averages, Tree, averaged
+from pyrjsel.selection.samplers.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
 from pyrjsel.selection.samplers.model_average import log_masses, summarise
 from pyrjsel.selection.samplers.rao_blackwell import estimate
@@ -38,8 +38,6 @@ COEFFICIENT_DRAWS = 2000
 LEAST_WALKS = 0.1
 # Integration errors are mentioned where they are more than this share of a Monte Carlo error.
 MENTIONED = 0.5
-# Models whose coefficients are averaged together.
-TOGETHER = 2**16
 
 
 def corrected_posterior(
@@ -150,36 +148,6 @@ def _run(settings: FitSettings, job: WalkJob, manner: Manner) -> DrawnChains:
 
 def _moves(job: WalkJob) -> tuple[str, ...]:
     return (*job.moves, *(f"exchange_{k + 1}" for k in range(job.powers.size - 1)))
-
-
-def averaged_moments(
-    regression: GaussianRegression, space: ModelSpace, models: PackedModels, probability: FloatArray
-) -> Moments:
-    """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
-    if regression.held:
-        sums = []
-        for at in range(0, len(models), TOGETHER):
-            gamma = models[at : at + TOGETHER]
-            # Neighbours in this order share what they begin with, as the compiled passes like it.
-            order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
-            gamma = np.ascontiguousarray(gamma[order])
-            mass = probability[at : at + TOGETHER][order]
-            job = Averages(Tree.of(regression, space, gamma), gamma, mass)
-            worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
-            worker.stop = len(gamma)
-            worker.advance(len(gamma))
-            sums.append(worker.sums)
-        return averaged(regression, np.sum(sums, axis=0))
-    single, total = SingleModels(regression), np.zeros((5, regression.n_columns))
-    scale = np.concatenate([[1.0], regression.scale])
-    for row, weight in zip(models, probability, strict=True):
-        found = single.moments(row, regression.origin)
-        own = scale[found.columns]
-        total[:4, found.columns] += weight * np.array(
-            [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
-        )
-    total[4] = 1.0
-    return averaged(regression, total)
 
 
 def _summary(job: WalkJob, settings: FitSettings, drawn: DrawnChains) -> dict[str, Any]:

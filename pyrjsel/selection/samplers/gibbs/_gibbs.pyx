@@ -36,7 +36,7 @@ from pyrjsel._core.random cimport (
 from pyrjsel.selection.evidence._evidence cimport Evidence
 from pyrjsel.selection.evidence._spike cimport DensityEvidence
 from pyrjsel.selection.evidence._variance cimport VarianceEvidence, log_inverse_gamma
-from pyrjsel.selection.samplers.collapsed._walk cimport Walk, model_t
+from pyrjsel.selection.samplers._walk cimport Walk, model_t
 from pyrjsel.model_space._space cimport Space, model_feasible_at, model_flip, model_log_prior
 
 cdef enum:

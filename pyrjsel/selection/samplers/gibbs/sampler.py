@@ -19,16 +19,16 @@ from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.collapsed.options import (
+from pyrjsel.selection.samplers.gaussian_average import averaged_moments
+from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
+from pyrjsel.selection.samplers.model_average import summarise
+from pyrjsel.selection.samplers.moves import (
     SLOTS_BOUNDED,
     SLOTS_FREE,
     WIDEST_START,
     counted_moves,
     default_trades,
 )
-from pyrjsel.selection.samplers.collapsed.posterior import averaged_moments
-from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
-from pyrjsel.selection.samplers.model_average import summarise
 from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, Averages, Segments, estimate
 from pyrjsel.selection.samplers.recorder import (
     ChainDraws,

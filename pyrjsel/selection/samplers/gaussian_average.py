@@ -1,0 +1,220 @@
+"""Averages of the coefficients of gaussian models over a list of models."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.model_space import ModelSpace, PackedModels, pack
+from pyrjsel.selection.evidence._student import StudentCdf
+from pyrjsel.selection.evidence.conjugate import score_of
+from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
+from pyrjsel.selection.posterior import Moments
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers._subsets import Subsets
+from pyrjsel.selection.samplers.listing import (
+    PARTS,
+    Part,
+)
+from pyrjsel.storage import Content, Plain
+
+# Models whose coefficients are averaged together.
+TOGETHER = 2**16
+# Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
+# probabilities of being positive) over the models that hold all but this share of the posterior mass.
+REST = 1e-6
+Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
+# Rows of sums that are moments (the last two given that the term is in, for spikes and slabs), and the one
+# with the mass that they are of.
+ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
+NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The models of a list in depth-first order, and what compiled passes over them need.
+
+    Attributes
+    ----------
+    regression : GaussianRegression
+    words : ndarray (m, words)
+        Packed models, terms in the order of the tree.
+    columns : ndarray (D,)
+        The columns in the order of the tree.
+    start : int32 array (J + 1,)
+        Where terms begin among them.
+    most : int
+        Most columns of a model.
+    """
+
+    regression: GaussianRegression
+    words: WordArray
+    columns: np.ndarray
+    start: np.ndarray
+    most: int
+
+    @classmethod
+    def of(cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray) -> "Tree":
+        """Order the terms as the enumeration of `space` does, which made `gamma` (m, J)."""
+        always = np.flatnonzero(space.free == 0)
+        order = np.concatenate([always, space.order[space.free[space.order] == 1]]).astype(np.intp)
+        sizes = np.diff(regression.term_start)[order]
+        blocks = [np.arange(*regression.starts[j : j + 2]) for j in order]
+        same = bool(np.all(order == np.arange(order.size)))
+        return cls(
+            regression,
+            pack(gamma if same else gamma[:, order]),
+            np.concatenate([*blocks, np.empty(0, dtype=np.intp)]).astype(np.intp),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.intc),
+            regression.largest_model(gamma) - 1,
+        )
+
+    def subsets(self) -> Subsets:
+        """Return the compiled passes; not to be shared by threads."""
+        regression, columns = self.regression, self.columns
+        prior = regression.prior
+        same = bool(np.all(columns == np.arange(columns.size)))
+        matrix = regression.matrix
+        return Subsets(
+            score_of(regression, self.most),
+            matrix if same else np.ascontiguousarray(matrix[np.ix_(columns, columns)]),
+            regression.right[columns],
+            self.start,
+            prior.log_weights[columns],
+            regression.penalty[columns],
+            (regression.mean / regression.scale)[columns],
+            self.most,
+        )
+
+
+def closed(regression: GaussianRegression) -> bool:
+    """Whether compiled passes along the tree know the prior."""
+    return regression.prior.kind in ("normal", "g", "mixture") and bool(regression.mean.size)
+
+
+@dataclass
+class Averages:
+    """Sums of posterior moments over a part of the list; a job of ``run_chains``."""
+
+    tree: Tree
+    gamma: ByteArray
+    probability: FloatArray
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = -(-len(self.gamma) // PARTS)
+        regression = self.tree.regression
+        self.main = self.probability > 0
+        if regression.prior.kind in ("mixture", "unscaled", "unscaled spike"):
+            ordered = np.sort(self.probability)[::-1]
+            kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
+            self.main = self.probability >= ordered[kept]
+        self.rules = NO_RULES
+        if regression.prior.kind == "mixture":
+            made = [regression.shrinkage.rule(d) for d in range(1, self.tree.most + 1)]
+            edges = np.concatenate([[0, 0], np.cumsum([len(rule[0]) for rule in made])])
+            parts = [np.concatenate([*(rule[k] for rule in made), np.empty(0)]) for k in (0, 1)]
+            self.rules = (edges.astype(np.intc), parts[0], parts[1])
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Averages":
+        """Return what goes through part number `chain`."""
+        return _Averages(self, chain)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Averages":
+        """Return what has gone through some of it."""
+        runner = _Averages(self, chain).restored(state, recorded)
+        runner.sums = state.array("sums", float, runner.sums.shape)
+        return runner
+
+
+class _Averages(Part):
+    def __init__(self, job: Averages, number: int) -> None:
+        super().__init__(job.total, number)
+        self.job = job
+        regression = job.tree.regression
+        self.sums = np.zeros((7, regression.n_columns))
+        self.closed = closed(regression)
+        if self.closed:
+            self.subsets, self.student = job.tree.subsets(), StudentCdf(regression.nu)
+        self.single = single_models(regression)
+
+    def take(self, models: slice) -> None:
+        job = self.job
+        weights, main = job.probability[models], job.main[models]
+        if not weights.size:
+            return
+        regression = job.tree.regression
+        if self.closed:
+            sums = np.zeros((4, regression.n_columns))
+            self.subsets.average(
+                job.tree.words[models], weights, main.astype(np.uint8), self.student, regression.centre,
+                regression.total_weight, job.rules, sums,
+            )  # fmt: skip
+            self.sums[:4, 0] += sums[:, 0]
+            self.sums[:4, job.tree.columns + 1] += sums[:, 1:]
+            self.sums[SIGNED] += float(weights[main].sum())
+            return
+        if isinstance(self.single, SpikeModels):
+            self.sums[ROWS] += self.single.sums(job.gamma[models][main], weights[main])
+            self.sums[SIGNED] += float(weights[main].sum())
+            return
+        for row in np.flatnonzero(main):
+            found = self.single.moments(job.gamma[models][row], regression.origin)
+            scale = np.concatenate([[1.0], regression.scale])[found.columns]
+            values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
+            self.sums[:4, found.columns] += weights[row] * np.array(values)
+            self.sums[SIGNED] += weights[row]
+
+    def plain_state(self) -> Plain:
+        """Return how far it is, and the sums."""
+        return {"at": self.at, "done": self.done, "sums": self.sums}
+
+    def finish(self, completed: bool) -> FloatArray:
+        return self.sums
+
+
+def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
+    """Return model-averaged moments from the sums of :class:`Averages`."""
+    rows, signed = sums[:4].copy(), sums[SIGNED]
+    if regression.prior.ratio is not None:
+        return Moments.of_sums(sums[ROWS] / signed, regression.scale, regression.origin)
+    if regression.prior.kind == "unscaled":
+        rows /= signed
+    else:
+        rows[2] /= signed
+        if regression.nu <= 1:
+            rows[0] = np.where(rows[3] > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
+    return Moments.of_sums(rows, regression.scale, regression.origin)
+
+
+def averaged_moments(
+    regression: GaussianRegression, space: ModelSpace, models: PackedModels, probability: FloatArray
+) -> Moments:
+    """Return the moments of coefficients, averaged over models (m, J) with given probabilities (m,)."""
+    if regression.held:
+        sums = []
+        for at in range(0, len(models), TOGETHER):
+            gamma = models[at : at + TOGETHER]
+            # Neighbours in this order share what they begin with, as the compiled passes like it.
+            order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
+            gamma = np.ascontiguousarray(gamma[order])
+            mass = probability[at : at + TOGETHER][order]
+            job = Averages(Tree.of(regression, space, gamma), gamma, mass)
+            worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
+            worker.stop = len(gamma)
+            worker.advance(len(gamma))
+            sums.append(worker.sums)
+        return averaged(regression, np.sum(sums, axis=0))
+    single, total = SingleModels(regression), np.zeros((5, regression.n_columns))
+    scale = np.concatenate([[1.0], regression.scale])
+    for row, weight in zip(models, probability, strict=True):
+        found = single.moments(row, regression.origin)
+        own = scale[found.columns]
+        total[:4, found.columns] += weight * np.array(
+            [found.mean * own, found.square * own**2, found.positive, np.ones(own.size)]
+        )
+    total[4] = 1.0
+    return averaged(regression, total)
