@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Rule
-from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
+from pyrjsel.runtime.chains import ChainsOutcome, DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import Ends
 from pyrjsel.runtime.rounds import Jobs, Rounds
+from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
 from pyrjsel.store import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
@@ -57,6 +58,10 @@ class FitSettings:
         Draws to one of which large arrays are kept, at least: what chains that go on had kept.
     accuracy : Accuracy or None
         What is asked of a run that stops by itself.
+    watch : Stopwatch
+        Of the call that these settings are of.
+    run_time : RunTime
+        Of the fit, once it has ended.
     """
 
     draws: int
@@ -70,6 +75,8 @@ class FitSettings:
     earlier: Ends | None = None
     every: int = 1
     accuracy: Accuracy | None = None
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    run_time: RunTime = UNKNOWN
 
     @classmethod
     def check(
@@ -107,6 +114,7 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
+        watch = Stopwatch()
         accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
         told: dict[str, Any] = {}
         if isinstance(draws, str):
@@ -137,6 +145,7 @@ class FitSettings:
             generator = check_rng(rng, owner)
         else:
             place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng, owner)
+            watch = Stopwatch(RunTime(0.0, place.clock))
         return cls(
             **sizes,
             rng=generator,
@@ -144,11 +153,16 @@ class FitSettings:
             progress=progress,
             checkpoint=place,
             accuracy=accuracy if told else None,
+            watch=watch,
         )
 
     def to_plain(self) -> Plain:
-        """Return what is written of settings: how many iterations there were."""
-        return {name: getattr(self, name) for name in SIZES}
+        """Return what is written of settings: iterations, what was asked for, and the run time."""
+        return {
+            **{name: getattr(self, name) for name in SIZES},
+            "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
+            "run_time": self.run_time.to_plain(),
+        }
 
     @classmethod
     def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
@@ -162,7 +176,15 @@ class FitSettings:
             If one is out of range.
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
-        return cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
+        # Files did not always have these.
+        accuracy = (
+            Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
+            if "accuracy" in content
+            else None
+        )
+        run_time = RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN
+        settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
+        return replace(settings, accuracy=accuracy, run_time=run_time)
 
     @property
     def planned(self) -> int:
@@ -233,12 +255,19 @@ class FitSettings:
                 self.progress,
                 self.checkpoint,
             ).run()
+        self.watch.add(self._cpu_of(outcome), outcome.aside)
         drawn = outcome.drawn(size, asked, self.accuracy is not None)
         drawn.notes.extend(notes)
         if drawn.ends is None or drawn.ends.complete:
             return drawn
         recorded = [job.recorded(result) for result in outcome.results]
         return replace(drawn, ends=drawn.ends.with_recorded(recorded, self.before))
+
+    def _cpu_of(self, outcome: ChainsOutcome) -> float:
+        """Return the CPU seconds of chains beyond those of the run that goes on."""
+        chains = () if self.earlier is None else self.earlier.chains
+        earlier = sum(end.cpu for chain, end in enumerate(chains) if chain not in outcome.lost)
+        return sum(spent.cpu for spent in outcome.spent) - earlier
 
     @property
     def before(self) -> int:
@@ -298,7 +327,7 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
-        owner, most = "extend", MOST_DRAWS - have
+        owner, most, watch = "extend", MOST_DRAWS - have, Stopwatch(self.run_time)
         if draws is None:
             size: dict[str, Any] = {
                 "draws": AUTO,
@@ -336,7 +365,9 @@ class FitSettings:
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
         )
-        settings = replace(settings, earlier=ends, every=every)
+        if settings.checkpoint is not None:
+            watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
+        settings = replace(settings, earlier=ends, every=every, watch=watch)
         return settings if draws is not None else replace(settings, draws=have)
 
     @property
@@ -362,7 +393,8 @@ class FitSettings:
 
     def finished(self, draws: int | None = None) -> "FitSettings":
         """Return the settings without what chains began with, with the `draws` that a run came to."""
-        return replace(self, earlier=None, every=1, draws=self.draws if draws is None else draws)
+        draws = self.draws if draws is None else draws
+        return replace(self, earlier=None, every=1, draws=draws, run_time=self.watch.read())
 
 
 def _longer(job: Any, draws: int) -> Any:

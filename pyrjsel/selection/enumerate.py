@@ -11,7 +11,7 @@ import pandas as pd
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import FitSettings, RunTime
 from pyrjsel.selection.effective import MATTERS, warn_of_few, warn_of_poor, with_enough
 from pyrjsel.selection.listing import (
     OWNER,
@@ -162,7 +162,7 @@ def enumerate_posterior(
     count = len(gamma)
     entropy = settings.entropy()
 
-    values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
+    values, status, spent = _laplace(regression, gamma, entropy, options, settings)
     notes = []
     deficient = int(np.sum(status == 1))
     failed = int(np.sum(status == 2))
@@ -243,7 +243,7 @@ def enumerate_posterior(
         moments=moments,
         draws=None,
         diagnostics=pd.DataFrame(
-            {"models": [count], "integrated": [kept if exact else 0], "seconds": [seconds + more]},
+            {"models": [count], "integrated": [kept if exact else 0], **(spent + more).columns()},
             index=pd.Index(["all"], name="chain"),
         ),
         estimator=words,
@@ -259,13 +259,13 @@ def _laplace(
     entropy: bytes,
     options: EnumerateOptions,
     settings: FitSettings,
-) -> tuple[FloatArray, np.ndarray, float]:
+) -> tuple[FloatArray, np.ndarray, RunTime]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
-    parts, seconds = run_parts(job, settings, "Laplace")
+    parts, spent = run_parts(job, settings, "Laplace")
     return (
         np.concatenate([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
-        seconds,
+        spent,
     )
 
 
@@ -275,10 +275,10 @@ def _integrals(
     entropy: bytes,
     options: EnumerateOptions,
     settings: FitSettings,
-) -> tuple[list[Integral], float]:
+) -> tuple[list[Integral], RunTime]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
-    parts, seconds = run_parts(job, settings, "integrals")
-    return [found for part in parts for found in part], seconds
+    parts, spent = run_parts(job, settings, "integrals")
+    return [found for part in parts for found in part], spent
 
 
 def _average(
