@@ -1,6 +1,7 @@
 """The parameters of a run that every sampler shares."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +29,41 @@ SIZES = ("draws", "burn_in", "thin", "chains")
 def power_of_2(least: int) -> int:
     """Return the smallest power of 2 that is not less, 1 at least."""
     return 1 << max(0, least - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class Anew:
+    """What is known of a run that began anew, since what it had drawn before had missed something.
+
+    Attributes
+    ----------
+    found : uint8 array (runs, J)
+        What was missed, by the runs that it began anew after.
+    starts : uint8 array (chains, J)
+        What each chain starts from.
+    """
+
+    found: np.ndarray
+    starts: np.ndarray
+
+    def to_plain(self) -> Plain:
+        """Return it as plain data."""
+        return {"found": self.found, "starts": self.starts}
+
+    @classmethod
+    def from_plain(cls, content: Content, chains: int) -> "Anew":
+        """Return what was written of a run of `chains` chains.
+
+        Raises
+        ------
+        StoreError
+            If it is something else.
+        """
+        starts = content.array("starts", np.uint8, (chains, None))
+        found = content.array("found", np.uint8, (None, starts.shape[1]))
+        if not len(found):
+            raise content.wrong("found", "what was missed")
+        return cls(found, starts)
 
 
 @dataclass(frozen=True)
@@ -62,6 +98,10 @@ class FitSettings:
         Of the call that these settings are of.
     run_time : RunTime
         Of the fit, once it has ended.
+    anew : Anew or None
+        Where chains begin, of a run that begins anew.
+    begun : float or None
+        When the first run began, of one that begins anew; its seconds count with it.
     """
 
     draws: int
@@ -77,6 +117,8 @@ class FitSettings:
     accuracy: Accuracy | None = None
     watch: Stopwatch = field(default_factory=Stopwatch)
     run_time: RunTime = UNKNOWN
+    anew: Anew | None = None
+    begun: float | None = None
 
     @classmethod
     def check(
@@ -162,6 +204,7 @@ class FitSettings:
             **{name: getattr(self, name) for name in SIZES},
             "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
             "run_time": self.run_time.to_plain(),
+            "anew": None if self.anew is None else self.anew.to_plain(),
         }
 
     @classmethod
@@ -176,15 +219,15 @@ class FitSettings:
             If one is out of range.
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
-        # Files did not always have these.
-        accuracy = (
-            Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
-            if "accuracy" in content
-            else None
-        )
-        run_time = RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN
         settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
-        return replace(settings, accuracy=accuracy, run_time=run_time)
+        found: dict[str, Any] = {}  # files did not always have these
+        if "accuracy" in content:
+            found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
+        if "run_time" in content:
+            found["run_time"] = RunTime.from_plain(content.part("run_time"))
+        if "anew" in content:
+            found["anew"] = Anew.from_plain(content.part("anew"), settings.chains)
+        return replace(settings, **found)
 
     @property
     def planned(self) -> int:
@@ -226,6 +269,8 @@ class FitSettings:
             If the run was interrupted before any chain had a draw.
         """
         notes: list[str] = []
+        if self.anew is not None:
+            label = f"{label} run {1 + len(self.anew.found)}"
         if self.accuracy is None:
             asked = self.draws
             outcome = run_chains(
@@ -254,6 +299,7 @@ class FitSettings:
                 self.n_jobs,
                 self.progress,
                 self.checkpoint,
+                self.begun,
             ).run()
         self.watch.add(self._cpu_of(outcome), outcome.aside)
         drawn = outcome.drawn(size, asked, self.accuracy is not None)
@@ -367,7 +413,7 @@ class FitSettings:
         )
         if settings.checkpoint is not None:
             watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
-        settings = replace(settings, earlier=ends, every=every, watch=watch)
+        settings = replace(settings, earlier=ends, every=every, anew=self.anew, watch=watch)
         return settings if draws is not None else replace(settings, draws=have)
 
     @property
@@ -394,7 +440,29 @@ class FitSettings:
     def finished(self, draws: int | None = None) -> "FitSettings":
         """Return the settings without what chains began with, with the `draws` that a run came to."""
         draws = self.draws if draws is None else draws
-        return replace(self, earlier=None, every=1, draws=draws, run_time=self.watch.read())
+        return replace(self, earlier=None, every=1, draws=draws, begun=None, run_time=self.watch.read())
+
+    def begins_anew(self, found: np.ndarray, starts: np.ndarray, begun: float) -> "FitSettings":
+        """Return the settings of a run that takes the place of the one that these are of.
+
+        Its chains have seeds of their own, and its checkpoint other files; draws begin to count again.
+
+        Parameters
+        ----------
+        found : uint8 array (J,)
+            What the last run had missed.
+        starts : uint8 array (chains, J)
+            What each chain starts from.
+        begun : float
+            When the first run began.
+        """
+        before = [] if self.anew is None else [self.anew.found]
+        return replace(self, anew=Anew(np.vstack([*before, found]), starts), begun=begun)
+
+    def lasts(self, begun: float) -> bool:
+        """Whether a run that stops by itself, and has begun at a given time, may go on."""
+        limit = None if self.accuracy is None else self.accuracy.max_seconds
+        return self.accuracy is not None and (limit is None or time.perf_counter() - begun < limit)
 
 
 def _longer(job: Any, draws: int) -> Any:

@@ -11,12 +11,10 @@ p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep 
 the latter below that of ENOUGH draws.
 """
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond, counted
 from pyrjsel.report.stopping import SHARE
@@ -46,20 +44,18 @@ def with_enough(
     return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
 
 
-def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: int) -> list[str]:
-    """Warn where too much of the posterior is in models with fewer effective draws than they need.
+def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
+    """Return what is said where too much of the posterior is in models with too few effective draws.
 
     Parameters
     ----------
     probability, effective : ndarray (m,)
         Of models; the latter NaN where no draws were made.
-    stacklevel : int
-        Of the warning, for the caller of this function.
 
     Returns
     -------
     list of str
-        The text of the warning, if there is one.
+        One text, or none.
     """
     short = effective < needed(probability)
     share = float(probability[short].sum())
@@ -71,12 +67,11 @@ def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: i
         "Their errors are large, and standard deviations may be too small: raise pairs, or use "
         "sampler='rjmcmc'."
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]
 
 
-def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, stacklevel: int) -> list[str]:
-    """Warn of marginal likelihoods with large errors among the models that matter.
+def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str]:
+    """Return what is said of marginal likelihoods with large errors among the models that matter.
 
     Parameters
     ----------
@@ -84,13 +79,11 @@ def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, s
         Of models; relative variances of their marginal likelihoods.
     pairs : int
         Pairs of draws for each of these.
-    stacklevel : int
-        Of the warning, for the caller of this function.
 
     Returns
     -------
     list of str
-        The text of the warning, if there is one.
+        One text, or none.
     """
     error = np.sqrt(variance[probability > MATTERS])
     bad = int(np.sum(error > POOR))
@@ -103,20 +96,13 @@ def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, s
         f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
         f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]
 
 
-def warn_of_integrals(
-    inclusion_mcse: FloatArray,
-    error: FloatArray,
-    names: Sequence[str],
-    target: float,
-    pairs: int,
-    *,
-    stacklevel: int,
+def imprecise_integrals(
+    inclusion_mcse: FloatArray, error: FloatArray, names: Sequence[str], target: float, pairs: int
 ) -> list[str]:
-    """Warn of inclusion probabilities whose MCSE is larger than what was asked for, by errors of integrals.
+    """Return a text on inclusion probabilities whose MCSE is larger than what was asked for, by integrals.
 
     Parameters
     ----------
@@ -128,13 +114,11 @@ def warn_of_integrals(
         What was asked for.
     pairs : int
         Pairs of draws for each model.
-    stacklevel : int
-        Of the warning, for the caller of this function.
 
     Returns
     -------
     list of str
-        The text of the warning, if there is one.
+        One text, or none.
     """
     large = np.flatnonzero((inclusion_mcse > target) & (error > SHARE * target))
     if not large.size:
@@ -146,5 +130,4 @@ def warn_of_integrals(
         f"errors of marginal likelihoods alone make it {error[j]:.2g}, and more draws do not lower these. "
         f"Raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]

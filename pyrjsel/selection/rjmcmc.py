@@ -26,11 +26,11 @@ from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
 from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.selection.search import new_start, restart_after, restart_is_due
+from pyrjsel.selection.search import given_starts, new_start, restart_after, restart_is_due
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.space import ModelSpace, families
-from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.space.starts import checked_start, dispersed_start
 from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
@@ -208,12 +208,14 @@ def first_state(
 ) -> tuple[ByteArray, FloatArray]:
     """Return the model to start from (the given one, the smallest, or one from the prior) and its numbers.
 
+    Given ones `starts` (m, J) are taken in turn.
+
     These are its mode, and what else states have.
     """
     at, extra = regression.first()
     marginal = MarginalLikelihood(at, b"", 2, regression.widest(space.max_size))
     if starts is not None:
-        gamma = starts
+        gamma = starts[chain % len(starts)]
     elif chain == 0:
         gamma = space.empty_model()
     else:
@@ -401,12 +403,12 @@ def prepare(
     options: RJMCMCOptions,
     owner: str,
 ) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
-    """Return swaps an iteration, the model to start from, the fixed proposal, and the seed of the fit."""
+    """Return swaps an iteration, the models to start from, the fixed proposal, and the seed of the fit."""
     at, _ = regression.first()
     fixed = full_model_proposal(at) if options.proposal == "full" else None
     marginal = MarginalLikelihood(at, b"", 2, regression.n_columns)
-    start = given_start(options.start, space, marginal.exists, owner)
-    return _swaps(options, space), start, fixed, settings.entropy()
+    starts = given_starts(settings, options.start, space, marginal.exists, owner)
+    return _swaps(options, space), starts, fixed, settings.entropy()
 
 
 def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
