@@ -106,6 +106,8 @@ class Fitting:
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
             leave as a bound asks for, or the reverse: 8 where prices differ or under heredity, else 0),
+            `entry` (how that one is chosen: "score", half of the time in proportion to score statistics of
+            terms on their own, or "uniform"),
             `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
             their number), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
