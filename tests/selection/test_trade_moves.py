@@ -103,7 +103,7 @@ def test_trades_go_on_where_they_ended(sampler):
 
 
 def test_rates_of_trades():
-    """Without bounds they fall with the number of free terms, so that they cost little where there are many."""
+    """Without bounds they fall with the number of free terms: where there are many, they cost little."""
     x = pd.DataFrame(np.random.default_rng(4).normal(size=(60, 40))).add_prefix("x")
     y = x["x0"].to_numpy() + np.random.default_rng(5).normal(size=60)
 
