@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._validate import beyond, counted, listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
+from pyrjsel.runtime import RunTime
 from pyrjsel.space import ByModel
 
 # Split R-hat over all chains beyond which they have plainly not converged.
@@ -24,7 +25,7 @@ def chain_diagnostics(
     counts: Sequence[ArrayLike],
     moves: Sequence[str],
     values: Iterable[tuple[str, np.ndarray | ByModel]],
-    seconds: Sequence[float],
+    spent: Sequence[RunTime],
 ) -> pd.DataFrame:
     """Return acceptance, effective sample sizes and R-hat by chain, and over all chains in the row "all".
 
@@ -36,7 +37,7 @@ def chain_diagnostics(
         Names of the moves.
     values : iterable of (str, ndarray or ByModel, of shape (chains, draws))
         Quantities by name, at least one; gone through once, one at a time.
-    seconds : sequence of float
+    spent : sequence of RunTime
         Of each chain.
 
     Returns
@@ -47,9 +48,9 @@ def chain_diagnostics(
     Examples
     --------
     >>> size = np.array([[1, 2, 1, 2, 2, 1, 2, 1]])
-    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], [("size", size)], [0.5])
+    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], [("size", size)], [RunTime(0.4, 0.5)])
     >>> found.columns.tolist()
-    ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds']
+    ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds', 'cpu_seconds']
     """
     rows: dict[object, dict[str, float]] = {}
     everyone = range(len(counts))
@@ -66,7 +67,11 @@ def chain_diagnostics(
             rows[label] |= {f"ess_{name}": stats.ess, f"r_hat_{name}": stats.r_hat}
         draws = value.shape[1]
     for label, members in groups:
-        rows[label] |= {"draws": draws * len(members), "seconds": float(sum(seconds[c] for c in members))}
+        rows[label] |= {
+            "draws": draws * len(members),
+            "seconds": float(sum(spent[c].clock for c in members)),
+            "cpu_seconds": float(sum(spent[c].cpu for c in members)),
+        }
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index.name = "chain"
     return frame

@@ -70,7 +70,7 @@ class Fitting:
             ``"collapsed"`` proposes each free term `sweeps` times.
         mcse : float, default 0.005
             Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``. Errors of the
-            marginal likelihoods themselves, which more draws do not lower, are not counted here.
+            marginal likelihoods themselves, which more draws do not lower, are made up for up to 0.8 of it.
         max_draws : int, default 100_000
             Draws a chain at most, where `draws` is ``"auto"``; those before a run began anew are not counted.
         max_seconds : float, optional
