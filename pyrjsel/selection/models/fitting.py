@@ -115,8 +115,8 @@ class Fitting:
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
             with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
-            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, a third of
-            that for models that are not linear),
+            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, else 10 over
+            the number of free terms and 0.5 at most; a third of that for models that are not linear),
             `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
             among thousands of terms without a `max_size`), `start`; and for models that are not linear
             `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",

@@ -39,8 +39,8 @@ class CollapsedOptions:
     trades : float, optional
         Trades proposed in a unit of time, in which some terms leave, one after the other, and others come in
         their place, which may be more or fewer: between a term at a high price and several at low prices
-        nothing else moves. None is 3 under a budget or a largest size, 1 under heredity alone, a
-        third of that where `sweeps` is 10, and 0 elsewhere.
+        nothing else moves. None is 3 under a budget or a largest size, 1 under heredity alone, elsewhere 10
+        over the number of free terms and 0.5 at most; and a third of that where `sweeps` is 10.
     temperatures : "auto", int or sequence of float
         Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
         neighbours are accepted, or the powers of the posterior themselves, from 1 downwards. Among thousands
