@@ -1,7 +1,7 @@
 """The gaussian model that users build."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -211,7 +211,9 @@ class LinearSelection(Selection):
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
         stacklevel: int,
+        listed: Sequence[str] | None = None,
     ) -> Self:
+        """Make a model; of chunks, with its terms in the order `listed` of an earlier one."""
         data = as_pandas(data)
         chunks = as_chunks(data, cls._owner)
         if chunks is None:
@@ -226,6 +228,7 @@ class LinearSelection(Selection):
             functions=functions,
             owner=cls._owner,
             stacklevel=stacklevel + 1,
+            listed=listed,
         )
         model = cls.__new__(cls)
         choices = replace(choices, known=tuple(chunks.names))
