@@ -36,7 +36,7 @@ from pyrjsel.selection.spikes import SpikeSlab
 from pyrjsel.selection.summed import ChunkSums, SummedRows
 from pyrjsel.selection.walk_options import CollapsedOptions
 from pyrjsel.selection.walk_posterior import collapsed_posterior
-from pyrjsel.space import ModelPrior
+from pyrjsel.space import ModelPrior, check_bounds
 
 
 class _Flat:
@@ -199,7 +199,9 @@ class LinearSelection(Selection):
             coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
         )
         extras = {"weights": weights, "offset": offset}
-        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        check_bounds(model.space)
+        return model
 
     @classmethod
     def _from_rows(

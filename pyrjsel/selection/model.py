@@ -43,6 +43,7 @@ from pyrjsel.space import (
     ModelPrior,
     ModelSpace,
     OverSpace,
+    check_bounds,
     count_dfs,
     named_costs,
 )
@@ -112,6 +113,7 @@ class Selection(Fitting, Studies, OverSpace):
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
         self._build(design, data, replace(choices, known=tuple(known)), stacklevel + 1)
+        check_bounds(self.space)
 
     @classmethod
     @shared_text
@@ -160,7 +162,9 @@ class Selection(Fitting, Studies, OverSpace):
         """
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
         extras = {"weights": weights, "offset": offset}
-        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        check_bounds(model.space)
+        return model
 
     @classmethod
     def _from_rows(

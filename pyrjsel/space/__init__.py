@@ -2,6 +2,7 @@
 
 from pyrjsel.space._space import Space
 from pyrjsel.space.bits import pack, unpack
+from pyrjsel.space.bounds import check_bounds
 from pyrjsel.space.context import PriorContext, TermLike
 from pyrjsel.space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
@@ -47,6 +48,7 @@ __all__ = [
     "TruncatedPoisson",
     "Uniform",
     "chain_visits",
+    "check_bounds",
     "count_dfs",
     "count_models",
     "count_visits",
