@@ -18,6 +18,9 @@ cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count,
                           const double* square) noexcept nogil
 cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                           const double* square, double copies) noexcept nogil
+cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef void panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
+                 const double* coefficients, double* out) noexcept nogil
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil

@@ -27,6 +27,9 @@ cdef extern from "vecmath.h" nogil:
                             const double* square)
     double vm_normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                             const double* square, double copies)
+    void vm_logs(Py_ssize_t n, const double* x, double* out)
+    void vm_panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
+                   const double* coefficients, double* out)
     void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
@@ -87,6 +90,15 @@ cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count,
     return vm_normal_scales(n, rest, count, unit, square, copies)
 
 
+cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    vm_logs(n, x, out)
+
+
+cdef void panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
+                 const double* coefficients, double* out) noexcept nogil:
+    vm_panels(n, u, count, stride, powers, coefficients, out)
+
+
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil:
     vm_log_sum_exp(n, rows, without, x, out)
 
@@ -140,6 +152,16 @@ def log1p_unit(const double[::1] z):
     if z.shape[0]:
         with nogil:
             vm_log1p_unit(z.shape[0], &z[0], &view[0])
+    return out
+
+
+def log_positive(const double[::1] x):
+    """Return ``log(x)`` of positive normal numbers, to 2 ulp or 2e-16, whichever is more; shape (n,)."""
+    out = np.empty(x.shape[0])
+    cdef double[::1] view = out
+    if x.shape[0]:
+        with nogil:
+            vm_logs(x.shape[0], &x[0], &view[0])
     return out
 
 

@@ -394,6 +394,36 @@ static inline double log_positive(double x)
     return (double)((int64_t)exponent - 1023) * 0x1.62e42fefa39efp-1 + log1p_unit(mantissa - 1.0);
 }
 
+CLONES void vm_logs(ptrdiff_t n, const double *x, double *out)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = log_positive(x[i]);
+}
+
+CLONES void vm_panels(ptrdiff_t n, const double *u, int count, int stride, int powers,
+                      const double *restrict coefficients, double *out)
+{
+    double x[FEW], value[FEW];
+    int at[FEW];
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < FEW; j++) {
+            const double here = j < m ? u[i + j] : 0.0;
+            int k = (int)here;
+            k = k < 0 ? 0 : k < count ? k : count - 1;
+            x[j] = 2.0 * (here - k) - 1.0;
+            at[j] = k * stride + powers - 1;
+        }
+        for (int j = 0; j < FEW; j++)
+            value[j] = coefficients[at[j]];
+        for (int p = 1; p < powers; p++)
+            for (int j = 0; j < FEW; j++)
+                value[j] = value[j] * x[j] + coefficients[at[j] - p];
+        for (int j = 0; j < m; j++)
+            out[i + j] = value[j];
+    }
+}
+
 CLONES void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *restrict x,
                            double *restrict out)
 {

@@ -33,6 +33,15 @@ double vm_cauchy_scales(ptrdiff_t n, const double *rest, const double *count, do
 double vm_normal_scales(ptrdiff_t n, const double *rest, const double *count, double unit,
                         const double *square, double copies);
 
+/* out[i] = log(x[i]) of positive normal numbers, to 2 ulp or 2e-16, whichever is more; out may be x. */
+void vm_logs(ptrdiff_t n, const double *x, double *out);
+
+/* out[i] = the piecewise polynomial of panels of length 1 from 0 on at u[i]: that of panel k, in 2 (u - k) - 1,
+   has `powers` coefficients from k * stride on, that of power 0 first; the last goes on for ever. out may be
+   u. */
+void vm_panels(ptrdiff_t n, const double *u, int count, int stride, int powers,
+               const double *coefficients, double *out);
+
 /* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all). */
 void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out);
 

@@ -142,9 +142,9 @@ class Clock:
     begun: float
 
     @classmethod
-    def of(cls, accuracy: Accuracy) -> "Clock":
-        """Return one that begins now."""
-        return cls(accuracy, time.perf_counter())
+    def of(cls, accuracy: Accuracy, begun: float | None = None) -> "Clock":
+        """Return one that begins now, or that has begun."""
+        return cls(accuracy, time.perf_counter() if begun is None else begun)
 
     @property
     def seconds(self) -> float:

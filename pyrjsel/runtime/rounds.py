@@ -44,7 +44,7 @@ class Rounds:
     label : str
     earlier : Ends or None
         Where a run ended that this one goes on from.
-    n_jobs, progress, checkpoint
+    n_jobs, progress, checkpoint, begun
         As of settings.
     """
 
@@ -59,6 +59,7 @@ class Rounds:
     n_jobs: int | None
     progress: bool | None
     checkpoint: Checkpoint | None
+    begun: float | None = None
     live: Live = field(default_factory=Live)
 
     def run(self) -> tuple[ChainsOutcome, int, list[str]]:
@@ -69,7 +70,7 @@ class Rounds:
         WorkerError
             If the workers of all chains died.
         """
-        clock = Clock.of(self.accuracy)
+        clock = Clock.of(self.accuracy, self.begun)
         seeds = spawn_seeds(self.rng, self.chains)
         draws, label = self.begin(clock), self.label
         before = 0 if self.earlier is None else min(draws, self.length)

@@ -1,6 +1,7 @@
 """The parameters of a run that every sampler shares."""
 
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +28,41 @@ SIZES = ("draws", "burn_in", "thin", "chains")
 def power_of_2(least: int) -> int:
     """Return the smallest power of 2 that is not less, 1 at least."""
     return 1 << max(0, least - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class Anew:
+    """What is known of a run that began anew, since what it had drawn before had missed something.
+
+    Attributes
+    ----------
+    found : uint8 array (runs, J)
+        What was missed, by the runs that it began anew after.
+    starts : uint8 array (chains, J)
+        What each chain starts from.
+    """
+
+    found: np.ndarray
+    starts: np.ndarray
+
+    def to_plain(self) -> Plain:
+        """Return it as plain data."""
+        return {"found": self.found, "starts": self.starts}
+
+    @classmethod
+    def from_plain(cls, content: Content, chains: int) -> "Anew":
+        """Return what was written of a run of `chains` chains.
+
+        Raises
+        ------
+        StoreError
+            If it is something else.
+        """
+        starts = content.array("starts", np.uint8, (chains, None))
+        found = content.array("found", np.uint8, (None, starts.shape[1]))
+        if not len(found):
+            raise content.wrong("found", "what was missed")
+        return cls(found, starts)
 
 
 @dataclass(frozen=True)
@@ -57,6 +93,10 @@ class FitSettings:
         Draws to one of which large arrays are kept, at least: what chains that go on had kept.
     accuracy : Accuracy or None
         What is asked of a run that stops by itself.
+    anew : Anew or None
+        Where chains begin, of a run that begins anew.
+    begun : float or None
+        When the first run began, of one that begins anew; its seconds count with it.
     """
 
     draws: int
@@ -70,6 +110,8 @@ class FitSettings:
     earlier: Ends | None = None
     every: int = 1
     accuracy: Accuracy | None = None
+    anew: Anew | None = None
+    begun: float | None = None
 
     @classmethod
     def check(
@@ -148,7 +190,8 @@ class FitSettings:
 
     def to_plain(self) -> Plain:
         """Return what is written of settings: how many iterations there were."""
-        return {name: getattr(self, name) for name in SIZES}
+        sizes: dict[str, Plain] = {name: getattr(self, name) for name in SIZES}
+        return sizes if self.anew is None else {**sizes, "anew": self.anew.to_plain()}
 
     @classmethod
     def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
@@ -162,7 +205,10 @@ class FitSettings:
             If one is out of range.
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
-        return cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
+        settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
+        if "anew" not in content:
+            return settings
+        return replace(settings, anew=Anew.from_plain(content.part("anew"), settings.chains))
 
     @property
     def planned(self) -> int:
@@ -204,6 +250,8 @@ class FitSettings:
             If the run was interrupted before any chain had a draw.
         """
         notes: list[str] = []
+        if self.anew is not None:
+            label = f"{label} run {1 + len(self.anew.found)}"
         if self.accuracy is None:
             asked = self.draws
             outcome = run_chains(
@@ -232,6 +280,7 @@ class FitSettings:
                 self.n_jobs,
                 self.progress,
                 self.checkpoint,
+                self.begun,
             ).run()
         drawn = outcome.drawn(size, asked, self.accuracy is not None)
         drawn.notes.extend(notes)
@@ -336,7 +385,7 @@ class FitSettings:
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
         )
-        settings = replace(settings, earlier=ends, every=every)
+        settings = replace(settings, earlier=ends, every=every, anew=self.anew)
         return settings if draws is not None else replace(settings, draws=have)
 
     @property
@@ -362,7 +411,30 @@ class FitSettings:
 
     def finished(self, draws: int | None = None) -> "FitSettings":
         """Return the settings without what chains began with, with the `draws` that a run came to."""
-        return replace(self, earlier=None, every=1, draws=self.draws if draws is None else draws)
+        draws = self.draws if draws is None else draws
+        return replace(self, earlier=None, every=1, draws=draws, begun=None)
+
+    def begins_anew(self, found: np.ndarray, starts: np.ndarray, begun: float) -> "FitSettings":
+        """Return the settings of a run that takes the place of the one that these are of.
+
+        Its chains have seeds of their own, and its checkpoint other files; draws begin to count again.
+
+        Parameters
+        ----------
+        found : uint8 array (J,)
+            What the last run had missed.
+        starts : uint8 array (chains, J)
+            What each chain starts from.
+        begun : float
+            When the first run began.
+        """
+        before = [] if self.anew is None else [self.anew.found]
+        return replace(self, anew=Anew(np.vstack([*before, found]), starts), begun=begun)
+
+    def lasts(self, begun: float) -> bool:
+        """Whether a run that stops by itself, and has begun at a given time, may go on."""
+        limit = None if self.accuracy is None else self.accuracy.max_seconds
+        return self.accuracy is not None and (limit is None or time.perf_counter() - begun < limit)
 
 
 def _longer(job: Any, draws: int) -> Any:

@@ -14,6 +14,7 @@ cdef class Blocks(Moves):
     cdef space_t loose           # the space without its bounds
     cdef const int* unit_start   # (n_terms + 1), CSR: a free term's free ancestors, and itself last
     cdef const int* unit_term
+    cdef const double* entry     # (n_terms) weights of what comes in by trades; NULL: all the same
     cdef const int* family       # (n_families) terms whose units have several
     cdef unsigned char* former_gamma
     cdef double* former          # (n_columns) coefficients before the move

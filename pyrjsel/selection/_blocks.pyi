@@ -17,5 +17,6 @@ class Blocks(Moves):
         n_trades: int = 0,
         n_family_moves: int = 0,
         families: Sequence[IntArray] = (),
+        entry: FloatArray | None = None,
         **rest: Any,
     ) -> None: ...

@@ -44,10 +44,12 @@ cdef class Blocks(Moves):
     families : sequence of int arrays
         Each free term's free ancestors, parents before their children, and itself last, as
         ``pyrjsel.space.families`` returns them.
+    entry : float64 array (J,), optional
+        Positive weights with which trades choose the term that comes in; None is the same for all.
     """
 
     def __init__(self, problem, space, gamma, b, *, int n_trades=0, int n_family_moves=0, families=(),
-                 **rest):
+                 entry=None, **rest):
         Moves.__init__(self, problem, space, gamma, b, **rest)
         cdef int n = self.p.n, n_terms = self.p.n_terms, k = self.capacity, j
         units = [[j] if self.s.free_term[j] else [] for j in range(n_terms)]
@@ -62,7 +64,12 @@ cdef class Blocks(Moves):
         cdef unsigned char[::1] former_gamma = np.zeros(max(1, n_terms), dtype=np.uint8)
         cdef double[::1] reals = np.zeros(self.p.n_columns + 4 * max(1, n_terms) + 2 * n + 4 * k)
         cdef int[::1] index = np.zeros(5 * (n_terms + LARGEST) + k, dtype=np.intc)
-        self.block_buffers = (start, terms, several, former_gamma, reals, index)
+        cdef double[::1] weights = np.ones(max(1, n_terms)) if entry is None else np.array(entry, dtype=float)
+        if entry is not None and not (np.shape(entry) == (n_terms,) and np.all(np.isfinite(entry))
+                                      and np.all(np.asarray(entry) > 0.0)):
+            raise ValueError("entry must be a positive number for each term")
+        self.block_buffers = (start, terms, several, former_gamma, reals, index, weights)
+        self.entry = &weights[0] if entry is not None and n_terms else NULL
         self.unit_start, self.unit_term, self.family = &start[0], &terms[0], &several[0]
         self.former_gamma = &former_gamma[0]
         self.former = &reals[0]

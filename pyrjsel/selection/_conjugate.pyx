@@ -9,8 +9,10 @@ from libc.math cimport INFINITY, NAN
 
 import numpy as np
 
+from pyrjsel._core._vecmath cimport logs
 from pyrjsel._errors import DataError
 from pyrjsel.selection._gram cimport Gram
+from pyrjsel.selection._score cimport CONJUGATE, KNOWN
 from pyrjsel.selection._tableau cimport gain_t
 
 # Rounding of one sweep is multiplied by one over the share that the other columns leave of the one that
@@ -21,6 +23,8 @@ cdef double DOUBT = 1e4
 cdef double NEAR = 100.0
 # A column of which the others leave less than this is rounding.
 cdef double ROUNDING = 1e-12
+# What the vectorised logarithm is given is between this and its inverse.
+cdef double TINY = 1e-300
 
 LOST = (
     "Rounding has left nothing of the marginal likelihood of a model: its columns are linearly dependent, or "
@@ -74,6 +78,8 @@ cdef class ConjugateEvidence(Evidence):
                 sums[0, j] += log_weights[k] if log_weights is not None else 0.0
                 sums[1, j] += penalty[k] if penalty is not None else 0.0
         cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
+        cdef double[:, ::1] many = np.zeros((4, terms + 1))
+        cdef int[::1] which = np.zeros(terms + 1, dtype=np.intc)
         self.n_terms = terms
         self.n_base = base
         self.prior_base = flat
@@ -82,10 +88,13 @@ cdef class ConjugateEvidence(Evidence):
         self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
         self.rank_tol = rank_tol
         self.most = INT_MAX if most is None else most
-        self.arrays = (sums, gamma)
+        self.arrays = (sums, gamma, many, which)
         self.log_weights = &sums[0, 0]
         self.penalties = &sums[1, 0]
         self.gamma = &gamma[0]
+        self.ratio, self.fits = &many[0, 0], &many[1, 0]
+        self.rest, self.found = &many[2, 0], &many[3, 0]
+        self.which = &which[0]
         self.value = NAN
 
     # ------------------------------------------------------------------ the current model
@@ -211,6 +220,55 @@ cdef class ConjugateEvidence(Evidence):
             self.tableau.log_det + gained.log_det,
             self.tableau.fit + gained.fit - self.penalty - sign * self.penalties[group],
         ) - self.value
+
+    cdef double plain(self, int group) noexcept nogil:
+        """By how much a lone column that is out multiplies det P / det A; 0 where `change` is to look.
+
+        That is where constraints or rounding may have a say.
+        """
+        cdef int at = self.tableau.block[group]
+        cdef double left = self.tableau.blocks[at], whole = self.tableau.blocks0[at], ratio
+        if self.tableau.start[group + 1] - self.tableau.start[group] != 1 or self.d >= self.most:
+            return 0.0
+        ratio = 1.0 / left
+        if self.prior is not None:
+            left = self.prior.blocks[at]
+            whole = self.prior.blocks0[at]
+            ratio *= left
+        if self.rank_tol > 0.0 and not self.least * (left / whole) > NEAR * self.rank_tol:
+            return 0.0
+        return ratio if left > 0.0 and TINY < ratio < 1.0 / TINY else 0.0
+
+    cdef void changes(self, double* out) noexcept nogil:
+        """All at once where a lone column enters, which most are; others one by one."""
+        cdef int j, group, column, i, n = 0
+        cdef double ratio, known = self.log_precision - self.tableau.log_det
+        cdef double fit = self.tableau.fit - self.penalty
+        cdef bint det = self.score.kind == KNOWN or self.score.kind == CONJUGATE
+        if self.prior is not None:
+            known += self.prior.log_det
+        for j in range(self.n_terms):
+            group = self.n_base + j
+            ratio = 0.0 if self.gamma[j] else self.plain(group)
+            if ratio == 0.0:
+                out[j] = self.change(j)
+                continue
+            column = self.tableau.start[group]
+            self.which[n] = j
+            self.ratio[n] = ratio
+            self.fits[n] = (fit - self.penalties[group]
+                            + self.tableau.s[column] * self.tableau.s[column]
+                            / self.tableau.blocks[self.tableau.block[group]])
+            n += 1
+        if det:
+            logs(n, self.ratio, self.ratio)
+            for i in range(n):
+                self.ratio[i] = 0.5 * (known + self.log_weights[self.n_base + self.which[i]] + self.ratio[i])
+        self.score.of_many(self.d + 1, n, self.ratio, self.fits, self.rest, self.found)
+        for i in range(n):
+            j = self.which[i]
+            # Where rounding has left no number, `change` says what that means.
+            out[j] = self.found[i] - self.value if self.found[i] == self.found[i] else self.change(j)
 
     cdef int flip(self, int j) noexcept nogil:
         cdef int group = self.n_base + j, k

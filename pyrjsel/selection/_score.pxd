@@ -22,7 +22,7 @@ cdef struct posterior_t:        # what a model leaves of the coefficients; see G
 cdef class GaussianScore:
     cdef readonly int kind
     cdef readonly double nu, total
-    cdef double half_nu, shrink, log_growth
+    cdef double half_nu, shrink, log_growth, log_total
     cdef int saturated, n_tables
     cdef object shrinkage, held
     cdef panels_t* tables
@@ -30,4 +30,6 @@ cdef class GaussianScore:
     cdef const panels_t* table(self, int d) noexcept nogil
     cdef double factor(self, int d, double r2, int which) noexcept nogil
     cdef double of(self, int d, double log_det, double fit) noexcept nogil
+    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
+                      double* out) noexcept nogil
     cdef posterior_t posterior(self, int d, double fit) noexcept nogil

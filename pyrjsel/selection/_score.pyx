@@ -21,10 +21,14 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
+from pyrjsel._core._vecmath cimport logs, panels as panels_at
+
 KINDS = {"known": KNOWN, "conjugate": CONJUGATE, "g": GPRIOR, "mixture": MIXTURE}
 
 # As in shrinkage.py: 1 - R^2 below which a fit is perfect.
 cdef double PERFECT = 1e-13
+# What the vectorised logarithm is given is above this.
+cdef double TINY = 1e-300
 
 
 @cython.final
@@ -55,6 +59,7 @@ cdef class GaussianScore:
         self.nu = nu
         self.half_nu = 0.5 * nu
         self.total = total
+        self.log_total = log(total)
         self.shrink = g / (1.0 + g)
         self.log_growth = log1p(g)
         self.saturated = saturated
@@ -122,6 +127,53 @@ cdef class GaussianScore:
         if 1.0 - r2 <= PERFECT:
             return INFINITY
         return self.factor(d, r2, 0) - self.half_nu * (log(self.total) + log1p(-r2))
+
+    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
+                      double* out) noexcept nogil:
+        """`of` for n models of d columns each, vectorised: out[i] := of(d, log_det[i], fit[i]).
+
+        The log determinants of a g-prior are not looked at. `rest` is scratch space (n).
+        """
+        cdef Py_ssize_t i
+        cdef double r2, shrink = self.shrink if self.kind == GPRIOR else 1.0
+        cdef double constant = -0.5 * d * self.log_growth if self.kind == GPRIOR else 0.0
+        cdef const panels_t* t
+        if self.kind == KNOWN:
+            for i in range(n):
+                out[i] = log_det[i] + 0.5 * fit[i]
+            return
+        if self.kind != MIXTURE:
+            for i in range(n):
+                rest[i] = self.total - shrink * fit[i]
+                rest[i] = rest[i] if rest[i] > TINY else 1.0
+            logs(n, rest, rest)
+            for i in range(n):
+                if not self.total - shrink * fit[i] > TINY:
+                    out[i] = self.of(d, log_det[i], fit[i])
+                elif self.kind == GPRIOR:
+                    out[i] = constant - self.half_nu * rest[i]
+                else:
+                    out[i] = log_det[i] - self.half_nu * rest[i]
+            return
+        if d == 0 or d == self.saturated:
+            for i in range(n):
+                out[i] = self.of(d, log_det[i], fit[i])
+            return
+        t = self.table(d)
+        for i in range(n):
+            r2 = min(max(fit[i] / self.total, 0.0), 1.0 - PERFECT)
+            rest[i] = 1.0 - r2
+            out[i] = 1.0 + self.half_nu * r2 / ((1.0 - r2) * t.centre)
+        logs(n, rest, rest)
+        logs(n, out, out)
+        for i in range(n):
+            out[i] /= t.length
+        panels_at(n, out, t.count, 3 * POWERS, POWERS, t.coefficients, out)
+        for i in range(n):
+            if 1.0 - fit[i] / self.total > PERFECT:
+                out[i] -= self.half_nu * (self.log_total + rest[i])
+            else:
+                out[i] = self.of(d, log_det[i], fit[i])
 
     cdef posterior_t posterior(self, int d, double fit) noexcept nogil:
         """Moments of the shrinkage factor delta and of S = total - delta fit.

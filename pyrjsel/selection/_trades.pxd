@@ -12,6 +12,8 @@ cdef class Trades(Blocks):
                          int* n_into) noexcept nogil
     cdef double evict_path(self, int j, const double* weight, bitgen_t* rng, const int* given, int n,
                            int* into, int* n_into) noexcept nogil
+    cdef double log_entry(self, int j) noexcept nogil
+    cdef int draw_entry(self, bitgen_t* rng) noexcept nogil
     cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                             const double* given) noexcept nogil
     cdef double evaluate_out(self, int j, int pattern, const int* path, int n, bitgen_t* rng,

@@ -1,15 +1,15 @@
 """Trades: moves between models that a bound keeps apart.
 
-*In*: a free term j outside is chosen, each with equal probability; what of its unit it needs to enter comes
-too (under weak heredity one of several sets U, each with equal probability). Then, as long as a bound is
-broken, a free term beside the unit leaves that no other one needs. *Out*: a free term j inside is chosen,
-each with equal probability, and with it one of the sets U of terms of its unit that can leave together, j
-among them, each with equal probability. Then free terms beside the unit enter, of those that heredity and the
-bounds allow without U; the first of them must not fit beside U. After each it is decided whether that was the
-last. A path in (j, U; a_1, ..., a_m) from one model to another and the path out (j, U; a_m, ..., a_1) from
-there are each other's reverse: what leaves could enter and the other way round, U does not fit before a_m has
-left. A trade is accepted with the ratio of the targets, times that of the probabilities of the reverse path
-and the path, times that of the densities of the coefficients.
+*In*: a free term j outside is chosen, each with equal probability or in proportion to a weight of its own;
+what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with equal
+probability). Then, as long as a bound is broken, a free term beside the unit leaves that no other one needs.
+*Out*: a free term j inside is chosen, each with equal probability, and with it one of the sets U of terms of
+its unit that can leave together, j among them, each with equal probability. Then free terms beside the unit
+enter, of those that heredity and the bounds allow without U; the first of them must not fit beside U. After
+each it is decided whether that was the last. A path in (j, U; a_1, ..., a_m) from one model to another and
+the path out (j, U; a_m, ..., a_1) from there are each other's reverse: what leaves could enter and the other
+way round, U does not fit before a_m has left. A trade is accepted with the ratio of the targets, times that
+of the probabilities of the reverse path and the path, times that of the densities of the coefficients.
 
 Entering terms are chosen with probabilities proportional to the root of an approximate Bayes factor, times
 the ratio of the priors over models: of Newton steps given the terms that have entered before. What leaves is
@@ -193,6 +193,30 @@ cdef class Trades(Blocks):
 
     # ------------------------------------------------------------------ moves
 
+    cdef double log_entry(self, int j) noexcept nogil:
+        """Log probability that a trade in from the present model, which has not term j, is of that term."""
+        cdef int i
+        cdef double total = 0.0
+        if self.entry == NULL:
+            return -log(<double> (self.n_free - self.m.n_free))
+        for i in range(self.n_free):
+            if not self.m.gamma[self.free_terms[i]]:
+                total += self.entry[self.free_terms[i]]
+        return log(self.entry[j] / total)
+
+    cdef int draw_entry(self, bitgen_t* rng) noexcept nogil:
+        """Draw the term of a trade in, with the probabilities of `log_entry`; there must be one outside."""
+        cdef int i
+        cdef double u = random_standard_uniform(rng), total = 0.0
+        if self.entry == NULL:
+            return self.pick(False, <int> (u * (self.n_free - self.m.n_free)))
+        for i in range(self.p.n_terms):
+            self.chances[i] = 0.0
+            if self.s.free_term[i] and not self.m.gamma[i]:
+                self.chances[i] = self.entry[i]
+                total += self.entry[i]
+        return pointed_at(self.chances, self.p.n_terms, u * total)
+
     cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                             const double* given) noexcept nogil:
         """Trade the terms of a path for term j with those of its unit in `pattern`; see evaluate_family."""
@@ -205,7 +229,7 @@ cdef class Trades(Blocks):
             if pattern >> i & 1 and not self.m.gamma[terms[i]]:
                 self.unit_moved[self.n_unit] = self.enter[self.n_unit] = terms[i]
                 self.n_unit += 1
-        log_p = log(<double> (self.n_free - self.m.n_free)) + log(<double> ways)
+        log_p = log(<double> ways) - self.log_entry(j)
         value = self.evict_path(j, self.weight, rng, path, n, self.leave, &self.n_leave)
         if value == -INFINITY:
             return -INFINITY
@@ -256,7 +280,7 @@ cdef class Trades(Blocks):
         log_p -= value
         self.draw_path(rng, given)
         log_q = -self.path_logpdf(self.drawn)
-        log_p -= log(<double> (self.n_free - self.m.n_free)) + log(<double> self.patterns_of(j, True, -1))
+        log_p += self.log_entry(j) - log(<double> self.patterns_of(j, True, -1))
         value = self.return_path(self.leave, self.n_leave)
         if value == -INFINITY:
             return -INFINITY
@@ -281,7 +305,7 @@ cdef class Trades(Blocks):
         if n == 0:
             self.decide(TRADE, -INFINITY, rng)
             return
-        j = self.pick(not inward, <int> (random_standard_uniform(rng) * n))
+        j = self.draw_entry(rng) if inward else self.pick(True, <int> (random_standard_uniform(rng) * n))
         ways = self.patterns_of(j, inward, -1)
         if ways == 0:
             self.decide(TRADE, -INFINITY, rng)

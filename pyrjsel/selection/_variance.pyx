@@ -101,6 +101,12 @@ cdef class VarianceEvidence(ConjugateEvidence):
         self.lost = True
         return -INFINITY
 
+    cdef void changes(self, double* out) noexcept nogil:
+        """One by one: these values are not those of a score."""
+        cdef int j
+        for j in range(self.n_terms):
+            out[j] = self.change(j)
+
     cdef void at(self, double variance) noexcept nogil:
         """Make values those given sigma^2; the current model is void until it is loaded."""
 

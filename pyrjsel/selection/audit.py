@@ -7,14 +7,13 @@ the chains missed.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import ConvergenceWarning, DataError
+from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.selection.marginal import MarginalLikelihood
@@ -224,21 +223,10 @@ def audit_of(model: Selection, posterior: Posterior) -> Audit:
     )
 
 
-def warn_of_missed(model: Selection, posterior: Posterior, stacklevel: int) -> None:
-    """Audit a posterior, with a warning and a note of it where models were missed.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If a model that no chain visited matters.
-    """
-    if posterior.draws is None:
-        return
-    posterior.audit = audit_of(model, posterior)
-    text = posterior.audit.warning(model.space)
-    if text is not None:
-        posterior.notes.append(text)
-        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+def best_visited(model: Selection, posterior: Posterior) -> ByteArray:
+    """Return the best of the models (J,) that chains have visited, as audits know it."""
+    order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
+    return posterior.packed[order[0]]
 
 
 def _together(words: WordArray, space: ModelSpace) -> BoolArray:

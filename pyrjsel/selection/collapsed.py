@@ -141,7 +141,7 @@ class WalkJob:
     def first(self, rng: np.random.Generator, chain: int) -> ByteArray:
         """Return the model that a chain starts from."""
         if self.starts is not None:
-            return self.starts
+            return self.starts[chain % len(self.starts)]
         if chain == 0:
             return self.space.empty_model()
         most = int(self.space.n_terms - self.space.free.sum()) + WIDEST_START

@@ -293,22 +293,25 @@ def draw_afterwards(
 
     The latter are None in families that have none.
     """
-    parts, order = [sparse.csr_array((0, single.regression.n_columns))], [np.empty(0, dtype=np.intp)]
+    width = single.regression.n_columns
+    # Values that are not 0, with their rows and columns.
+    parts = [(np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
     variance: FloatArray | None = np.zeros(index.size)
-    step = max(1, NUMBERS // single.regression.n_columns)
+    step = max(1, NUMBERS // width)
     for row in np.unique(index):
         every = np.flatnonzero(index == row)
         model = unpack(table.words[row], table.n_terms)[0]
         for at in range(0, every.size, step):
             places = every[at : at + step]
             vectors, drawn = single.sample_with_variance(model, places.size, rng)
-            parts.append(sparse.csr_array(vectors))
-            order.append(places)
+            rows, columns = np.nonzero(vectors)
+            parts.append((vectors[rows, columns], places[rows], columns))
             if drawn is None:
                 variance = None
             elif variance is not None:
                 variance[places] = drawn
-    return sparse.vstack(parts, format="csr")[np.argsort(np.concatenate(order))], variance
+    values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sparse.csr_array((values, (rows, columns)), shape=(index.size, width)), variance
 
 
 def n_draws(chain: ChainDraws) -> int:

@@ -13,6 +13,7 @@ from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_incl
 from pyrjsel.selection.averages import VISITS_ALONE
 from pyrjsel.selection.dispersion import text as dispersion_text
 from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.runs import note_of
 from pyrjsel.space import count_models, space_facts
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def _notes(results: SelectionResults) -> list[str]:
         names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
         if names:
             notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    notes += note_of(results.settings, model.space)
     audited = None if posterior.audit is None else posterior.audit.line()
     if audited is not None:
         notes.append(audited)

@@ -11,11 +11,8 @@ p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep 
 the latter below that of ENOUGH draws.
 """
 
-import warnings
-
 import numpy as np
 
-from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond
 from pyrjsel.selection.marginal import MOST_MORE, Integral, MarginalLikelihood
@@ -43,20 +40,18 @@ def with_enough(
     return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
 
 
-def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: int) -> list[str]:
-    """Warn where too much of the posterior is in models with fewer effective draws than they need.
+def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
+    """Return what is said where too much of the posterior is in models with too few effective draws.
 
     Parameters
     ----------
     probability, effective : ndarray (m,)
         Of models; the latter NaN where no draws were made.
-    stacklevel : int
-        Of the warning, for the caller of this function.
 
     Returns
     -------
     list of str
-        The text of the warning, if there is one.
+        One text, or none.
     """
     short = effective < needed(probability)
     share = float(probability[short].sum())
@@ -68,12 +63,11 @@ def warn_of_few(probability: FloatArray, effective: FloatArray, *, stacklevel: i
         "Their errors are large, and standard deviations may be too small: raise pairs, or use "
         "sampler='rjmcmc'."
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]
 
 
-def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, stacklevel: int) -> list[str]:
-    """Warn of marginal likelihoods with large errors among the models that matter.
+def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str]:
+    """Return what is said of marginal likelihoods with large errors among the models that matter.
 
     Parameters
     ----------
@@ -81,13 +75,11 @@ def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, s
         Of models; relative variances of their marginal likelihoods.
     pairs : int
         Pairs of draws for each of these.
-    stacklevel : int
-        Of the warning, for the caller of this function.
 
     Returns
     -------
     list of str
-        The text of the warning, if there is one.
+        One text, or none.
     """
     error = np.sqrt(variance[probability > MATTERS])
     bad = int(np.sum(error > POOR))
@@ -100,5 +92,4 @@ def warn_of_poor(probability: FloatArray, variance: FloatArray, pairs: int, *, s
         f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
         f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
     return [text]

@@ -12,7 +12,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.effective import MATTERS, warn_of_few, warn_of_poor, with_enough
+from pyrjsel.selection.effective import MATTERS, few_effective, poor_integrals, with_enough
 from pyrjsel.selection.listing import (
     OWNER,
     PARTS,
@@ -152,18 +152,16 @@ def enumerate_posterior(
     KeyboardInterrupt
         On Ctrl-C: a posterior over a part of the models would be no posterior.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If marginal likelihoods of models with probability 0.001 and more have relative errors above 5 %; if
-        coefficients are averages of too few effective draws.
+    There are alarms if marginal likelihoods of models with probability 0.001 and more have relative
+    errors above 5 %; if coefficients are averages of too few effective draws.
     """
     gamma, log_prior = feasible_models(space)
     count = len(gamma)
     entropy = settings.entropy()
 
     values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
-    notes = []
+    notes: list[str] = []
+    alarms: list[str] = []
     deficient = int(np.sum(status == 1))
     failed = int(np.sum(status == 2))
     if deficient:
@@ -198,13 +196,13 @@ def enumerate_posterior(
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         places = rank[:kept]
-        notes += warn_of_poor(probability, variance, options.pairs, stacklevel=3)
+        alarms += poor_integrals(probability, variance, options.pairs)
         marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
         for k in np.flatnonzero(probability[places] >= MATTERS):
             place = places[k]
             integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
         effective = np.array([found.effective for found in integrals])
-        notes += warn_of_few(probability[places], effective, stacklevel=3)
+        alarms += few_effective(probability[places], effective)
     else:
         places = np.arange(kept)
         notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
@@ -249,7 +247,8 @@ def enumerate_posterior(
         estimator=words,
         entropy=entropy,
         pairs=options.pairs,
-        notes=notes,
+        notes=notes + alarms,
+        alarms=alarms,
     )
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.runtime import MOST, known_ends
-from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.collect import thinning
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.gaussian_rows import GaussianRows
 from pyrjsel.selection.gibbs import IN_LOOP
 from pyrjsel.selection.identity import identity
+from pyrjsel.selection.runs import run, warn_of
 from pyrjsel.space import chain_visits
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Extending:
             `mcse` asks for, which may be no more at all.
         mcse : float, optional
             Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
-            asked for in the fit, or 0.005.
+            asked for in the fit, or 0.005. Models that the audit finds are a warning: chains go on, and
+            do not begin anew.
         max_draws, max_seconds : optional
             As for ``fit``; the former with the draws that there are.
         n_jobs, progress, checkpoint : optional
@@ -111,10 +112,8 @@ class Extending:
             every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
         )
         step = thinning(model.regression, settings) // found.coefficients_every
-        # As in fit, so that warnings are about the line of the caller.
-        find = model._samplers[posterior.sampler][1]
-        longer = find(model.regression, model.space, settings.thinned(step, THINNED), options)
-        warn_of_missed(model, longer, 2)
+        longer, _ = run(model, model._samplers[posterior.sampler], settings.thinned(step, THINNED), options)
+        warn_of(longer, 2)
         return type(results)(model, longer, settings.finished(longer.asked), options=options)
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import unknown_name, unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
-from pyrjsel.selection.audit import warn_of_missed
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.results import SelectionResults
+from pyrjsel.selection.runs import run, warn_of
 from pyrjsel.selection.stopping import warm
 
 if TYPE_CHECKING:
@@ -62,18 +62,21 @@ class Fitting:
             twice as many again and again, until every inclusion probability has an MCSE of at most `mcse`,
             R-hat of size, cost and log posterior is at most 1.05, each of these is worth 100 independent
             draws, and, where odds are counted and not known, those of the three models after the best have
-            a relative MCSE of at most 5 % (50 % for models of probability below 0.01). A number is just so
-            many. One iteration of reversible jumps proposes as
+            a relative MCSE of at most 5 % (50 % for models of probability below 0.01). Where the audit then
+            finds a model that matters and that no chain has visited, the run begins anew, twice at most:
+            with new chains, some of which start from there, and without the draws so far. A number is just so
+            many, and missed models are a warning. One iteration of reversible jumps proposes as
             many flips as there are free terms, swaps, and an update of all coefficients; one of
             ``"collapsed"`` proposes each free term `sweeps` times.
         mcse : float, default 0.005
             Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``. Errors of the
             marginal likelihoods themselves, which more draws do not lower, are not counted here.
         max_draws : int, default 100_000
-            Draws a chain at most, where `draws` is ``"auto"``.
+            Draws a chain at most, where `draws` is ``"auto"``; those before a run began anew are not counted.
         max_seconds : float, optional
             Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
-            there always is. The one setting that makes draws depend on the machine.
+            there always is. After them no run begins anew. The one setting that makes draws depend on the
+            machine.
         burn_in : int, optional
             Iterations left out at the start of each chain; None is ``draws // 5``, and where `draws` is
             ``"auto"`` 100 (``"rjmcmc"`` 500, ``"population"`` 2,000). After a quarter of it each chain looks
@@ -103,6 +106,8 @@ class Fitting:
             importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
             (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
             leave as a bound asks for, or the reverse: 8 where prices differ or under heredity, else 0),
+            `entry` (how that one is chosen: "score", half of the time in proportion to score statistics of
+            terms on their own, or "uniform"),
             `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
             their number), `start` ("empty" or terms). ``population``: those, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
@@ -144,7 +149,7 @@ class Fitting:
             If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
             draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
             coefficients, are averages of too few draws; if a search finds a model that matters and that no
-            chain visited (see ``audit`` of the results).
+            chain visited (see ``audit`` of the results), and the run does not begin anew for that.
         DispersionWarning
             If counts, or proportions of several trials, vary more than their family allows.
         SeparationWarning
@@ -158,7 +163,7 @@ class Fitting:
             raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
         if sampler == "auto":
             sampler = "enumerate" if model._enumerable() else model._large_sampler(options)
-        kind, find = model._samplers[sampler]
+        kind, _ = model._samplers[sampler]
         names = [item.name for item in fields(kind)]
         for name in options:
             if name not in names:
@@ -180,6 +185,6 @@ class Fitting:
             checkpoint=checkpoint,
             about=None if checkpoint is None else identity(model, sampler, chosen),
         )
-        posterior = find(model.regression, model.space, settings, chosen)
-        warn_of_missed(model, posterior, 2)
+        posterior, settings = run(model, model._samplers[sampler], settings, chosen)
+        warn_of(posterior, 2)
         return SelectionResults(model, posterior, settings.finished(posterior.asked), options=chosen)

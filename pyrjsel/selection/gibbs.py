@@ -29,7 +29,7 @@ from pyrjsel.selection.collect import (
 )
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.search import new_start, next_stop, restart_is_due
+from pyrjsel.selection.search import given_starts, new_start, next_stop, restart_is_due
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
@@ -43,7 +43,7 @@ from pyrjsel.selection.walk_options import (
 )
 from pyrjsel.selection.walk_posterior import averaged_moments
 from pyrjsel.space import ModelSpace, Space, families, family_rates
-from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.space.starts import checked_start, dispersed_start
 from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='gibbs'"
@@ -191,7 +191,7 @@ class GibbsJob:
         """Return a chain at its first state."""
         rng = np.random.Generator(np.random.PCG64(seed))
         if self.starts is not None:
-            gamma = self.starts
+            gamma = self.starts[chain % len(self.starts)]
         elif chain == 0:
             gamma = self.space.empty_model()
         else:
@@ -438,7 +438,7 @@ def gibbs_posterior(
         settings.thin,
         classical,
         options.slot_moves(space),
-        given_start(options.start, space, existence(regression), OWNER),
+        given_starts(settings, options.start, space, existence(regression), OWNER),
         every,
         found,
         (searching, sampling),

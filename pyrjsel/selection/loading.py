@@ -137,6 +137,14 @@ def _without_rows(
     return model
 
 
+def _check_models(anew: Content, model: Selection) -> None:
+    """Raise :class:`StoreError` if a run began anew at what are no models."""
+    for name in ("found", "starts"):
+        gamma = anew.array(name, np.uint8, (None, model.space.n_terms))
+        if (gamma > 1).any() or not model.space.feasible(gamma).all():
+            raise anew.wrong(name, "models of the space")
+
+
 def _log_constant(content: Content, model: Selection) -> float:
     """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
 
@@ -157,6 +165,8 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
+    if settings.anew is not None:
+        _check_models(content.part("settings").part("anew"), model)
     separated = {}
     for pair in content.sequence("separated", (list,)):
         if len(pair) != 2 or not all(isinstance(names, list) for names in pair):

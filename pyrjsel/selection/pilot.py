@@ -50,7 +50,7 @@ class _Explorer:
         self.rng = np.random.Generator(np.random.PCG64(SEED))
         self.masses: dict[bytes, float] = {}
         self.models: list[ByteArray] = []
-        self.ratios: list[float] = []
+        self.lessons: list[tuple[ByteArray, float]] = []
 
     def log_mass(self, gamma: ByteArray) -> float:
         """Return the Laplace value of the log posterior mass of a model (J,); -inf if it has no prior."""
@@ -64,10 +64,15 @@ class _Explorer:
     def walk(
         self, surrogate: Surrogate, gamma: ByteArray, walks: int, corrected: bool
     ) -> tuple[ByteArray, int]:
-        """Walk from a model (J,); return where it ends, and how many walks were accepted."""
+        """Walk from a model (J,); return where it ends, and how many walks were accepted.
+
+        Each walk teaches how far off the surrogate is where it began and where it has got to: one that stays
+        in a mode where the surrogate has too little mass would else learn about the other modes alone, and
+        not that it is they that have too much.
+        """
         evidences, accepted = surrogate.evidences(self.job.regression, 1), 0
         walk = self.job.walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1), 0)
-        self.models, self.ratios = [], []
+        self.models, self.lessons = [], []
         for _ in range(walks):
             before = walk.gamma()
             ratio = self.log_mass(before[0]) - float(walk.log_mass()[0])
@@ -78,7 +83,9 @@ class _Explorer:
             if taken:
                 proposed = mass - float(walk.log_mass()[0])
                 self.models.append(found)
-                self.ratios.append(proposed + float(found @ surrogate.correction))
+                for model, value in ((before[0], ratio), (found, proposed)):
+                    if np.isfinite(value):
+                        self.lessons.append((model, value + float(model @ surrogate.correction)))
                 taken = not corrected or self.rng.random() < np.exp(min(0.0, proposed - ratio))
             if not taken:
                 walk.set_state(before)
@@ -115,7 +122,10 @@ def explore(job: CorrectedJob) -> Pilot:
     if one.models:
         at = one.centre()
     gamma, _ = one.walk(Surrogate(at, nothing), gamma, LEARNT, corrected=True)
-    correction = learn_correction(np.array(one.models), np.array(one.ratios)) if one.models else nothing
+    correction = nothing
+    if one.lessons:
+        learnt, ratios = zip(*one.lessons, strict=True)
+        correction = learn_correction(np.array(learnt), np.array(ratios))
     gamma, accepted = one.walk(Surrogate(at, correction), gamma, COUNTED, corrected=True)
     uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
     return Pilot(accepted / COUNTED, uneven, width)

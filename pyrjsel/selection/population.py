@@ -414,7 +414,7 @@ def population_posterior(
         If `start` is no feasible model with linearly independent columns.
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
-    blocks, every = block_moves(options, space), thinning(regression, settings)
+    blocks, every = block_moves(options, regression, space), thinning(regression, settings)
     least = regression.least_power(space.max_size)
     laws = [law.above(least) for law in options.laws()]
     job = PopulationJob(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,8 @@ class Posterior:
         Draws that each chain was to have, of a sampler that draws.
     audit : Audit, optional
         What a search found that no chain has visited, of a sampler that draws.
+    alarms : list of str
+        Those of the notes that are warnings when the results are made.
     """
 
     sampler: str
@@ -140,6 +143,12 @@ class Posterior:
     ends: Ends | None = None
     asked: int | None = None
     audit: Audit | None = None
+    alarms: list[str] = field(default_factory=list)
+
+    def alarm(self, texts: Sequence[str]) -> None:
+        """Have more notes that are warnings when the results are made."""
+        self.notes += texts
+        self.alarms += texts
 
     @property
     def gamma(self) -> ByteArray:

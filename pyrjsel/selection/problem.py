@@ -13,7 +13,7 @@ from pyrjsel.selection._problem import Problem
 from pyrjsel.selection._rjmcmc import ReversibleJump
 from pyrjsel.selection.grouping import equal_rows
 from pyrjsel.selection.layout import TermColumns
-from pyrjsel.selection.null_model import null_information
+from pyrjsel.selection.null_model import null_information, null_intercept
 from pyrjsel.selection.priors import Columns, CompiledPrior, GPrior, Normal
 from pyrjsel.space import ModelSpace, Space
 
@@ -138,6 +138,21 @@ class Regression(TermColumns):
     def loop(self, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any) -> ReversibleJump:
         """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
         return ReversibleJump(self.compiled, Space(space), gamma, b, **rest)
+
+    def scores(self) -> FloatArray:
+        """Return the score statistic of each column (D,) in the model of intercept and offset alone.
+
+        Of a column without effect it is about a chi-squared variate of one degree of freedom; 0 for constant
+        columns.
+        """
+        x, y = self.columns[1:], self.y
+        w = np.ones(y.size) if self.weights is None else self.weights
+        mean = self.family.mean(null_intercept(self.family, y, w, self.offset) + self.offset)
+        w0 = w * self.family.curvature(mean)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()
+        known = information > 1e-12 * w0.sum()  # columns have variance 1, or 0 but for rounding
+        return np.where(known, (x @ (w * (y - mean))) ** 2 / np.where(known, information, 1.0), 0.0)
 
     def least_power(self, max_size: int) -> float:
         """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""

@@ -1,4 +1,4 @@
-"""Fixed proposals for the coefficients of a term, from the posterior of the full model."""
+"""What proposals take from the data before chains begin: laws of coefficients, weights of terms."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.problem import Regression
+from pyrjsel.space import ModelSpace
 
 
 def full_model_proposal(regression: Regression) -> tuple[FloatArray, FloatArray]:
@@ -35,3 +36,29 @@ def full_model_proposal(regression: Regression) -> tuple[FloatArray, FloatArray]
         block = slice(start, start + size)
         factor[block, :size] = np.linalg.cholesky(np.linalg.inv(covariance[block, block]))
     return mean, factor
+
+
+def entry_weights(regression: Regression, space: ModelSpace) -> FloatArray:
+    """Return weights with which trades choose the term that comes in.
+
+    Half of them are the same for all free terms, the other half proportional to the score statistics of
+    their columns (on average) in the model of intercept and offset alone. They are a function of the data, so
+    that chains whose trades choose by them are reversible.
+
+    Parameters
+    ----------
+    regression : Regression
+    space : ModelSpace
+
+    Returns
+    -------
+    ndarray (J,)
+        All positive; those of free terms sum to one.
+    """
+    free = np.asarray(space.free, dtype=float)
+    starts, columns = regression.term_start - 1, np.diff(regression.term_start)
+    sums = np.concatenate([[0.0], np.cumsum(regression.scores())])
+    score = free * (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(columns, 1)
+    even = np.full(free.size, 1.0 / max(1.0, free.sum()))
+    total = float(score.sum())
+    return 0.5 * (even + score / total) if 0.0 < total < np.inf else even

@@ -43,12 +43,15 @@ class Blocks:
         Each a term with what heredity makes it need, itself last.
     trades, family_moves : int
         Proposals an iteration.
+    entry : ndarray (J,), optional
+        Weights with which trades choose the term that comes in; None is the same for all.
     """
 
     transition: Transition
     families: Sequence[IntArray] = ()
     trades: int = 0
     family_moves: int = 0
+    entry: FloatArray | None = None
 
     @property
     def space(self) -> ModelSpace:
@@ -229,6 +232,17 @@ class Blocks:
 
     # ------------------------------------------------------------------ moves
 
+    def entries(self, gamma: ByteArray) -> tuple[IntArray, FloatArray]:
+        """Return the terms that a trade from `gamma` may bring in, and the probability of each."""
+        terms = np.flatnonzero((self.space.free == 1) & (gamma == 0))
+        weights = np.ones(terms.size) if self.entry is None else self.entry[terms]
+        return terms, weights / weights.sum()
+
+    def log_entry(self, gamma: ByteArray, j: int) -> float:
+        """Return the log probability that a trade in from `gamma` is of term `j`."""
+        terms, chances = self.entries(gamma)
+        return math.log(chances[list(terms).index(j)])
+
     def without(self, state: State, terms: Sequence[int]) -> State:
         """Return a state without terms."""
         gamma, b = state.gamma.copy(), state.b.copy()
@@ -279,7 +293,7 @@ class Blocks:
             return None
         free = self.space.free == 1
         log_paths = back[0] - math.log((gamma[free] == 1).sum()) - math.log(len(self.sets(gamma, j, False)))
-        log_paths -= log_p - math.log((state.gamma[free] == 0).sum()) - math.log(ways)
+        log_paths -= log_p + self.log_entry(state.gamma, j) - math.log(ways)
         return new, self.log_ratio(state, new, (laws, enter), (back[2], back[1]), log_paths)
 
     def trade_out(
@@ -300,7 +314,7 @@ class Blocks:
         if back is None:
             return None
         free = self.space.free == 1
-        log_paths = back[0] - math.log((new.gamma[free] == 0).sum())
+        log_paths = back[0] + self.log_entry(new.gamma, j)
         log_paths -= math.log(len(self.sets(new.gamma, j, True)))
         log_paths -= log_p - math.log((state.gamma[free] == 1).sum()) - math.log(ways)
         return new, self.log_ratio(state, new, (laws, path), (back_laws, leave), log_paths)
@@ -410,7 +424,13 @@ def trade(blocks: Blocks, state: State, rng: np.random.Generator) -> tuple[State
     terms = np.flatnonzero((blocks.space.free == 1) & (state.gamma != inward))
     if not terms.size:
         return state, Move("trade", -math.inf, False)
-    j = int(terms[int(rng.random() * terms.size)])
+    u = rng.random()
+    if inward:
+        terms, chances = blocks.entries(state.gamma)
+        place = int(np.searchsorted(np.cumsum(chances), u, side="right"))
+        j = int(terms[min(place, terms.size - 1)])
+    else:
+        j = int(terms[int(u * terms.size)])
     sets = blocks.sets(state.gamma, j, inward)
     if not sets:
         return state, Move("trade", -math.inf, False)

@@ -288,7 +288,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         come from marginal likelihoods; for models that are not linear, those far below the best visited model
         come from a quadratic approximation to the log-likelihood.
 
-        A ConvergenceWarning of ``fit`` names a model that was missed and matters: its posterior is within
+        Where a model was missed that matters, ``fit`` begins anew or, with a number of draws, after two new
+        runs, and in ``extend``, names it in a ConvergenceWarning: its posterior is within
         exp(-7) of that of the best visited model, and its probability, with that of its neighbours, is above
         0.02 or worth more than 20 visits in this run, and not in the inclusion probabilities already.
 

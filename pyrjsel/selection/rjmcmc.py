@@ -25,12 +25,12 @@ from pyrjsel.selection.collect import (
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.problem import Regression
-from pyrjsel.selection.proposal import full_model_proposal
-from pyrjsel.selection.search import new_start, restart_after, restart_is_due
+from pyrjsel.selection.proposal import entry_weights, full_model_proposal
+from pyrjsel.selection.search import given_starts, new_start, restart_after, restart_is_due
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import summarise
 from pyrjsel.space import ModelSpace, families
-from pyrjsel.space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.space.starts import checked_start, dispersed_start
 from pyrjsel.store import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
@@ -47,11 +47,14 @@ class BlockMoves:
     trades, family_moves : int
     families : tuple of int array
         Each a term with what heredity makes it need; see ``pyrjsel.space.families``.
+    entry : ndarray (J,), optional
+        Weights with which trades choose the term that comes in; None is the same for all.
     """
 
     trades: int = 0
     family_moves: int = 0
     families: tuple[IntArray, ...] = ()
+    entry: FloatArray | None = None
 
     @property
     def kinds(self) -> list[int]:
@@ -94,6 +97,10 @@ class RJMCMCOptions:
         a budget or a largest size asks for (at most 20), or the reverse. None is 8 where swaps of one term
         for another are not enough, because prices differ or heredity makes terms come together, and 0
         elsewhere.
+    entry : {"score", "uniform"}
+        How a trade chooses the term that comes in: half of the time in proportion to its score statistic in
+        the model of intercept and offset alone, which is about 1 for a term without effect, and else each
+        term outside with equal probability; or always so. What is drawn from stays the posterior.
     families : int, optional
         Under heredity, proposals an iteration that decide on an interaction and all that it needs together,
         since one whose main effects are weak is found by no other way. None is a quarter of the number of
@@ -106,11 +113,12 @@ class RJMCMCOptions:
     proposal: str = "conditional"
     swaps: int | None = None
     trades: int | None = None
+    entry: str = "score"
     families: int | None = None
     start: str | Sequence[str] | None = None
 
     # What results of versions without these options were drawn with.
-    before: ClassVar[Mapping[str, int]] = {"trades": 0, "families": 0}
+    before: ClassVar[Mapping[str, Any]] = {"trades": 0, "families": 0, "entry": "uniform"}
 
     def __post_init__(self) -> None:
         self.check(OWNER)
@@ -118,6 +126,7 @@ class RJMCMCOptions:
     def check(self, owner: str) -> None:
         """Check the options that every reversible-jump sampler has."""
         check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
+        check_choice(self.entry, "entry", owner, ("score", "uniform"))
         for name in ("swaps", "trades", "families"):
             if getattr(self, name) is not None:
                 check_int(getattr(self, name), name, owner, low=0)
@@ -208,12 +217,14 @@ def first_state(
 ) -> tuple[ByteArray, FloatArray]:
     """Return the model to start from (the given one, the smallest, or one from the prior) and its numbers.
 
+    Given ones `starts` (m, J) are taken in turn.
+
     These are its mode, and what else states have.
     """
     at, extra = regression.first()
     marginal = MarginalLikelihood(at, b"", 2, regression.widest(space.max_size))
     if starts is not None:
-        gamma = starts
+        gamma = starts[chain % len(starts)]
     elif chain == 0:
         gamma = space.empty_model()
     else:
@@ -261,6 +272,7 @@ def make_loop(
         n_trades=blocks.trades,
         n_family_moves=blocks.family_moves,
         families=blocks.families,
+        entry=blocks.entry,
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,
     )
@@ -367,7 +379,7 @@ def rjmcmc_posterior(
         If `start` is no feasible model with linearly independent columns.
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
-    blocks, every = block_moves(options, space), thinning(regression, settings)
+    blocks, every = block_moves(options, regression, space), thinning(regression, settings)
     job = RJJob(
         regression,
         space,
@@ -401,12 +413,12 @@ def prepare(
     options: RJMCMCOptions,
     owner: str,
 ) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
-    """Return swaps an iteration, the model to start from, the fixed proposal, and the seed of the fit."""
+    """Return swaps an iteration, the models to start from, the fixed proposal, and the seed of the fit."""
     at, _ = regression.first()
     fixed = full_model_proposal(at) if options.proposal == "full" else None
     marginal = MarginalLikelihood(at, b"", 2, regression.n_columns)
-    start = given_start(options.start, space, marginal.exists, owner)
-    return _swaps(options, space), start, fixed, settings.entropy()
+    starts = given_starts(settings, options.start, space, marginal.exists, owner)
+    return _swaps(options, space), starts, fixed, settings.entropy()
 
 
 def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
@@ -418,7 +430,7 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     return free if space.bounded else -(-free // 4)
 
 
-def block_moves(options: RJMCMCOptions, space: ModelSpace) -> BlockMoves:
+def block_moves(options: RJMCMCOptions, regression: Regression, space: ModelSpace) -> BlockMoves:
     """Return the moves of several terms that chains make."""
     groups = tuple(families(space))
     trades = options.trades
@@ -427,7 +439,9 @@ def block_moves(options: RJMCMCOptions, space: ModelSpace) -> BlockMoves:
     moves = options.families
     if moves is None:
         moves = -(-len(groups) // 4)
-    return BlockMoves(trades if np.sum(space.free) > 1 else 0, moves if groups else 0, groups)
+    trades = trades if np.sum(space.free) > 1 else 0
+    entry = entry_weights(regression, space) if trades and options.entry == "score" else None
+    return BlockMoves(trades, moves if groups else 0, groups, entry)
 
 
 def _alike(space: ModelSpace) -> bool:

@@ -5,7 +5,7 @@ fit alone, so that a seed gives the same draws everywhere: terms are searched fo
 the steps are spent. For the terms that are left, one flip from the best model is all that is looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection._evidence import Evidence
 from pyrjsel.selection._search import Search
 from pyrjsel.selection.gaussian import GaussianRegression
@@ -23,6 +24,7 @@ from pyrjsel.selection.spike_models import single_models
 from pyrjsel.selection.surrogate import Surrogate
 from pyrjsel.selection.variance import variance_evidence
 from pyrjsel.space import ModelSpace, Space
+from pyrjsel.space.starts import given_start
 
 # Models of a posterior mass below exp(-WITHIN) times that of the best do not matter.
 WITHIN = 7.0
@@ -256,6 +258,17 @@ class Explorer:
                     modes.append(mode)
         return modes
 
+    def mode_of(self, gamma: ByteArray) -> ByteArray:
+        """Return the mode that a model (J,) leads up to."""
+        self.search.set(gamma)
+        self.search.climb(exchanges=EXCHANGES)
+        return self.search.gamma()
+
+    def at(self, gamma: ByteArray) -> Mode:
+        """Return what is known of a model (J,), as if it were a mode."""
+        self.search.set(gamma)
+        return self._mode()
+
     def _mode(self) -> Mode:
         search = self.search
         return Mode(search.gamma(), search.log_mass(), search.spread())
@@ -289,6 +302,30 @@ def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None
 
 
 # ---------------------------------------------------------------------- chains
+
+
+def given_starts(
+    settings: FitSettings,
+    start: str | Sequence[str] | None,
+    space: ModelSpace,
+    exists: Callable[[ByteArray], bool],
+    owner: str,
+) -> ByteArray | None:
+    """Return the models (m, J) that chains start from in turn, None where nobody has told.
+
+    They are those of a run that begins anew, else that which the option `start` names.
+
+    Raises
+    ------
+    UnknownNameError
+        If a term is not known.
+    ParameterError
+        If the model is not feasible, or has no coefficient prior.
+    """
+    gamma = given_start(start, space, exists, owner)
+    if settings.anew is not None:
+        return settings.anew.starts
+    return None if gamma is None else gamma[None]
 
 
 def restart_after(burn_in: int, every: int) -> int:
@@ -378,6 +415,48 @@ def new_start(
     mass = _weigh(regression, space, modes)
     some = np.flatnonzero(mass >= mass.max() - WITHIN)
     return modes[int(some[mode_to_start_from(mass[some], chain)])].gamma
+
+
+def starts_anew(
+    regression: Any,
+    space: ModelSpace,
+    models: Sequence[ByteArray],
+    chains: int,
+    variance: float | None = None,
+) -> ByteArray:
+    """Return what each chain starts from in a run that begins anew, (chains, J).
+
+    Of models that lead up to the same mode the first one stands for it. Modes get chains in proportion to
+    the roots of their masses, and that of the first model at least one.
+
+    Parameters
+    ----------
+    regression : Regression or GaussianRegression
+        The problem.
+    space : ModelSpace
+        The models.
+    models : sequence of ndarray (J,)
+        What was missed, the best of it first, and what was visited.
+    chains : int
+        Number of chains.
+    variance : float, optional
+        Where sigma^2 is, if chains have one.
+    """
+    evidence, _ = evidence_at(regression, models[0], variance)
+    explorer = Explorer(evidence, space, Space(space), 0)
+    modes: dict[bytes, Mode] = {}
+    for gamma in models:
+        if explorer.log_mass(gamma) > -np.inf:
+            key = explorer.mode_of(gamma).tobytes()
+            if key not in modes:
+                modes[key] = explorer.at(gamma)
+    found = list(modes.values())
+    mass = _weigh(regression, space, found)
+    some = np.flatnonzero(mass >= mass.max() - WITHIN)
+    places = [int(some[mode_to_start_from(mass[some], chain)]) for chain in range(chains)]
+    if 0 not in places:
+        places[-1] = 0
+    return np.array([found[place].gamma for place in places], dtype=np.uint8)
 
 
 def _weigh(regression: Any, space: ModelSpace, modes: list[Mode]) -> FloatArray:

@@ -1,13 +1,11 @@
 """From the draws of chains to the posterior that results show; shared by all samplers."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
 from pyrjsel.report.errors import MODEL_ROWS, model_stats
@@ -41,14 +39,10 @@ def summarise(
     Moments of coefficients come from the sums of the chains, or from an `averager` where there is one. The
     first `before` draws are those of results that went on, on the scale of the design already.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of the model size
-        or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of them or of
-        an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its coefficient
-        updates, or 10 % of its walks on a surrogate, of at least 200. Each text is also among the notes of
-        the posterior.
+    There are alarms if the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of
+    the model size or of the log posterior over all chains exceeds 1.2, or the effective sample size of one
+    of them or of an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its
+    coefficient updates, or 10 % of its walks on a surrogate, of at least 200.
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
@@ -87,8 +81,6 @@ def summarise(
         *selection_notes(terms, space.names, diagnostics, averaged=estimate.words != VISITS_ALONE),
         *_stuck_chains(chains, manner),
     ]
-    for text in notes:
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
     return Posterior(
         sampler=manner.sampler,
         packed=models,
@@ -110,6 +102,7 @@ def summarise(
         entropy=entropy,
         pairs=manner.pairs,
         notes=notes,
+        alarms=notes.copy(),
         excluded=estimate.excluded,
         ends=drawn.ends,
         asked=drawn.asked,

@@ -13,19 +13,19 @@ from pyrjsel.selection.averages import estimate
 from pyrjsel.selection.collapsed import WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, n_draws, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
-from pyrjsel.selection.effective import warn_of_few, warn_of_poor
+from pyrjsel.selection.effective import few_effective, poor_integrals
 from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
 from pyrjsel.selection.marginal import MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.problem import Regression
+from pyrjsel.selection.search import given_starts
 from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import log_masses, summarise
 from pyrjsel.selection.walk_options import OWNER, CollapsedOptions
 from pyrjsel.space import ModelSpace, PackedModels, families, family_rates
-from pyrjsel.space.starts import given_start
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
 COEFFICIENT_DRAWS = 2000
@@ -48,15 +48,12 @@ def corrected_posterior(
     ParameterError
         If `start` is no feasible model with linearly independent columns.
 
-    Warns
-    -----
-    ConvergenceWarning
-        If marginal likelihoods of models with probability above 0.001 have relative errors above 5 %; if
-        coefficients are averages of too few effective draws.
+    There are alarms if marginal likelihoods of models with probability above 0.001 have relative errors
+    above 5 %; if coefficients are averages of too few effective draws.
     """
     entropy = settings.entropy()
     marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.n_columns)
-    starts = given_start(options.start, space, marginal.exists, OWNER)
+    starts = given_starts(settings, options.start, space, marginal.exists, OWNER)
     shared = _shared(regression, space, settings, options, starts)
     job = CorrectedJob(**shared, entropy=entropy, pairs=options.pairs, exact=options.exact)
     manner = Manner(
@@ -93,7 +90,7 @@ def collapsed_posterior(
     """
     entropy = settings.entropy()
     regression.score(0)
-    starts = given_start(options.start, space, SingleModels(regression).exists, OWNER)
+    starts = given_starts(settings, options.start, space, SingleModels(regression).exists, OWNER)
     job = WalkJob(**_shared(regression, space, settings, options, starts))
     manner = Manner("collapsed", _moves(job), vital="none", density=False, pairs=0, masses=True)
     drawn = _run(settings, job, manner)
@@ -226,8 +223,8 @@ def _add_integration_errors(
     probability = posterior.probability
     numbers = [chain.effective for chain in chains if chain.effective is not None]
     effective = _by_model(posterior, places, numbers)
-    posterior.notes += warn_of_poor(probability, variance, posterior.pairs, stacklevel=4)
-    posterior.notes += warn_of_few(probability, effective, stacklevel=4)
+    posterior.alarm(poor_integrals(probability, variance, posterior.pairs))
+    posterior.alarm(few_effective(probability, effective))
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
     drawn = posterior.inclusion_mcse

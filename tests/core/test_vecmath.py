@@ -10,6 +10,7 @@ from pyrjsel._core._vecmath import (
     exp_neg,
     gram_matrix,
     log1p_unit,
+    log_positive,
     logit_loglik,
     logit_score,
     weighted_dot,
@@ -84,6 +85,14 @@ class TestLogarithm:
     def test_subnormal_numbers(self):
         z = np.array([SMALLEST, 3 * SMALLEST, 1e-320, 1e-310])
         assert ulps(log1p_unit(z), self.exact(z)).max() <= 2
+
+    def test_of_any_positive_number(self):
+        rng = np.random.default_rng(4)
+        near = 1 + np.concatenate([-(10.0 ** rng.uniform(-16, -1, 2000)), 10.0 ** rng.uniform(-15, 0, 2000)])
+        x = np.concatenate([10.0 ** rng.uniform(-307, 308, 4000), near, [1.0, 2.0, 0.5, 2.3e-308, 1.7e308]])
+        want = np.array([float(mp.log(mp.mpf(v))) for v in x.tolist()])
+        # Two ulp, or EPS below 1, where log 2 has been taken away from another logarithm.
+        assert np.all(np.abs(log_positive(x) - want) <= np.maximum(EPS, 2 * np.spacing(np.abs(want))))
 
     def test_nan_stays(self):
         assert np.isnan(log1p_unit(np.array([0.5, np.nan]))).tolist() == [False, True]

@@ -69,7 +69,7 @@ def test_what_models_need():
     np.testing.assert_array_equal(effective.needed(np.array([1.0, 0.5, 0.05])), [200.0, 100.0, 20.0])
     probability = np.array([0.6, 0.3, 0.06, 0.04])
     enough = effective.needed(probability)
-    assert effective.warn_of_few(probability, enough, stacklevel=2) == []
-    assert effective.warn_of_few(probability, np.where(probability == 0.04, 1.0, enough), stacklevel=2) == []
-    with pytest.warns(ConvergenceWarning, match="with 6% .* as many as 5 independent"):
-        effective.warn_of_few(probability, np.where(probability == 0.06, 5.0, enough), stacklevel=2)
+    assert effective.few_effective(probability, enough) == []
+    assert effective.few_effective(probability, np.where(probability == 0.04, 1.0, enough)) == []
+    (text,) = effective.few_effective(probability, np.where(probability == 0.06, 5.0, enough))
+    assert "with 6% of the posterior probability have too few: as many as 5 independent" in text

@@ -5,8 +5,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
 
 import pyrjsel as rj
+from pyrjsel.selection.gaussian_rows import GaussianRows
+from pyrjsel.selection.proposal import entry_weights
 
 MAKE = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 # Seeds and effects of the dear variable where both modes, with it and without, have mass.
@@ -111,6 +114,58 @@ def test_runs_with_trades_go_on_where_they_ended(sampler, tmp_path):
         np.testing.assert_array_equal(other.draws.model, once.draws.model)
         np.testing.assert_array_equal(other.draws.log_posterior, once.draws.log_posterior)
         pd.testing.assert_frame_equal(other.diagnostics[moves], once.diagnostics[moves], check_exact=True)
+
+
+@pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
+def test_uniform_entries_have_the_same_posterior(sampler):
+    model = priced("linear", frame("linear", 4, dear=0.6, factor=True))
+    exact = model.fit(sampler="enumerate").inclusion["posterior"]
+    found = quiet(model, sampler=sampler, draws=1500, burn_in=200, chains=2, rng=2, entry="uniform")
+    other = quiet(model, sampler=sampler, draws=1500, burn_in=200, chains=2, rng=2)
+    assert (found.draws.model != other.draws.model).any()
+    # As above, for 3,000 draws: what these have not met has a mass below 5.4e-3 but for a chance of 1e-7.
+    table = found.inclusion
+    assert np.all(np.abs(table["posterior"] - exact) < 7 * table["mcse"].fillna(0) + 5.4e-3)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_scores_are_those_of_one_column_beside_the_intercept(kind):
+    data = frame(kind, 4, factor=True)
+    rng, n = np.random.default_rng(1), len(data)
+    options = {"offset": rng.normal(size=n) / 3, "weights": rng.integers(1, 4, n).astype(float)}
+    model = priced(kind, data, **options)
+    rows = GaussianRows.of(model.regression) if kind == "linear" else model.regression
+    x, y, w = model.data.X, data["y"].to_numpy(float), options["weights"]
+    a = brentq(lambda a: w @ (y - mean(kind, a + options["offset"])), -20, 20, xtol=1e-14)
+    mu = mean(kind, a + options["offset"])
+    curvature = {"linear": np.ones(n), "logit": mu * (1 - mu), "poisson": mu}[kind] * w
+    scale = n / (w @ (y - mu) ** 2) if kind == "linear" else 1.0
+    wanted = []
+    for column in x.T:
+        both = np.column_stack([np.ones(n), column])
+        information = both.T @ (curvature[:, None] * both)
+        score = both.T @ (w * (y - mu))
+        wanted.append(score @ np.linalg.lstsq(information, score, rcond=1e-12)[0] * scale)
+    # Sums of 120 products, and cancellation in the information of columns of the order of one.
+    np.testing.assert_allclose(rows.scores(), wanted, rtol=1e-9, atol=1e-12)
+    weights = entry_weights(rows, model.space)
+    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.all(weights >= 0.5 / weights.size)
+    assert np.argmax(weights) == np.argmax([np.mean(rows.scores()[a - 1 : b - 1]) for a, b in pairs(rows)])
+
+
+def mean(kind, eta):
+    return {"linear": eta, "logit": 1 / (1 + np.exp(-eta)), "poisson": np.exp(eta)}[kind]
+
+
+def pairs(rows):
+    return zip(rows.term_start[:-1], rows.term_start[1:], strict=True)
+
+
+@pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
+def test_entries_that_are_unknown(sampler):
+    with pytest.raises(rj.ParameterError, match="'entry'"):
+        priced("linear", frame("linear", 3)).fit(sampler=sampler, entry="best")
 
 
 @pytest.mark.parametrize("sampler", ["rjmcmc", "population"])

@@ -40,11 +40,21 @@ def crowded():
     return rj.LogitSelection(y.to_numpy(float), x, coef_prior=rj.Normal(1.0))
 
 
-MAKERS = {"regular": regular, "separating": separating, "crowded": crowded}
+def two_modes():
+    """Of the modes of one dear variable and of five cheap ones a surrogate has too much of one."""
+    x, rng = rows(200, 40, seed=4)
+    eta = 1.8 * x["x0"] + 0.9 * x[["x1", "x2", "x3", "x4", "x5"]].sum(axis=1)
+    y = rng.random(200) < 1 / (1 + np.exp(-eta))
+    costs = {name: 10.0 if name == "x0" else 2.0 for name in x}
+    return rj.LogitSelection(y.to_numpy(float), x, costs=costs, budget=10.0)
+
+
+MAKERS = {"two modes": two_modes, "regular": regular, "separating": separating, "crowded": crowded}
 
 
 @pytest.mark.parametrize(
-    ("name", "sampler"), [("regular", "collapsed"), ("separating", "rjmcmc"), ("crowded", "rjmcmc")]
+    ("name", "sampler"),
+    [("regular", "collapsed"), ("two modes", "collapsed"), ("separating", "rjmcmc"), ("crowded", "rjmcmc")],
 )
 def test_what_auto_takes(name, sampler):
     model = MAKERS[name]()

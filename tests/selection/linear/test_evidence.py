@@ -63,6 +63,23 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
     check_walk(evidence, case, values, 1)
 
 
+@pytest.mark.parametrize("dependent", [False, True])
+def test_changes_of_many_lone_columns(linear_kit, closed_prior, dependent):
+    """What all terms change is found in one pass, which is vectorised: against the models one by one.
+
+    Forty terms of one column: more than a vector has, of no multiple of its length once some are in.
+    """
+    case = linear_kit.case((1,) * 40, closed_prior, n=60, dependent=dependent)
+    evidence, fresh = case.regression.evidence(), case.regression.evidence()
+    rng = np.random.default_rng(6)
+    for size in (0, 1, 3, 12, 37):
+        gamma = np.zeros(40, dtype=np.uint8)
+        gamma[rng.permutation(39)[:size]] = 1
+        others = gamma ^ np.eye(40, dtype=np.uint8)
+        want = fresh.values(others) - fresh.values(gamma[None])
+        np.testing.assert_allclose(evidence.changes_at(gamma), want, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("prior", [GPrior("n"), Normal(0.8)], ids=["g", "normal"])
 def test_cross_products_on_demand_give_the_same(linear_kit, prior):
     case = linear_kit.case(SIZES, prior)

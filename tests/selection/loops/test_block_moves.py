@@ -32,17 +32,17 @@ PAIRS += [("budget", "poisson"), ("strong", "binomial"), ("weak", "poisson")]
 TOLERANCE = 1e-8
 
 
-def blocks_of(case, fixed=None, trades=0, family_moves=0):
+def blocks_of(case, fixed=None, trades=0, family_moves=0, entry=None):
     transition = reference.Transition(case.regression, case.space, 1, fixed)
-    return reference_blocks.Blocks(transition, families(case.space), trades, family_moves)
+    return reference_blocks.Blocks(transition, families(case.space), trades, family_moves, entry)
 
 
-def loop_of(case, state, fixed=None, t=1.0, trades=0, family_moves=0, swaps=1):
+def loop_of(case, state, fixed=None, t=1.0, trades=0, family_moves=0, swaps=1, entry=None):
     mean, factor = fixed or (None, None)
     loop = case.regression.loop(
         case.space, state.gamma, state.b, max_columns=case.regression.widest(case.space.max_size),
         raw_shift=case.regression.raw_shift, n_swaps=swaps, fixed_mean=mean, fixed_factor=factor,
-        n_trades=trades, n_family_moves=family_moves, families=families(case.space),
+        n_trades=trades, n_family_moves=family_moves, families=families(case.space), entry=entry,
     )  # fmt: skip
     loop.set_temperature(t)
     return loop
@@ -88,11 +88,11 @@ def states(case, rng):
             yield reference.State(gamma, b)
 
 
-def check_trades(case, rng, fixed=None, t=1.0):
+def check_trades(case, rng, fixed=None, t=1.0, entry=None):
     """Check every trade from every model; how many there are."""
-    blocks, oracle, seen = blocks_of(case, fixed), Oracle(case), 0
+    blocks, oracle, seen = blocks_of(case, fixed, entry=entry), Oracle(case), 0
     for state in states(case, rng):
-        loop = loop_of(case, state, fixed, t)
+        loop = loop_of(case, state, fixed, t, entry=entry)
         for inward, j, model, found in trades_of(blocks, state.gamma):
             moved, unit = model ^ state.gamma, blocks.unit(j)
             for path in found:
@@ -114,7 +114,7 @@ def check_trades(case, rng, fixed=None, t=1.0):
                 )
                 np.testing.assert_array_equal(new.gamma, gamma)
                 left = [int(i) for i in unit if moved[i]] if not inward else path[::-1]
-                back = loop_of(case, new, fixed, t).block_ratio(
+                back = loop_of(case, new, fixed, t, entry=entry).block_ratio(
                     "out" if inward else "in", j, pattern_of(unit, gamma ^ moved),
                     terms[::-1].copy(), state.b[blocks.columns(left)],
                 )  # fmt: skip
@@ -129,6 +129,18 @@ def test_trades_have_detailed_balance(kit, space, likelihood):
     prior = GPrior("n") if len(space) % 2 or space == "dependent" else Normal(0.8)
     case = kit.case(names, n=25, seed=8, coef_prior=prior, weighted=True, family=likelihood, **options)
     assert check_trades(case, np.random.default_rng(9)) >= 10
+
+
+def weights_of(case):
+    """Weights of the terms that trades bring in, far from all the same."""
+    return np.random.default_rng(6).gamma(0.5, size=case.space.n_terms) + 0.05
+
+
+@pytest.mark.parametrize("space", ["budget, always", "strong", "weak"])
+def test_trades_by_weights_have_detailed_balance(kit, space):
+    names, options = SPACES[space]
+    case = kit.case(names, n=25, seed=8, coef_prior=Normal(0.8), **options)
+    assert check_trades(case, np.random.default_rng(9), entry=weights_of(case)) >= 10
 
 
 @pytest.mark.parametrize("t", [0.4, 1.7])
@@ -200,20 +212,20 @@ def test_families_have_detailed_balance(kit, heredity, bound, likelihood):
     assert seen >= 10
 
 
-def run_both(case, seed, iterations, fixed=None, trades=4, family_moves=3):
+def run_both(case, seed, iterations, fixed=None, trades=4, family_moves=3, entry=None):
     """Draws of the loop and of its twin from the same seed, with counts of moves and states of generators."""
     gamma = case.space.empty_model()
     state = reference.State(
         gamma, MarginalLikelihood(case.regression, b"", 2, case.regression.n_columns).mode(gamma)
     )
-    loop = loop_of(case, state, fixed, trades=trades, family_moves=family_moves)
+    loop = loop_of(case, state, fixed, trades=trades, family_moves=family_moves, entry=entry)
     words, rng = np.zeros((iterations, 1), dtype=np.uint64), np.random.default_rng(seed)
     draws = np.empty((iterations, case.regression.n_columns))
     loop.run(
         rng, iterations, words=words, log_posterior=np.empty(iterations), coefficients=draws,
         sums=np.zeros((4, case.regression.n_columns)),
     )  # fmt: skip
-    blocks, twin_rng = blocks_of(case, fixed, trades, family_moves), np.random.default_rng(seed)
+    blocks, twin_rng = blocks_of(case, fixed, trades, family_moves, entry), np.random.default_rng(seed)
     kept, moves = [], []
     for _ in range(iterations):
         state, made = reference_blocks.step(blocks, state, twin_rng)
@@ -235,6 +247,33 @@ def test_same_draws(kit, space, likelihood):
         made = [move for move in moves if move.name == name]
         np.testing.assert_array_equal(counts[:, at], [len(made), sum(move.accepted for move in made)])
     assert counts[1, 4] > 0
+
+
+@pytest.mark.parametrize("space", ["budget", "strong", "weak"])
+def test_same_draws_by_weights(kit, space):
+    names, options = SPACES[space]
+    case = kit.case(names, n=30, seed=3, signal=0.4, coef_prior=GPrior("n"), **options)
+    counts, _ = run_both(case, 17, 40, entry=weights_of(case))
+    assert counts[1, 4] > 0
+
+
+def test_chances_of_what_comes_in_sum_to_one(kit):
+    names, options = SPACES["budget"]
+    case = kit.case(names, n=25, seed=8, coef_prior=Normal(0.8), **options)
+    blocks = blocks_of(case, entry=weights_of(case))
+    for state in states(case, np.random.default_rng(3)):
+        outside = np.flatnonzero(state.gamma == 0)
+        total = sum(np.exp(blocks.log_entry(state.gamma, j)) for j in outside)
+        assert not outside.size or total == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("entry", [[1.0], [1.0, 0.0, 1.0, 1.0, 1.0], [1.0, np.nan, 1.0, 1.0, 1.0]])
+def test_weights_that_make_no_sense(kit, entry):
+    names, options = SPACES["budget"]
+    case = kit.case(names, n=25, seed=8, coef_prior=Normal(0.8), **options)
+    state = next(states(case, np.random.default_rng(3)))
+    with pytest.raises(ValueError, match="entry must be"):
+        loop_of(case, state, entry=np.array(entry))
 
 
 def test_same_draws_with_fixed_proposals(kit):
