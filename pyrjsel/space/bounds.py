@@ -31,9 +31,10 @@ def check_bounds(space: ModelSpace) -> None:
     roots = [term for term in range(space.n_terms) if not len(space.parents_of(term))]
     costs = space.term_costs()[roots]
     cheapest = int(costs.argmin())
-    if costs[cheapest] > space.budget_limit:
+    least = costs[cheapest]
+    if least > space.budget_limit:
         must = (
-            f"at least {costs[cheapest]:.12g}, what the cheapest term costs ({space.names[roots[cheapest]]}), "
+            f"at least {least:.12g}, what the cheapest term costs ({space.names[roots[cheapest]]}), "
             "or no term can be in a model"
         )
         raise bad_value("budget", space.owner, must, space.budget)
