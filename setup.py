@@ -46,7 +46,11 @@ def extension(name: str, *sources: str, random: bool = False) -> Extension:
     )
 
 
+# What Cython would repeat in every module (memoryviews above all): compiled once, and imported by the others.
+SHARED = "pyrjsel._core._cyutility"
+
 EXTENSIONS = [
+    Extension(SHARED, [SHARED.replace(".", "/") + ".c"], define_macros=MACROS, extra_compile_args=FLAGS),
     extension("pyrjsel._core._vecmath", "pyrjsel/_core/vecmath.c"),
     extension("pyrjsel._core._linalg"),
     extension("pyrjsel.space._index"),
@@ -109,6 +113,7 @@ if __name__ == "__main__":
             EXTENSIONS,
             build_dir=f"{BUILD}/cython",
             compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=SHARED,
             nthreads=2 if sys.platform == "linux" else 0,
         ),
         options={"build": {"build_base": BUILD}, "build_ext": {"parallel": 2}},

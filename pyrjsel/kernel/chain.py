@@ -1,7 +1,7 @@
 """The batch sampler of kernel regression: the filter's invariant moves, on all rows at once."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pyrjsel.kernel.columns import Columns
 from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
 from pyrjsel.kernel.saved import columns_to_plain, particles_from_plain, parts_from_plain
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings, Rule
 from pyrjsel.store import Content, Plain
 
 # With at most so many rows all columns are made at once; with more, those that a chain proposes are.
@@ -30,27 +30,28 @@ class ChainRunner:
         if t <= ALL_ROWS:
             self.columns.ensure(np.arange(t, dtype=np.int32))
         self.done = self.kept = self.written = 0
-        most = int(settings.max_kernels)
-        self.draws = Particles(
-            np.empty(job.draws, dtype=np.int32),
-            np.empty((job.draws, most), dtype=np.int32),
-            np.empty((job.draws, most + 1)),
-            np.empty((job.draws, most + 1)),
-            np.empty(job.draws),
-            np.empty(job.draws),
-            np.empty(job.draws),
-        )
+        # All at once: a run that memory does not suffice for fails before it begins.
+        self.draws = job.room()
         self.counts = (np.zeros(len(MOVES), dtype=np.int64), np.zeros(len(MOVES), dtype=np.int64))
+
+    def widen(self) -> None:
+        """Make room for a job of more draws, of a further round."""
+        wider = self.job.room()
+        for name, array in vars(self.draws).items():
+            getattr(wider, name)[: self.kept] = array[: self.kept]
+        self.draws = wider
 
     def advance(self, n: int) -> None:
         """Run `n` more iterations: invariant moves, then the coefficients and the variances."""
+        if len(self.draws.k) < self.job.draws:
+            self.widen()
         for _ in range(n):
             self._iterate()
             self.done += 1
             after = self.done - self.job.burn_in
             if after > 0 and after % self.job.thin == 0:
-                for field in fields(Particles):
-                    getattr(self.draws, field.name)[self.kept] = getattr(self.particle, field.name)[0]
+                for name, array in vars(self.particle).items():
+                    getattr(self.draws, name)[self.kept] = array[0]
                 self.kept += 1
 
     def _iterate(self) -> None:
@@ -107,12 +108,13 @@ class ChainRunner:
         """Return what was recorded, as that of one chain without the axis of chains."""
         kept = self.draws.take(slice(self.kept))
         return KernelDraws(
-            **{field.name: getattr(kept, field.name) for field in fields(Particles)},
+            **vars(kept),
             moves_tried=self.counts[0],
             moves_accepted=self.counts[1],
         )
 
 
+@dataclass
 class ChainJob:
     """What every chain does; picklable.
 
@@ -125,15 +127,34 @@ class ChainJob:
         As in `FitSettings`.
     """
 
-    def __init__(
-        self, settings: KernelSettings, x: FloatArray, y: FloatArray, draws: int, burn_in: int, thin: int
-    ) -> None:
-        self.settings = settings
-        self.x, self.y = np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(y, dtype=float)
-        self.draws, self.burn_in, self.thin = draws, burn_in, thin
+    settings: KernelSettings
+    x: FloatArray
+    y: FloatArray
+    draws: int
+    burn_in: int
+    thin: int
+    moves: int = field(init=False)
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.x = np.ascontiguousarray(self.x, dtype=float)
+        self.y = np.ascontiguousarray(self.y, dtype=float)
         # A chain that makes no moves between its draws of variances would never leave its start.
-        self.moves = max(1, int(settings.rejuvenate))
-        self.total = burn_in + draws * thin
+        self.moves = max(1, int(self.settings.rejuvenate))
+        self.total = self.burn_in + self.draws * self.thin
+
+    def room(self) -> Particles:
+        """Return arrays for the draws of a chain."""
+        draws, most = self.draws, int(self.settings.max_kernels)
+        return Particles(
+            np.empty(draws, dtype=np.int32),
+            np.empty((draws, most), dtype=np.int32),
+            np.empty((draws, most + 1)),
+            np.empty((draws, most + 1)),
+            np.empty(draws),
+            np.empty(draws),
+            np.empty(draws),
+        )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
         """Return a chain without kernels, its variances from a start of their own."""
@@ -147,11 +168,11 @@ class ChainJob:
 
     def recorded(self, result: KernelDraws) -> dict[str, np.ndarray]:
         """Return the draws of a chain."""
-        return {field.name: getattr(result, field.name) for field in fields(Particles)}
+        return {item.name: getattr(result, item.name) for item in fields(Particles)}
 
 
 def run_mcmc(
-    settings: KernelSettings, x: FloatArray, y: FloatArray, fit: FitSettings
+    settings: KernelSettings, x: FloatArray, y: FloatArray, fit: FitSettings, rule: Rule | None = None
 ) -> tuple[KernelDraws, DrawnChains]:
     """Return draws of the posterior of all rows by reversible jump MCMC.
 
@@ -164,6 +185,8 @@ def run_mcmc(
     y : ndarray (T,)
     fit : FitSettings
         Draws, burn-in, thinning, chains, seed, workers and progress.
+    rule : callable, optional
+        What figures are to be accurate, where the run stops by itself.
 
     Returns
     -------
@@ -178,11 +201,11 @@ def run_mcmc(
         If it was interrupted before any chain had a draw.
     """
     job = ChainJob(settings, x, y, fit.draws, fit.burn_in, fit.thin)
-    drawn = fit.run(job, "mcmc", lambda chain: len(chain.k))
+    drawn = fit.run(job, "mcmc", lambda chain: len(chain.k), rule)
     # How many moves of each kind there were does not depend on the number of draws that are kept.
     ends = {"moves_tried": len(MOVES), "moves_accepted": len(MOVES)}
     parts = {}
-    for field in fields(KernelDraws):
-        end = ends.get(field.name, drawn.draws)
-        parts[field.name] = np.stack([getattr(chain, field.name)[:end] for chain in drawn.results])
+    for item in fields(KernelDraws):
+        end = ends.get(item.name, drawn.draws)
+        parts[item.name] = np.stack([getattr(chain, item.name)[:end] for chain in drawn.results])
     return KernelDraws(**parts), drawn

@@ -21,6 +21,7 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.sampling import fit_chains, fit_filter
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.kernel.stopping import USUAL, WARM
 from pyrjsel.report import model_html
 from pyrjsel.runtime import Checkpoint, FitSettings
 from pyrjsel.store import Plain
@@ -361,9 +362,17 @@ class KernelRegression:
             particle after each row, 0 for none, and up to eight times as many where few particles are left;
             ``resampling`` (``"systematic"``, ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the
             effective number of particles is below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the
-            first is the result and the others are for the error of the log evidence. Of MCMC: ``draws``
-            (2,000) per chain, ``burn_in`` (a fifth of it), ``thin`` (1), ``chains`` (4), and ``rejuvenate``
-            (8), moves of an iteration.
+            first is the result and the others are for the error of the log evidence. Of MCMC: ``draws``,
+            those that each chain keeps: ``"auto"`` (the default) is what the figures of the summary need,
+            400, and twice as many again and again, until the number of kernels, log sigma and the log
+            marginal likelihood have MCSEs of at most ``mcse`` (0.05) posterior deviations, R-hat of at most
+            1.05 and 100 effective draws each, and the probabilities of each number of kernels and of the
+            ten most probable centres MCSEs of at most half of ``mcse``; a number is just so many.
+            ``max_draws`` (10,000) a chain at most, where ``draws`` is ``"auto"``: all are in memory.
+            ``max_seconds``, after which no further round of draws begins (a first round there always is):
+            the one setting that makes draws depend on the machine. ``burn_in`` (1,000 iterations, or a fifth
+            of ``draws`` where that is a number); ``thin``, iterations of which one is kept (10, or 1 where
+            ``draws`` is a number); ``chains`` (4); and ``rejuvenate`` (8), moves of an iteration.
 
         Returns
         -------
@@ -382,7 +391,9 @@ class KernelRegression:
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, the particles have collapsed, or chains disagree.
+            If the run was interrupted or the particles have collapsed; of MCMC if R-hat of a quantity of the
+            diagnostics exceeds 1.05 or its effective sample size is below 100, or a run that stops by itself
+            ended at ``max_draws`` or ``max_seconds`` before its figures were accurate.
         """
         owner = f"{self._owner}.fit"
         chosen, loop = choose(sampler, options, owner, self.fit)
@@ -397,8 +408,13 @@ class KernelRegression:
             fit = FitSettings.check(
                 owner,
                 draws=chosen.draws,
+                mcse=chosen.mcse,
+                max_draws=chosen.max_draws,
+                max_seconds=chosen.max_seconds,
+                warm=WARM,
+                usual=USUAL,
                 burn_in=chosen.burn_in,
-                thin=chosen.thin,
+                thin=chosen.step,
                 chains=chosen.chains,
                 rng=rng,
                 n_jobs=n_jobs,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pyrjsel._validate import check_choice, check_int, unknown_option
+from pyrjsel.kernel.stopping import THIN, USUAL
+from pyrjsel.runtime import AUTO
 
 SAMPLERS = ("smc", "mcmc")
 ORDERS = ("random", "given")
-# Draws that each chain keeps by default.
-DRAWS = 2000
 
 # Those that are settings of the loop, which checks them, by sampler.
 LOOP = {
@@ -45,14 +45,28 @@ class ChainOptions:
 
     Attributes
     ----------
-    draws, thin, chains : int
-    burn_in : int or None
+    draws : "auto" or int
+    mcse : float
+        In posterior deviations.
+    max_draws, chains : int
+    max_seconds : float or None
+    burn_in, thin : int or None
     """
 
-    draws: int = DRAWS
+    draws: int | str = AUTO
+    mcse: float = USUAL.mcse
+    max_draws: int = USUAL.max_draws
+    max_seconds: float | None = None
     burn_in: int | None = None
-    thin: int = 1
+    thin: int | None = None
     chains: int = 4
+
+    @property
+    def step(self) -> int:
+        """Every so many iterations are kept."""
+        if self.thin is not None:
+            return self.thin
+        return THIN if isinstance(self.draws, str) else 1
 
 
 Options = FilterOptions | ChainOptions

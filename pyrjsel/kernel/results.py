@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +13,15 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_int
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.describe import describe, tables
+from pyrjsel.kernel.extending import Extending
 from pyrjsel.kernel.looks import Looks
-from pyrjsel.kernel.particles import Particles
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.predict import KernelPrediction
 from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.sampling import fit_chains
 from pyrjsel.kernel.saving import Saving
 from pyrjsel.kernel.scaling import check_squares
+from pyrjsel.kernel.stopping import TOP
 from pyrjsel.report import Report, own_copy, results_html, to_arviz
-from pyrjsel.runtime import by_chain, known_ends
 
 if TYPE_CHECKING:
     from pyrjsel.kernel.model import KernelRegression
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 INTERVAL = (0.025, 0.975)
 
 
-class KernelResults(Looks, Saving):
+class KernelResults(Looks, Saving, Extending):
     """The posterior of a kernel regression; made by ``fit``.
 
     Parameters
@@ -230,7 +227,7 @@ class KernelResults(Looks, Saving):
         """
         return own_copy(self.run.diagnostics())
 
-    def summary(self, top: int = 10) -> Report:
+    def summary(self, top: int = TOP) -> Report:
         """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.
 
         Parameters
@@ -366,75 +363,6 @@ class KernelResults(Looks, Saving):
         finally:
             self._posterior = None
         return self
-
-    def extend(
-        self,
-        draws: int,
-        *,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> KernelResults:
-        """Go on with the chains of ``sampler="mcmc"`` where they ended.
-
-        Parameters
-        ----------
-        draws : int
-            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least.
-        n_jobs, progress, checkpoint : optional
-            As for :meth:`KernelRegression.fit`; the checkpoint is of the draws that are new.
-
-        Returns
-        -------
-        KernelResults
-            New results, of all draws: to the last bit those of one run of as many (on the same machine and
-            versions; after loading, a kernel of the user's own may round otherwise).
-
-        Raises
-        ------
-        NotAvailableError
-            After the filter, which has :meth:`update`; if the rows are not there, see :func:`pyrjsel.load`;
-            if the results come from a file that has no states of chains.
-        ParameterError
-            If a parameter is out of range.
-        StoreError
-            If the checkpoint is that of another run, or the file held a state of another model.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the run was interrupted, or chains disagree.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pyrjsel as rj
-        >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
-        >>> model = rj.KernelRegression(np.sin(x[:, 0]), x)
-        >>> longer = model.fit(sampler="mcmc", draws=1000, rng=1).extend(100)
-        >>> longer.run.draws.k.shape
-        (4, 1100)
-        """
-        run, model = self.run, self.model
-        if isinstance(run, FilterRun):
-            raise NotAvailableError(
-                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
-            )
-        ends, x, y = known_ends(run.ends), model.x, model.y
-        have = run.draws.k.shape[1]
-        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
-        settings = run.fit.extended(
-            ends,
-            have=have,
-            recorded=lambda: by_chain(held),
-            draws=draws,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=lambda: model._identity("mcmc", run.settings),
-        )
-        return KernelResults(model, fit_chains(run.settings, x, y, run.index, settings, stacklevel=2))
 
     # ------------------------------------------------------------------ elsewhere
 

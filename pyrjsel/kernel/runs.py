@@ -19,8 +19,10 @@ from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
+from pyrjsel.kernel.stopping import WORDS, quantities
 from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
+from pyrjsel.report.stopping import R_HAT
 from pyrjsel.runtime import Ends, FitSettings
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
@@ -29,14 +31,6 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
-# Split R-hat beyond which chains have not converged.
-WORST_R_HAT = 1.05
-# Quantities of the diagnostics, in words.
-WORDS = {
-    "kernels": "the number of kernels",
-    "log_sigma": "log sigma",
-    "log_marginal": "the log marginal likelihood",
-}
 STATS = ("mean", "sd", "mcse", "ess", "r_hat")
 
 Draws = tuple[NDArray[np.int32], FloatArray, FloatArray]
@@ -189,7 +183,8 @@ class ChainRun:
     seconds : float
         Of work, of all chains.
     interrupted : list of str
-        What is to be said if Ctrl-C left draws out; else empty.
+        What is to be said if Ctrl-C left draws out, or a run that stops by itself ended before its figures
+        were accurate; else empty.
     ends : Ends or None
         Where the chains ended, where that is known.
     """
@@ -225,11 +220,7 @@ class ChainRun:
 
     @kept_property
     def _stats(self) -> pd.DataFrame:
-        series = {
-            "kernels": self.draws.k.astype(np.float64),
-            "log_sigma": 0.5 * np.log(self.draws.sigma2),
-            "log_marginal": self.draws.log_marginal,
-        }
+        series = quantities(self.draws.k, self.draws.sigma2, self.draws.log_marginal)
         stats = {name: scalar_stats(values) for name, values in series.items()}
         return pd.DataFrame(
             {column: [getattr(each, column) for each in stats.values()] for column in STATS},
@@ -243,8 +234,8 @@ class ChainRun:
     @property
     def notes(self) -> list[str]:
         """What is wrong with the run."""
-        stats = self._stats.rename(index=WORDS)
-        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, WORST_R_HAT)
+        stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
+        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
 
     def warn(self, stacklevel: int) -> None:
         """Warn of an interrupted run and of chains that disagree."""

@@ -17,6 +17,7 @@ from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.runs import ChainRun, FilterRun, same_rows
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.kernel.stopping import stopping
 from pyrjsel.runtime import Checkpoint, FitSettings
 
 
@@ -121,7 +122,7 @@ def fit_chains(
     index : Index
         Their labels.
     fit : FitSettings
-        Draws, burn-in, thinning, chains, seed, workers and progress.
+        Draws or their accuracy, burn-in, thinning, chains, seed, workers and progress.
     stacklevel : int
         Of warnings; 2 is the caller of this function.
 
@@ -130,8 +131,8 @@ def fit_chains(
     ChainRun
         After Ctrl-C of the draws so far.
     """
-    draws, drawn = run_mcmc(settings, x, y, fit)
+    draws, drawn = run_mcmc(settings, x, y, fit, stopping(index, fit.asked_mcse))
     seconds = sum(drawn.seconds)
-    run = ChainRun(settings, draws, x, y, index, fit.finished(), seconds, drawn.notes, drawn.ends)
+    run = ChainRun(settings, draws, x, y, index, fit.finished(drawn.asked), seconds, drawn.notes, drawn.ends)
     run.warn(stacklevel + 1)
     return run

@@ -88,6 +88,8 @@ def selection_notes(
     averaged : bool, default False
         Whether inclusion probabilities are averages of conditional ones. These can be precise where visits
         are as good as constant: those with an MCSE of at most 0.01 are not said to have few effective draws.
+        Nor are chains said to disagree there: the MCSE allows for their spread, and where a visit in a
+        thousand decides, batches are too far from normal for a test.
     """
     row = diagnostics.loc["all"]
     quantities = {"the model size": "size", "the log posterior": "log_posterior"}
@@ -95,14 +97,17 @@ def selection_notes(
     ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
     few = np.where(terms.mcse <= PRECISE, np.nan, terms.ess) if averaged else terms.ess
     of_terms = pd.Series(few, index=[f"the inclusion of {name}" for name in names])
-    return disagreement(terms, names) + poor_mixing(
+    return disagreement(terms, names, PRECISE if averaged else 0.0) + poor_mixing(
         r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
     )
 
 
-def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
-    """Return a text on the inclusion probabilities on which the chains disagree, if there are any."""
-    bad = np.flatnonzero(terms.disagree).tolist()
+def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0.0) -> list[str]:
+    """Return a text on the inclusion probabilities on which the chains disagree, if there are any.
+
+    Those with an MCSE of at most `precise` are left out.
+    """
+    bad = np.flatnonzero(terms.disagree & ~(terms.mcse <= precise)).tolist()
     if not bad:
         return []
     text = (

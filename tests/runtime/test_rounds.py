@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.kernel.chain import ChainRunner
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
 from pyrjsel.runtime.checkpoint import ChainFile
@@ -43,6 +44,10 @@ FITS = {
         rj.pattern_logit("low ~ interactions(race, smoke, ht, order=3)", rj.datasets.birthwt().data),
         {"mcse": 0.02, "max_draws": 1500, "burn_in": 100},
     ),
+    "kernel": (
+        rj.KernelRegression(Y[:40], X[["x0"]][:40], width=0.5),
+        {"sampler": "mcmc", "mcse": 0.02, "max_draws": 2000, "burn_in": 100},
+    ),
 }
 SELECTION = [name for name, (model, _) in FITS.items() if isinstance(model, rj.selection.model.Selection)]
 
@@ -60,13 +65,19 @@ def same(one, two):
     for name in a:
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
     pd.testing.assert_frame_equal(
-        one.posterior.diagnostics.drop(columns="seconds", errors="ignore"),
-        two.posterior.diagnostics.drop(columns="seconds", errors="ignore"),
+        *(
+            (each if isinstance(each, rj.KernelResults) else each.posterior).diagnostics.drop(
+                columns="seconds", errors="ignore"
+            )
+            for each in (one, two)
+        )
     )
 
 
 def settings_of(results):
     """Return the settings of results of any room."""
+    if isinstance(results, rj.KernelResults):
+        return results.run.fit
     return results.settings if isinstance(results, rj.SelectionResults) else results.posterior.settings
 
 
@@ -79,6 +90,8 @@ def parts(results):
         arrays |= {f"inclusion_{name}": value for name, value in vars(found.inclusion).items()}
     elif isinstance(results, rj.PatternResults):
         arrays = dict(vars(found.draws))
+    elif isinstance(results, rj.KernelResults):
+        arrays = dict(vars(results.run.draws))
     else:
         names = ["inclusion", "inclusion_mcse", "probability", "mcse", "odds", "ess", "r_hat"]
         arrays = {name: getattr(found, name) for name in names}
@@ -118,7 +131,7 @@ def test_workers_do_not_matter(wanted, name):
     same(wanted[name], fit(name, n_jobs=3))
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps", "classifier", "patterns"])
+@pytest.mark.parametrize("name", ["logit", "linear", "spikes", "jumps", "classifier", "patterns", "kernel"])
 def test_processes_do_not_matter(wanted, name):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         same(wanted[name], fit(name, n_jobs=None))
@@ -161,7 +174,7 @@ def test_checkpoint_of_another_accuracy(tmp_path):
         fit("linear", checkpoint=tmp_path / "run", mcse=0.001)
 
 
-@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes", "classifier", "patterns"])
+@pytest.mark.parametrize("name", ["logit", "linear", "gibbs", "spikes", "classifier", "patterns", "kernel"])
 def test_extending_is_one_longer_run(wanted, name):
     """Rounds are where they always are."""
     loose = fit(name, mcse=0.01, max_draws=800)
@@ -179,7 +192,7 @@ def test_extending_is_one_longer_run(wanted, name):
     np.testing.assert_array_equal(again.posterior.inclusion, longer.posterior.inclusion)
 
 
-@pytest.mark.parametrize("name", ["linear", "classifier", "patterns"])
+@pytest.mark.parametrize("name", ["linear", "classifier", "patterns", "kernel"])
 def test_extending_by_a_number(wanted, name):
     before = settings_of(wanted[name]).draws
     with warnings.catch_warnings():
@@ -207,7 +220,7 @@ def test_patterns_stop_where_their_scales_are_accurate():
     assert settings_of(timed).draws == 200
 
 
-@pytest.mark.parametrize("name", ["classifier", "patterns"])
+@pytest.mark.parametrize("name", ["classifier", "patterns", "kernel"])
 def test_no_further_than_is_asked_for(wanted, name):
     """Results that are accurate enough have all that more of them would be asked for."""
     with warnings.catch_warnings():
@@ -237,9 +250,9 @@ def test_mixtures_stop_where_they_are_accurate():
     assert all("It would take about" in text for text in said if "ended at" in text)
 
 
-def interrupt(monkeypatch, after):
+def interrupt(monkeypatch, after, runner=WalkRunner):
     """Send Ctrl-C once, when a chain has done so many iterations."""
-    advance, sent = WalkRunner.advance, []
+    advance, sent = runner.advance, []
 
     def watched(self, n):
         advance(self, n)
@@ -248,7 +261,7 @@ def interrupt(monkeypatch, after):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)  # the main thread sees the signal before the next block begins
 
-    monkeypatch.setattr(WalkRunner, "advance", watched)
+    monkeypatch.setattr(runner, "advance", watched)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
@@ -268,6 +281,20 @@ def test_interrupted_runs_have_draws_and_go_on(monkeypatch, wanted, name, after)
     assert some.draws.model.shape[1] < wanted[name].settings.draws
     longer = some.extend(mcse=options["mcse"], progress=False)
     same(wanted[name], longer)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
+@pytest.mark.parametrize("after", [250, 1500])
+def test_interrupted_kernel_runs_go_on(monkeypatch, wanted, after):
+    with monkeypatch.context() as patch:
+        patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 0.002)
+        interrupt(patch, after, ChainRunner)
+        some = fit("kernel", n_jobs=2)
+    assert any("Interrupted: " in note for note in some.run.notes)
+    assert 0 < some.run.draws.k.shape[1] < wanted["kernel"].run.fit.draws
+    with pytest.warns(rj.ConvergenceWarning, match="'max_draws'"):  # as the run that it is compared with
+        longer = some.extend(mcse=0.02, max_draws=2000, progress=False)
+    same(wanted["kernel"], longer)
 
 
 def test_limits_are_said():
@@ -356,7 +383,7 @@ def test_bad_input_of_extend(wanted):
         ({"mcse": 0}, "'mcse' parameter of extend"),
         ({"draws": 10, "max_draws": 5}, "'max_draws' parameter of extend must be left out"),
     ):
-        for name in ("linear", "classifier", "patterns"):
+        for name in ("linear", "classifier", "patterns", "kernel"):
             with pytest.raises(rj.ParameterError, match=match):
                 wanted[name].extend(**options)
 
