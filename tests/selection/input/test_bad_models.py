@@ -373,7 +373,7 @@ MODEL_CASES = {
         r"'budget'.*at least 2, .*\(x\).*Got 1",
     ),
     "budget of arrays": (
-        lambda: rj.LogitSelection(FRAME["y"], FRAME[["x", "z"]], costs=COSTS, budget=0.5),
+        lambda: arrays(costs=COSTS, budget=0.5),
         rj.ParameterError,
         "'budget'.*at least 1",
     ),
