@@ -18,7 +18,7 @@ from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, Kind, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
 from pyrjsel.design.safety import Expression, read_expression
-from pyrjsel.design.terms import make_terms
+from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
 
 Function = Callable[..., object]
@@ -392,9 +392,17 @@ def code_layout(
     columns: Mapping[str, Held],
     owner: str,
 ) -> Layout:
-    """Code the factors of the terms of a formula, and put all together."""
-    order, coded, names = code_terms(terms, specs, owner)
-    return make_layout([terms[position] for position in order], coded, names, factors, columns, owner)
+    """Code the factors of the terms of a formula, and put all together in the order of :func:`sort_terms`."""
+    coded, names = code_terms(terms, specs, owner)
+    order = sort_terms(terms, [factor.expression for factor in factors])
+    return make_layout(
+        [terms[place] for place in order],
+        [coded[place] for place in order],
+        [name for place in order for name in names[place]],
+        factors,
+        columns,
+        owner,
+    )
 
 
 def make_data(y: FloatArray, X: FloatArray, rows: Complete, index: pd.Index) -> DesignData:

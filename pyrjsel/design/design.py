@@ -1,6 +1,6 @@
 """The design: what a formula means, frozen, so that new rows get the columns that the fit had."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -64,12 +64,12 @@ class Design:
 
     Notes
     -----
-    The columns are patsy's: terms without numeric factors come first, then the others by the set of
-    their numeric factors in order of appearance, within each such group main effects before interactions;
-    factors have treatment contrasts (the first level is the reference) unless C() says otherwise, and a
-    factor is coded in full where a margin is left out. Different from patsy: booleans are 0/1 columns of
-    their own name, levels that do not occur in the rows used are left out, and integers are computed with
-    as floats.
+    The terms are in the order of R's: main effects first, then interactions of two factors and so on, and
+    within each as the formula names them; a power, such as ``I(x**2)``, comes after its parents. The columns
+    are patsy's: factors have treatment contrasts (the first level is the reference) unless C() says
+    otherwise, and a factor is coded in full where a margin is left out. Different from patsy, which lists
+    terms without numeric factors first: the order; booleans are 0/1 columns of their own name, levels that
+    do not occur in the rows used are left out, and integers are computed with as floats.
 
     Examples
     --------
@@ -219,6 +219,7 @@ class Design:
         functions: Mapping[str, Function] | None = None,
         owner: str = "Design.from_chunks",
         stacklevel: int = 2,
+        listed: Sequence[str] | None = None,
     ) -> tuple["Design", Reduced[T]]:
         """Make a design from rows in chunks, and reduce the computed rows without keeping them.
 
@@ -239,6 +240,8 @@ class Design:
             Columns that go with the rows, such as ``{"weights": "w"}``.
         missing, functions, owner, stacklevel
             As in :meth:`from_formula`.
+        listed : sequence of str, optional
+            Names of the terms in the order of an earlier design; by default that of the formula.
 
         Returns
         -------
@@ -260,7 +263,7 @@ class Design:
             If rows were dropped; it counts them by column.
         """
         own = check_functions(functions, owner)
-        plan = Plan.make(formula, extra_names(extras, owner), own, chunks, owner)
+        plan = Plan.make(formula, extra_names(extras, owner), own, chunks, owner, listed)
         left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing, stacklevel + 1)
         kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, dict(plan.extras)), reduced

@@ -129,7 +129,7 @@ class _Factor:
 
 def code_terms(
     terms: Sequence[tuple[int, ...]], factors: Sequence[CodingFactor], owner: str
-) -> tuple[list[int], list[tuple[Subterm, ...]], list[str]]:
+) -> tuple[list[tuple[Subterm, ...]], list[tuple[str, ...]]]:
     """Code the factors of a formula with an intercept so that no column is redundant.
 
     Parameters
@@ -143,13 +143,10 @@ def code_terms(
 
     Returns
     -------
-    order : list of int
-        patsy's order of the terms: those without numeric factors first, then by the set of their numeric
-        factors in order of appearance; within each such group by number of factors.
     subterms : list of tuples of Subterm
-        Of each term, in that order.
-    columns : list of str
-        Names of the columns, in that order, without the intercept.
+        Of each term.
+    columns : list of tuples of str
+        Names of the columns of each term.
 
     Raises
     ------
@@ -158,24 +155,19 @@ def code_terms(
     """
     made = [_Factor(position, spec, owner) for position, spec in enumerate(factors)]
     patsy_terms = [patsy.Term([made[position] for position in term]) for term in terms]
-    where = {id(term): position for position, term in enumerate(patsy_terms)}
     try:
         info = patsy.design_matrix_builders(
             [[patsy.INTERCEPT, *patsy_terms]], lambda: iter([{}]), patsy.EvalEnvironment([])
         )[0]
     except (patsy.PatsyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise FormulaError(f"The formula of {owner} cannot be coded: {error}.") from error
-    order, coded = [], []
-    for term, pieces in info.term_codings.items():
-        if not term.factors:
-            continue
-        order.append(where[id(term)])
-        coded.append(tuple(_subterm(piece) for piece in pieces))
-    names = [
-        re.sub("\0(\\d+)\0", lambda found: factors[int(found[1])].label, name)
-        for name in info.column_names[1:]
+    labels = [
+        re.sub("\0(\\d+)\0", lambda found: factors[int(found[1])].label, name) for name in info.column_names
     ]
-    return order, coded, names
+    # patsy lists those without numeric factors first, then the others by the set of their numeric factors.
+    coded = {id(term): tuple(map(_subterm, pieces)) for term, pieces in info.term_codings.items()}
+    columns = {id(term): tuple(labels[where]) for term, where in info.term_slices.items()}
+    return [coded[id(term)] for term in patsy_terms], [columns[id(term)] for term in patsy_terms]
 
 
 def _subterm(piece: Any) -> Subterm:

@@ -111,7 +111,7 @@ class Layout:
         Parameters
         ----------
         keep : sequence of int
-            Positions of the terms, in ascending order.
+            Positions of the terms, in the order that they shall have.
 
         Returns
         -------
@@ -141,6 +141,19 @@ class Layout:
             variables={name: self.variables[name] for name in needed},
             column_names=names,
         )
+
+    def arrange(self, listed: Sequence[str]) -> "Layout":
+        """Return the layout of the same terms in another order.
+
+        Parameters
+        ----------
+        listed : sequence of str
+            Names of all terms in that order; where they are others, the layout stays as it is.
+        """
+        places = {term.name: place for place, term in enumerate(self.terms)}
+        if sorted(places) != sorted(listed):
+            return self
+        return self.restrict([places[name] for name in listed])
 
 
 def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> FloatArray | IntArray:

@@ -44,6 +44,8 @@ class Plan:
         Whether the categories of a column are the union of those of the chunks.
     owner : str
         Who is asking, for messages.
+    listed : tuple of str or None
+        Names of the terms in the order that they have in an earlier design; None for that of the formula.
     """
 
     expressions: tuple[Expression, ...]
@@ -53,6 +55,7 @@ class Plan:
     functions: Mapping[str, Callable[..., object]]
     merged_categories: bool
     owner: str
+    listed: tuple[str, ...] | None = None
 
     @classmethod
     def make(
@@ -62,6 +65,7 @@ class Plan:
         functions: Mapping[str, Callable[..., object]],
         chunks: Chunks,
         owner: str,
+        listed: Sequence[str] | None = None,
     ) -> "Plan":
         """Return what a formula asks of every chunk.
 
@@ -97,7 +101,8 @@ class Plan:
         expressions = (parsed.response, *parsed.factors)
         used = {name for expression in expressions for name in expression.functions}
         own = {name: function for name, function in functions.items() if name in used}
-        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, owner)
+        order = None if listed is None else tuple(listed)
+        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, owner, order)
 
     @property
     def columns(self) -> list[str]:

@@ -193,7 +193,8 @@ def _code(
         for expression, value, known in zip(plan.expressions[1:], values[1:], states[1:], strict=True)
     ]
     factors, specs = [factor for factor, _ in made], [spec for _, spec in made]
-    return left, code_layout(plan.terms, factors, specs, scan.columns, plan.owner)
+    layout = code_layout(plan.terms, factors, specs, scan.columns, plan.owner)
+    return left, layout if plan.listed is None else layout.arrange(plan.listed)
 
 
 # ---------------------------------------------------------------------- one pass

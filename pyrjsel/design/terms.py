@@ -6,6 +6,7 @@ monomial are the others that divide it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 
@@ -106,6 +107,42 @@ def make_terms(
         )
         start += width
     return tuple(terms)
+
+
+def sort_terms(members: Sequence[tuple[int, ...]], expressions: Sequence[Expression]) -> list[int]:
+    """Return the order in which a design lists the terms of a formula, by position.
+
+    By number of factors and, with as many, as the formula names them; but no term before its parents, as
+    ``I(x**2)`` in ``y ~ I(x**2) + x``.
+
+    Parameters
+    ----------
+    members : sequence of J tuples of int
+        The factors of each term, by position, as the formula names the terms.
+    expressions : sequence of Expression
+        The factors.
+    """
+    ranks = [(len(term), place) for place, term in enumerate(members)]
+    monomials = [_monomial(term, expressions) for term in members]
+    if all(_degree(monomial) == rank[0] for monomial, rank in zip(monomials, ranks, strict=True)):
+        return [place for _, place in sorted(ranks)]  # without powers all parents have fewer factors
+    near, _ = _lineage(monomials)
+    children: list[list[int]] = [[] for _ in members]
+    for place, parents in enumerate(near):
+        for parent in parents:
+            children[parent].append(place)
+    waits = [len(parents) for parents in near]
+    ready = [rank for rank, parents in zip(ranks, near, strict=True) if not parents]
+    heapify(ready)
+    order = []
+    while ready:
+        _, place = heappop(ready)
+        order.append(place)
+        for child in children[place]:
+            waits[child] -= 1
+            if not waits[child]:
+                heappush(ready, ranks[child])
+    return order
 
 
 def _monomial(term: tuple[int, ...], expressions: Sequence[Expression]) -> Monomial:

@@ -22,7 +22,7 @@ from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.scaling import Scaling
-from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, named_costs
+from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, check_bounds, named_costs
 from pyrjsel.report import model_html
 from pyrjsel.storage import Plain, plain
 
@@ -59,11 +59,11 @@ class MixtureClassifier(OverSpace, Fitting):
     costs : mapping or Series, optional
         Prices of inputs by name, or of columns of the data, which are paid for once.
     budget : float, optional
-        Largest cost of a subset.
+        Largest cost of a subset; at least that of the cheapest input.
     always : str or iterable of str, default ()
         Inputs in every subset.
     max_size : int, optional
-        Largest number of inputs.
+        Largest number of inputs, at least 1.
     classes : sequence of labels, optional
         The classes in order; needed where all labels are missing, and where a class has no row. None is
         those that occur, categories in their order and others sorted.
@@ -274,6 +274,7 @@ class MixtureClassifier(OverSpace, Fitting):
             )
         self.scaling = Scaling.of(self.data.X, self.design.names, owner)
         self._constrain(model_prior, named_costs(costs, known), budget, always, max_size, known)
+        check_bounds(self.space)
 
     def _constrain(
         self,

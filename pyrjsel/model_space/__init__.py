@@ -2,6 +2,7 @@
 
 from pyrjsel.model_space._space import Space
 from pyrjsel.model_space.bits import pack, unpack
+from pyrjsel.model_space.bounds import check_bounds
 from pyrjsel.model_space.context import PriorContext, TermLike
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
@@ -47,6 +48,7 @@ __all__ = [
     "TruncatedPoisson",
     "Uniform",
     "chain_visits",
+    "check_bounds",
     "count_dfs",
     "count_models",
     "count_visits",

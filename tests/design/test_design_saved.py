@@ -97,7 +97,7 @@ def test_read_only_arrays_are_fine_and_not_kept():
     state["factors"][0]["transforms"][0]["knots"].flags.writeable = False
     other = Design.from_dict(state)
     np.testing.assert_array_equal(other.transform(frame).X, data.X)
-    design.to_dict()["terms"][0]["parts"][0]["contrasts"][0][:] = 7.0
+    design.to_dict()["terms"][1]["parts"][0]["contrasts"][0][:] = 7.0
     np.testing.assert_array_equal(design.transform(frame).X, data.X)
 
 

@@ -61,19 +61,33 @@ SAME_AS_PATSY = [
 ]
 
 
+def by_patsy(right, frame):
+    """Return terms, names of their columns and the columns as patsy has them, by degree and then as written.
+
+    patsy itself sorts by numeric factors first, when it makes the columns.
+    """
+    matrix = patsy.dmatrix(right, frame)
+    info = matrix.design_info
+    written = sorted(patsy.ModelDesc.from_formula(right).rhs_termlist, key=lambda term: len(term.factors))
+    order = [info.term_slices[term] for term in written if term.factors]
+    places = [place for where in order for place in range(where.start, where.stop)]
+    names = []
+    for name in (info.column_names[place] for place in places):
+        for quoted in ("a b", "class"):
+            name = name.replace(f"Q('{quoted}')", quoted).replace(f'Q("{quoted}")', quoted)
+        names.append(name)
+    terms = [term.name() for term in written if term.factors]
+    return terms, [where.stop - where.start for where in order], names, np.asarray(matrix)[:, places]
+
+
 @pytest.mark.parametrize("right", SAME_AS_PATSY)
 def test_columns_equal_those_of_patsy(right):
     frame = make_frame()
     design, data = Design.from_formula(f"y ~ {right}", frame)
-    expected = patsy.dmatrix(right, frame, return_type="dataframe")
-    names = [
-        name.replace("Q('a b')", "a b").replace("Q('class')", "class").replace('Q("class")', "class")
-        for name in expected.columns
-    ]
-    assert names[0] == "Intercept"
-    assert list(design.column_names) == names[1:]
+    _, _, names, expected = by_patsy(right, frame)
+    assert list(design.column_names) == names
     # The same products of the same numbers in the same order: equal to the bit.
-    np.testing.assert_array_equal(data.X, expected.to_numpy()[:, 1:])
+    np.testing.assert_array_equal(data.X, expected)
     assert data.X.flags.f_contiguous
     assert data.X.dtype == np.float64
     np.testing.assert_array_equal(data.y, frame["y"])
@@ -88,13 +102,43 @@ def test_random_formulas_equal_those_of_patsy(seed):
         terms = [":".join(rng.choice(pieces, rng.integers(1, 4), replace=False)) for _ in range(5)]
         right = " + ".join(terms)
         design, data = Design.from_formula(f"y ~ {right}", frame)
-        expected = patsy.dmatrix(right, frame)
-        np.testing.assert_array_equal(data.X, np.asarray(expected)[:, 1:])
-        assert [term.name for term in design.terms] == expected.design_info.term_names[1:]
-        slices = list(expected.design_info.term_slices.values())[1:]
-        assert [(term.start + 1, term.stop + 1) for term in design.terms] == [
-            (s.start, s.stop) for s in slices
-        ]
+        names, widths, _, expected = by_patsy(right, frame)
+        np.testing.assert_array_equal(data.X, expected)
+        assert [term.name for term in design.terms] == names
+        assert [term.stop - term.start for term in design.terms] == widths
+        assert [term.start for term in design.terms] == [sum(widths[:place]) for place in range(len(widths))]
+
+
+@pytest.mark.parametrize(
+    ("right", "order"),
+    [
+        ("x + c + b + x:b", "x c b x:b"),
+        ("x:a + b:a + z + a", "z a x:a b:a"),
+        ("x*a*z", "x a z x:a x:z a:z x:a:z"),
+        ("z + a + x + a:x - a", "z x a:x"),
+        ("a:b:x + b:x + c", "c b:x a:b:x"),
+        # A power stands where it is named, but after its parents.
+        ("z + poly(x, 3) + a", "z x I(x**2) I(x**3) a"),
+        ("I(x**2) + z + x + a", "z x I(x**2) a"),
+        ("I(x**3) + I(x**2) + x + z", "x I(x**2) I(x**3) z"),
+        ("I(x**2):z + x:z + z", "z x:z I(x**2):z"),
+        ("I(x**4) + x:I(x**2) + x + z", "x z x:I(x**2) I(x**4)"),
+    ],
+)
+def test_terms_are_listed_by_degree_and_then_as_the_formula_names_them(right, order):
+    frame = make_frame()
+    design, data = Design.from_formula(f"y ~ {right}", frame)
+    assert [term.name.replace(" ** ", "**") for term in design.terms] == order.split()
+    assert data.X.shape[1] == design.terms[-1].stop
+    for term in design.terms:
+        assert all(parent < design.terms.index(term) for parent in term.parents)
+    # The same columns read back, and from the formula of its terms written out.
+    again = Design.from_dict(design.to_dict())
+    assert again.column_names == design.column_names
+    np.testing.assert_array_equal(again.transform(frame).X, data.X)
+    written, same = Design.from_formula(design.restrict([t.name for t in design.terms]).formula, frame)
+    assert written.column_names == design.column_names
+    np.testing.assert_array_equal(same.X, data.X)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +159,7 @@ def test_transforms_of_transforms():
     # patsy loses the boundary knots of this one in the last bit, so it gets the inner transform ready made.
     frame["s"] = (frame["x"] - frame["x"].mean()) / frame["x"].std(ddof=0)
     expected = np.asarray(patsy.dmatrix("bs(s, df=4):a + center(z)", frame))[:, 1:]
+    expected = np.roll(expected, 1, axis=1)  # the main effect, which patsy has last, comes first
     # Means of 120 numbers of order one: a few ulps.
     np.testing.assert_allclose(data.X, expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(design.transform(frame.iloc[7:9]).X, data.X[7:9], rtol=0, atol=1e-13)
@@ -123,9 +168,9 @@ def test_transforms_of_transforms():
 def test_booleans_are_columns_of_their_own_name():
     frame = pd.DataFrame({"y": [1.0, 2, 3, 5], "s": [True, False, True, True], "x": [1.0, 2, 3, 4]})
     design, data = Design.from_formula("y ~ s + I(x > 2) + s:x + C(s)", frame)
-    assert design.column_names == ("C(s)[T.True]", "s", "I(x > 2)", "s:x")
-    np.testing.assert_array_equal(data.X[:, 1], [1, 0, 1, 1])
-    np.testing.assert_array_equal(data.X[:, 2], [0, 0, 1, 1])
+    assert design.column_names == ("s", "I(x > 2)", "C(s)[T.True]", "s:x")
+    np.testing.assert_array_equal(data.X[:, 0], [1, 0, 1, 1])
+    np.testing.assert_array_equal(data.X[:, 1], [0, 0, 1, 1])
     np.testing.assert_array_equal(data.X[:, 3], [1, 0, 3, 4])
 
 
@@ -148,7 +193,7 @@ def test_labels_compare_and_select():
         "I(a == 'red') ~ I(a != 'red') + np.where(x > 0, 'p', 'n') + I(c)", frame
     )
     np.testing.assert_array_equal(data.y, frame["a"] == "red")
-    assert design.column_names[0] == "np.where(x > 0, 'p', 'n')[T.p]"
+    assert design.column_names[1] == "np.where(x > 0, 'p', 'n')[T.p]"
     assert design.response == "I(a == 'red')"
     with pytest.raises(DataError, match="'Red' is none of the values"):
         Design.from_formula("I(a == 'Red') ~ x", frame)
@@ -231,7 +276,7 @@ def test_one_factor_written_in_two_ways_is_one_term():
     design, _ = Design.from_formula(
         "y ~ x + Q('x') + x:z + z:x + C(a, Treatment('red')) + C(a,Treatment(\"red\"))", frame
     )
-    assert [term.name for term in design.terms] == ["C(a, Treatment('red'))", "x", "x:z"]
+    assert [term.name for term in design.terms] == ["x", "C(a, Treatment('red'))", "x:z"]
 
 
 def test_names_that_would_mean_two_things_are_refused():
@@ -263,6 +308,9 @@ def test_names_that_would_mean_two_things_are_refused():
         ("y ~ (x + z)**11", "from 1 to 10"),
         ("y ~ (x + z)**0", "from 1 to 10"),
         ("y ~ (x + z)**k", "whole number"),
+        ("y ~ (x + z)**1.5", "whole number"),
+        ("y ~ x**2.5", "whole number"),
+        ("y ~ (x + z)**-1", "whole number"),
         ("y ~ - x", "begins with a minus"),
         ("y ~ x^2", "power is written"),
         ("y ~ (x + z", "Unmatched"),
@@ -343,9 +391,9 @@ def test_users_functions():
         "first": lambda s: [t[0] for t in s],
     }
     design, data = Design.from_formula("y ~ half(x) + pair(z) + first(a)", frame, functions=functions)
-    assert design.column_names == ("first(a)[T.g]", "first(a)[T.r]", "half(x)", "pair(z)[0]", "pair(z)[1]")
-    np.testing.assert_array_equal(data.X[:, 2], frame["x"] / 2)
-    np.testing.assert_array_equal(data.X[:, 4], frame["z"] ** 2)
+    assert design.column_names == ("half(x)", "pair(z)[0]", "pair(z)[1]", "first(a)[T.g]", "first(a)[T.r]")
+    np.testing.assert_array_equal(data.X[:, 0], frame["x"] / 2)
+    np.testing.assert_array_equal(data.X[:, 2], frame["z"] ** 2)
 
     def spoil(v):
         v[0] = 99.0

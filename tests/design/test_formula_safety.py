@@ -159,7 +159,7 @@ def test_columns_and_functions_do_not_mix():
         {"y": [1.0, 2, 4], "np": [1.0, 2, 3], "C": ["a", "b", "b"], "open": [3.0, 2, 2], "bs": [1, 5, 1]}
     )
     design, data = Design.from_formula("y ~ np + C(C) + open + I(bs + np.log(np))", frame)
-    assert [term.name for term in design.terms] == ["C(C)", "np", "open", "I(bs + np.log(np))"]
+    assert [term.name for term in design.terms] == ["np", "C(C)", "open", "I(bs + np.log(np))"]
     np.testing.assert_array_equal(data.X[:, 3], frame["bs"] + np.log(frame["np"]))
 
 

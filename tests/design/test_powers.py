@@ -35,7 +35,7 @@ def test_a_power_asks_for_the_power_below():
         "I(x ** 3)": (3, {"I(x ** 2)"}),
     }
     terms = Design.from_formula("y ~ I(x**3) + x + I(x**2)", frame())[0].terms
-    assert [term.parents for term in terms] == [(1, 2), (), (1,)]
+    assert [term.parents for term in terms] == [(), (0,), (0, 1)]
 
 
 def test_parents_of_a_monomial_are_those_of_one_degree_less_that_divide_it():

@@ -165,6 +165,12 @@ def test_data_that_are_refused(change, error, match, frame):
         ({"costs": {"x9": 1}}, rj.UnknownNameError, "'x9'"),
         ({"budget": 1}, rj.ParameterError, "costs"),
         ({"max_size": -1}, rj.ParameterError, "'max_size'"),
+        ({"max_size": 0}, rj.ParameterError, "'max_size'.*at least 1.*Got 0"),
+        (
+            {"costs": {"x1": 2, "x2": 3, "x3": 4}, "budget": 1.5},
+            rj.ParameterError,
+            r"'budget'.*MixtureClassifier.*at least 2, .*\(x1\).*Got 1.5",
+        ),
         ({"missing": "zero"}, rj.ParameterError, "'missing'"),
     ],
 )

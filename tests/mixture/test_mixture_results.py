@@ -218,8 +218,9 @@ def test_densities(pima):
         results.density(test, ["glue"])
     with pytest.raises(rj.ParameterError, match="different names"):
         results.density(test, ["glu", "glu"])
+    rarely = rj.mixture_classifier("type ~ glu", test, model_prior=rj.Bernoulli(1e-100))
     with pytest.raises(rj.NotAvailableError, match="density needs 'inputs': the best subset has none"):
-        fit(rj.mixture_classifier("type ~ glu", test, max_size=0), chains=1).density()
+        fit(rarely, chains=1).density()
     with pytest.raises(rj.NotAvailableError, match="There are none"):
         # A subset has three of them at most.
         results.density(test, list(results.model.term_names))

@@ -373,7 +373,8 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "more"),
     [
-        *(("linear", {"sampler": each}) for each in ("auto", "collapsed")),
+        *(("linear", {"sampler": each}) for each in ("auto", "collapsed", "gibbs", "rjmcmc", "population")),
+        *(("logit", {"sampler": each}) for each in ("auto", "collapsed", "rjmcmc", "population")),
         ("classifier", {}),
         ("patterns", {}),
     ],

@@ -17,8 +17,6 @@ WARD = load("ward")[1].frame
 
 PRICES = {"age": 1.0, "bp": 2.0, "stage": 1.0}
 ONE_MODEL = {
-    "empty by size": ({"max_size": 0}, ()),
-    "empty by budget": ({"costs": PRICES, "budget": 0.0}, ()),
     "full": ({"always": ("stage", "age", "bp")}, ("stage", "age", "bp")),
     "full by size": ({"always": ("age", "stage"), "max_size": 2}, ("stage", "age")),
     "full by budget": ({"always": "bp", "costs": PRICES, "budget": 2.0}, ("bp",)),

@@ -79,7 +79,7 @@ def test_kinds_of_data(which, births, enumerated):
 
 
 def test_arrays_and_formula_agree(births, enumerated):
-    exog = births[["race", "age", "lwt", "smoke"]]
+    exog = births[["age", "lwt", "race", "smoke"]]
     by_frame = rj.LogitSelection(births["low"], exog)
     assert by_frame.term_names == enumerated.model.term_names
     found = fit(by_frame)

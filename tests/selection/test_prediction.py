@@ -38,10 +38,10 @@ def columns(births):
     return np.column_stack(
         [
             np.ones(len(births)),
-            births["race"] == "black",
-            births["race"] == "other",
             births["age"],
             births["lwt"],
+            births["race"] == "black",
+            births["race"] == "other",
             births["smoke"],
         ]
     ).astype(float)

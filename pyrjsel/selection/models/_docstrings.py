@@ -14,14 +14,14 @@ costs : mapping or Series, optional
     Prices. A key that is a column of the data prices that variable, which a model pays once
     however many of its terms use it; any other key must be a term and replaces that term's price.
 budget : float, optional
-    Largest cost of a model, compared with a relative tolerance of 1e-9.
+    Largest cost of a model, compared with a relative tolerance of 1e-9; at least that of the cheapest term.
 always : str or iterable of str, default ()
     Terms in every model.
 heredity : {None, "weak", "strong"}
     Whether an interaction needs one (weak) or all (strong) of its terms of the next lower order: ``a:b:c``
     needs ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` needs ``I(x**2)``. Priors over models are by order.
 max_size : int, optional
-    Most terms of a model, those of `always` included."""
+    Most terms of a model, those of `always` included; at least 1."""
 
 MISSING = """\
 missing : {"drop", "raise"}

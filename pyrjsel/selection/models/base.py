@@ -21,6 +21,7 @@ from pyrjsel.model_space import (
     ModelPrior,
     ModelSpace,
     OverSpace,
+    check_bounds,
     count_dfs,
     named_costs,
 )
@@ -105,6 +106,7 @@ class Selection(Fitting, Studies, OverSpace):
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
         self._build(design, data, replace(choices, known=tuple(known)), stacklevel + 1)
+        check_bounds(self.space)
 
     @classmethod
     @shared_text
@@ -162,7 +164,9 @@ class Selection(Fitting, Studies, OverSpace):
         """
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
         extras = {"weights": weights, "offset": offset}
-        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        check_bounds(model.space)
+        return model
 
     @classmethod
     def _from_rows(

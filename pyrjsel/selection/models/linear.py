@@ -1,7 +1,7 @@
 """The gaussian model that users build."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from pyrjsel._validate import bad_value
 from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
-from pyrjsel.model_space import ModelPrior
+from pyrjsel.model_space import ModelPrior, check_bounds
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
@@ -208,7 +208,9 @@ class LinearSelection(Selection):
             coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
         )
         extras = {"weights": weights, "offset": offset}
-        return cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        check_bounds(model.space)
+        return model
 
     @classmethod
     def _from_rows(
@@ -220,7 +222,9 @@ class LinearSelection(Selection):
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
         stacklevel: int,
+        listed: Sequence[str] | None = None,
     ) -> Self:
+        """Make a model; of chunks, with its terms in the order `listed` of an earlier one."""
         data = as_pandas(data)
         chunks = as_chunks(data, cls._owner)
         if chunks is None:
@@ -235,6 +239,7 @@ class LinearSelection(Selection):
             functions=functions,
             owner=cls._owner,
             stacklevel=stacklevel + 1,
+            listed=listed,
         )
         model = cls.__new__(cls)
         choices = replace(choices, known=tuple(chunks.names))

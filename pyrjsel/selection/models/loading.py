@@ -62,7 +62,12 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
         warnings.simplefilter("ignore", PyrjselWarning)  # all was said when the model was made
         if given.data is not None and rows.flag("summed"):
             extras = dict(design.extra_columns)
-            model = kind._from_rows(design.formula, given.data, choices, extras, "drop", given.functions, 2)
+            if not issubclass(kind, LinearSelection):
+                raise content.wrong("class", "that of a linear model, as its rows came in chunks")
+            listed = [term.name for term in design.terms]
+            model: Selection = kind._from_rows(
+                design.formula, given.data, choices, extras, "drop", given.functions, 2, listed
+            )
             if digest(rows_of(model)) != rows.text("digest"):
                 raise other_rows()
             return _results(content, model)

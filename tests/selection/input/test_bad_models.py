@@ -310,7 +310,7 @@ MODEL_CASES = {
     "Bernoulli without a term": (
         lambda: build(model_prior=rj.Bernoulli({"x": 0.1})),
         rj.ParameterError,
-        "lacks .*'g', 'z'",
+        "lacks .*'z', 'g'",
     ),
     "Bernoulli of an unknown term": (
         lambda: build(model_prior=rj.Bernoulli({"x": 0.1, "z": 0.1, "g": 0.1, "q": 0.1})),
@@ -356,6 +356,27 @@ MODEL_CASES = {
         rj.ParameterError,
         "'always'.*costs 3, and the budget is 2",
     ),
+    "budget of nothing": (
+        lambda: build(costs=COSTS, budget=0),
+        rj.ParameterError,
+        r"'budget'.*must be at least 1, what the cheapest term costs \(x\).*Got 0",
+    ),
+    "budget below every term": (
+        lambda: rj.linear("y ~ x + z + g", [FRAME[:50], FRAME[50:]], costs=COSTS, budget=0.9),
+        rj.ParameterError,
+        "'budget'.*LinearSelection.*at least 1, .*Got 0.9",
+    ),
+    "budget below every main effect": (
+        # Under heredity x:z needs x and z, of which it has no price of its own to gain.
+        lambda: build("y ~ x*z", costs={"x": 2, "z": 3, "x:z": 0.5}, budget=1, heredity="weak"),
+        rj.ParameterError,
+        r"'budget'.*at least 2, .*\(x\).*Got 1",
+    ),
+    "budget of arrays": (
+        lambda: arrays(costs=COSTS, budget=0.5),
+        rj.ParameterError,
+        "'budget'.*at least 1",
+    ),
     "unknown term in always": (
         lambda: build(always=["x", "zz"]),
         rj.UnknownNameError,
@@ -375,6 +396,7 @@ MODEL_CASES = {
         "'always'.*strong heredity.*x, z",
     ),
     "max_size negative": (lambda: build(max_size=-1), rj.ParameterError, r"'max_size'.*\[0, inf\).*Got -1"),
+    "max_size of nothing": (lambda: build(max_size=0), rj.ParameterError, "'max_size'.*at least 1.*Got 0"),
     "max_size a float": (lambda: build(max_size=2.0), rj.ParameterError, "'max_size'.*int.*Got 2.0"),
     "max_size below always": (
         lambda: build(max_size=1, always=["g", "x"]),
@@ -403,10 +425,13 @@ def test_errors_are_those_of_python_too():
 def test_nothing_that_can_be_used_is_refused():
     """The neighbours of what is refused work: unusual, but right."""
     assert build("I(w > 2) ~ w").term_names == ("w",)  # a variable that a computed response uses
-    assert build("y ~ .", FRAME, weights="w", offset="o").term_names == ("g", "x", "z")
+    assert build("y ~ .", FRAME, weights="w", offset="o").term_names == ("x", "z", "g")
     assert build("y ~ x", pd.concat([FRAME, FRAME[["z"]]], axis=1)).term_names == ("x",)
     assert build(weights=FRAME["w"].sample(frac=1, random_state=1)).nobs == N  # aligned by its index
-    assert build(costs={**COSTS, "o": 5}, budget=0).count_models() == 1  # prices of columns not used
+    assert build(costs={**COSTS, "o": 5}, budget=1).count_models() > 1  # prices of columns not used
+    assert build(costs=dict.fromkeys(COSTS, 0), budget=0).count_models() == 8  # free of charge
+    assert build(always="x", max_size=1).count_models() == 1  # what is always in meets the bound
+    assert build("y ~ 1", max_size=0).count_models() == 1
     assert build(always=["x", "x"]).space.n_free == 2
     assert build("y ~ 1").fit(rng=1, progress=False).best() == ()
     assert walk(draws=1, chains=1, burn_in=0).draws.model.shape == (1, 1)
