@@ -67,7 +67,12 @@ def test_a_budget_of_the_frontier_is_a_fit_under_that_budget(make, response, tol
     plain = fit(make(formula, FRAME, costs=COSTS, heredity=heredity))
     table = plain.frontier(BUDGETS)
     assert table["budget"].tolist() == BUDGETS
-    for row in table.itertuples():
+    # What no term meets is refused as a budget of a fit: the empty model is all that there is under it.
+    below = table[table["budget"] < min(COSTS.values())]
+    assert below[["terms", "size", "cost", "posterior"]].to_numpy().tolist() == [[(), 0, 0.0, 1.0]] * len(
+        below
+    )
+    for row in table.drop(below.index).itertuples():
         under = fit(make(formula, FRAME, costs=COSTS, heredity=heredity, budget=row.budget))
         best = under.models.iloc[0]
         assert row.terms == best["terms"]
@@ -110,7 +115,8 @@ def test_models_without_any_posterior_mass_are_told_apart():
     costs = {"a": 1, "b": 1, "c": 5}
     results = fit(rj.linear("y ~ a + b + c", frame, costs=costs))
     assert results.posterior.probability[-1] == 0
-    for row in results.frontier([0, 1, 2]).itertuples():
+    assert results.frontier([0])["terms"].tolist() == [()]
+    for row in results.frontier([1, 2]).itertuples():
         under = fit(rj.linear("y ~ a + b + c", frame, costs=costs, budget=row.budget)).models.iloc[0]
         assert row.terms == under["terms"]
         # Logarithms of the marginal likelihoods are near -2e4: their differences have 11 digits.
