@@ -47,7 +47,7 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
             ("Chains x draws", f"{chains} x {draws:,}"),
             ("Burn-in, thinning", f"{run.fit.burn_in:,}, {run.fit.thin}"),
         ]
-    info.append(("Seconds of work", f"{run.seconds:.1f}"))
+    info.append(run.run_time.fact(run.seconds))
     notes = list(run.notes)
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))

@@ -23,7 +23,7 @@ from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
 from pyrjsel.priors import InverseGamma
 from pyrjsel.report import table_from_plain
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import UNKNOWN, FitSettings, RunTime
 from pyrjsel.store import Content, Given, described, labels_from_plain, register
 
 OWNER = "load"
@@ -125,6 +125,7 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         row_order=content.text("row_order", ORDERS),
         seconds=content.number("seconds", 0.0),
         missed=content.integer("missed"),
+        run_time=RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyrjsel.kernel.filter import FilterJob, FilterRunner
 from pyrjsel.kernel.state import FilterState
-from pyrjsel.runtime import Checkpoint, run_chains
+from pyrjsel.runtime import Checkpoint, Stopwatch, run_chains
 from pyrjsel.store import Content
 
 
@@ -39,8 +39,11 @@ def run_passes(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: Checkpoint | None = None,
+    watch: Stopwatch | None = None,
 ) -> list[FilterState]:
     """Return the states of filters after their passes, or after what Ctrl-C left of them.
+
+    CPU seconds are added to a `watch`, where there is one.
 
     Raises
     ------
@@ -50,6 +53,8 @@ def run_passes(
     outcome = run_chains(
         Passes(jobs), len(jobs), rng, n_jobs=n_jobs, progress=progress, label="rows", checkpoint=checkpoint
     )
+    if watch is not None:
+        watch.add(sum(spent.cpu for spent in outcome.spent), outcome.aside)
     states: list[FilterState] = outcome.results
     if any(len(state.y) == 0 for state in states):
         raise KeyboardInterrupt("interrupted before the first row")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from pyrjsel.kernel.stopping import WORDS, quantities
 from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.report.stopping import R_HAT
-from pyrjsel.runtime import Ends, FitSettings
+from pyrjsel.runtime import Ends, FitSettings, RunTime, Stopwatch
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
 # count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
@@ -56,9 +55,11 @@ class FilterRun:
         Log evidence and its error, by width, on the rows of ``fit``.
     row_order : str
     seconds : float
-        Of work.
+        By the clock.
     missed : int
         Rows that Ctrl-C left out.
+    run_time : RunTime
+        Of the fit and all updates.
     """
 
     settings: KernelSettings
@@ -70,6 +71,7 @@ class FilterRun:
     row_order: str
     seconds: float
     missed: int
+    run_time: RunTime
 
     @property
     def state(self) -> FilterState:
@@ -149,15 +151,16 @@ class FilterRun:
         self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None, stacklevel: int
     ) -> None:
         """Take more rows in all runs, `x` (n, d) and `y` (n,) standardised."""
-        begin = time.perf_counter()
+        watch = Stopwatch()
         labels = self.index.append(index)
         jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
         # The seeds that are spawned here are not used: each state goes on with its own random numbers.
-        self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress))
+        self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch))
         self.index = labels[: len(self.state.y)]
         missed = len(labels) - len(self.index)
         self.missed += missed
-        self.seconds += time.perf_counter() - begin
+        spent = watch.read()
+        self.seconds, self.run_time = self.seconds + spent.clock, self.run_time + spent
         self.warn(missed, stacklevel + 1)
 
 
@@ -198,6 +201,11 @@ class ChainRun:
     seconds: float
     interrupted: list[str]
     ends: Ends | None
+
+    @property
+    def run_time(self) -> RunTime:
+        """Run time of the fit, extensions included."""
+        return self.fit.run_time
 
     def posterior(self) -> KernelPosterior:
         """Return the draws of all chains."""

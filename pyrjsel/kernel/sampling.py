@@ -1,6 +1,5 @@
 """Fits: from rows and options to what a sampler gave."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +17,7 @@ from pyrjsel.kernel.passes import run_passes
 from pyrjsel.kernel.runs import ChainRun, FilterRun, same_rows
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.kernel.stopping import stopping
-from pyrjsel.runtime import Checkpoint, FitSettings
+from pyrjsel.runtime import Checkpoint, FitSettings, RunTime, Stopwatch
 
 
 def fit_filter(
@@ -65,11 +64,12 @@ def fit_filter(
     FilterRun
         After Ctrl-C of as many rows as the slowest pass has seen.
     """
-    begin = time.perf_counter()
+    clock = 0.0 if checkpoint is None else checkpoint.clock
+    watch = Stopwatch(RunTime(0.0, clock))
     order = rng.permutation(len(y)) if options.row_order == "random" else np.arange(len(y))
     each = [replace(settings, kernel=kernel) for kernel in kernels]
     jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
-    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint)
+    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint, watch=watch)
     rows = min(len(state.y) for state in states)
     found = [
         pool_evidence(
@@ -89,6 +89,7 @@ def fit_filter(
     place = int(np.argmax(evidence))
     chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
     missed = len(y) - len(chosen[0].y)
+    spent = watch.read()
     run = FilterRun(
         settings=each[place],
         place=place,
@@ -97,8 +98,9 @@ def fit_filter(
         order=order[: len(chosen[0].y)].astype(np.int64),
         widths=table,
         row_order=options.row_order,
-        seconds=time.perf_counter() - begin,
+        seconds=spent.clock,
         missed=missed,
+        run_time=spent,
     )
     run.warn(missed, stacklevel + 1)
     return run

@@ -103,6 +103,7 @@ def _filter(run: FilterRun, with_rows: bool) -> Plain:
         "row_order": run.row_order,
         "seconds": float(run.seconds),
         "missed": int(run.missed),
+        "run_time": run.run_time.to_plain(),
     }
 
 

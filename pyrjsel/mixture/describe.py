@@ -40,7 +40,7 @@ def describe(results: MixtureResults) -> tuple[list[tuple[str, str]], list[str]]
         ("Chains x draws", f"{chains} x {draws:,}"),
         ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
         ("Posterior size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
-        ("Seconds of work", f"{sum(posterior.seconds):.1f}"),
+        settings.run_time.fact(sum(posterior.seconds)),
     ]
     return info, _notes(results)
 

@@ -186,7 +186,8 @@ class MixtureResults(Looks, Extending, Saving):
         """How the sampler did, by chain and over all.
 
         Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
-        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds.
+        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds
+        by the clock and CPU seconds.
         """
         return own_copy(self.posterior.diagnostics)
 

@@ -69,7 +69,7 @@ def summarise(
         [chain.counts for chain in chains],
         (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
         [("size", ByModel(models.sizes(), index)), ("log_posterior", log_posterior)],
-        drawn.seconds,
+        drawn.spent,
     )
     return MixturePosterior(
         packed=models,

@@ -27,7 +27,7 @@ def describe(results: PatternResults) -> tuple[list[tuple[str, str]], list[str]]
         ("Sampler", results.sampler),
         ("Chains x draws", f"{chains} x {draws:,}"),
         ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-        ("Seconds of work", f"{sum(results.posterior.seconds):.1f}"),
+        settings.run_time.fact(sum(results.posterior.seconds)),
     ]
     return info, _notes(results)
 

@@ -13,7 +13,7 @@ SHARE, POSITIVE, ANY = (0.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
 RANGES = {
     **dict.fromkeys(("rate", "posterior", "error_rate", "acceptance"), SHARE),
     **dict.fromkeys(("ess", "r", "mcse", "sd", "se", "difference_se"), POSITIVE),
-    **dict.fromkeys(("draws", "models", "integrated", "seconds"), POSITIVE),
+    **dict.fromkeys(("draws", "models", "integrated", "seconds", "cpu_seconds"), POSITIVE),
 }
 # Columns that know every number.
 COMPLETE = ("posterior", "error_rate", "draws", "models", "integrated")

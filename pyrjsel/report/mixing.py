@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._validate import beyond, counted, listed
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
+from pyrjsel.runtime import RunTime
 from pyrjsel.space import ByModel
 
 # Split R-hat over all chains beyond which they have plainly not converged.
@@ -24,7 +25,7 @@ def chain_diagnostics(
     counts: Sequence[ArrayLike],
     moves: Sequence[str],
     values: Iterable[tuple[str, np.ndarray | ByModel]],
-    seconds: Sequence[float],
+    spent: Sequence[RunTime],
 ) -> pd.DataFrame:
     """Return acceptance, effective sample sizes and R-hat by chain, and over all chains in the row "all".
 
@@ -36,7 +37,7 @@ def chain_diagnostics(
         Names of the moves.
     values : iterable of (str, ndarray or ByModel, of shape (chains, draws))
         Quantities by name, at least one; gone through once, one at a time.
-    seconds : sequence of float
+    spent : sequence of RunTime
         Of each chain.
 
     Returns
@@ -47,9 +48,9 @@ def chain_diagnostics(
     Examples
     --------
     >>> size = np.array([[1, 2, 1, 2, 2, 1, 2, 1]])
-    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], [("size", size)], [0.5])
+    >>> found = chain_diagnostics([[[10], [4]]], ["flip"], [("size", size)], [RunTime(0.4, 0.5)])
     >>> found.columns.tolist()
-    ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds']
+    ['acceptance_flip', 'ess_size', 'r_hat_size', 'draws', 'seconds', 'cpu_seconds']
     """
     rows: dict[object, dict[str, float]] = {}
     everyone = range(len(counts))
@@ -66,7 +67,11 @@ def chain_diagnostics(
             rows[label] |= {f"ess_{name}": stats.ess, f"r_hat_{name}": stats.r_hat}
         draws = value.shape[1]
     for label, members in groups:
-        rows[label] |= {"draws": draws * len(members), "seconds": float(sum(seconds[c] for c in members))}
+        rows[label] |= {
+            "draws": draws * len(members),
+            "seconds": float(sum(spent[c].clock for c in members)),
+            "cpu_seconds": float(sum(spent[c].cpu for c in members)),
+        }
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index.name = "chain"
     return frame
@@ -88,6 +93,8 @@ def selection_notes(
     averaged : bool, default False
         Whether inclusion probabilities are averages of conditional ones. These can be precise where visits
         are as good as constant: those with an MCSE of at most 0.01 are not said to have few effective draws.
+        Nor are chains said to disagree there: the MCSE allows for their spread, and where a visit in a
+        thousand decides, batches are too far from normal for a test.
     """
     row = diagnostics.loc["all"]
     quantities = {"the model size": "size", "the log posterior": "log_posterior"}
@@ -95,14 +102,17 @@ def selection_notes(
     ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
     few = np.where(terms.mcse <= PRECISE, np.nan, terms.ess) if averaged else terms.ess
     of_terms = pd.Series(few, index=[f"the inclusion of {name}" for name in names])
-    return disagreement(terms, names) + poor_mixing(
+    return disagreement(terms, names, PRECISE if averaged else 0.0) + poor_mixing(
         r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
     )
 
 
-def disagreement(terms: IndicatorStats, names: Sequence[str]) -> list[str]:
-    """Return a text on the inclusion probabilities on which the chains disagree, if there are any."""
-    bad = np.flatnonzero(terms.disagree).tolist()
+def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0.0) -> list[str]:
+    """Return a text on the inclusion probabilities on which the chains disagree, if there are any.
+
+    Those with an MCSE of at most `precise` are left out.
+    """
+    bad = np.flatnonzero(terms.disagree & ~(terms.mcse <= precise)).tolist()
     if not bad:
         return []
     text = (

@@ -15,11 +15,13 @@ from pyrjsel.runtime.ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings, power_of_2
+from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
 
 __all__ = [
     "AUTO",
     "MCSE",
     "MOST",
+    "UNKNOWN",
     "USUAL",
     "WARM",
     "Accuracy",
@@ -36,6 +38,8 @@ __all__ = [
     "ResumableJob",
     "ResumableRunner",
     "Rule",
+    "RunTime",
+    "Stopwatch",
     "above",
     "by_chain",
     "deal",

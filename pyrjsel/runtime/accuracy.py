@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrjsel._validate import bad_value, check_int, check_real, counted
+from pyrjsel.store import Content, Plain
 
 # What stands for a number of draws where accuracy decides it.
 AUTO = "auto"
@@ -65,6 +66,25 @@ class Accuracy:
             else check_real(max_seconds, "max_seconds", owner, low=0.0, open_low=True),
             first,
         )
+
+    def to_plain(self) -> Plain:
+        """Return it as plain data."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_plain(cls, content: Content, owner: str, most: int) -> "Accuracy":
+        """Return what was written.
+
+        Raises
+        ------
+        StoreError
+            If something is missing or no number.
+        ParameterError
+            If something is out of range.
+        """
+        seconds = content.number("max_seconds") if "max_seconds" in content else None
+        most_draws, first = content.integer("max_draws"), content.integer("first", 1, most)
+        return cls.check(owner, content.number("mcse"), most_draws, seconds, most, first)
 
     def check_unused(self, owner: str, draws: object, usual: "Accuracy") -> None:
         """Raise :class:`ParameterError` if other than what is `usual` is asked of a run of so many draws."""

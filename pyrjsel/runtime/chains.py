@@ -23,6 +23,7 @@ from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
 from pyrjsel.runtime.live import Live
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
+from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
 from pyrjsel.store import Content, Plain
 
@@ -99,22 +100,25 @@ class ChainsOutcome:
         What ``finish`` of each chain returned, by chain, without those that are lost.
     completed : bool
         False if Ctrl-C stopped any chain before its last iteration.
-    seconds : list of float
-        Wall-clock seconds of each chain.
+    spent : list of RunTime
+        Of each chain, in all calls that it took.
     iterations : list of int
         Iterations that each chain did.
     ends : list of ChainEnd
         Where each chain ended that is not lost; none of chains that cannot go on, or that were not to.
     lost : list of int
         Numbers of the chains whose worker died each time that they were begun.
+    aside : float
+        CPU seconds of the calling thread meanwhile, those of chains that ran there among them.
     """
 
     results: list[Any]
     completed: bool
-    seconds: list[float]
+    spent: list[RunTime]
     iterations: list[int]
     ends: list[ChainEnd]
     lost: list[int] = field(default_factory=list)
+    aside: float = 0.0
 
     def drawn(self, size: Callable[[Any], int], asked: int, stops: bool = False) -> "DrawnChains":
         """Return the chains that have draws: all of a completed run.
@@ -145,7 +149,7 @@ class ChainsOutcome:
             notes.append(f"{some}. {_deaths(self.lost)}")
         return DrawnChains(
             [self.results[chain] for chain in have],
-            [self.seconds[chain] for chain in have],
+            [self.spent[chain] for chain in have],
             draws,
             notes,
             Ends(self.ends, self.completed) if self.ends and not self.lost else None,
@@ -161,8 +165,8 @@ class DrawnChains:
     ----------
     results : list
         Theirs, by chain.
-    seconds : list of float
-        Wall-clock seconds of each.
+    spent : list of RunTime
+        Of each.
     draws : int
         Draws of the shortest.
     notes : list of str
@@ -174,11 +178,16 @@ class DrawnChains:
     """
 
     results: list[Any]
-    seconds: list[float]
+    spent: list[RunTime]
     draws: int
     notes: list[str]
     ends: Ends | None
     asked: int
+
+    @property
+    def seconds(self) -> list[float]:
+        """Seconds by the clock of each chain."""
+        return [spent.clock for spent in self.spent]
 
 
 def run_chains(
@@ -287,7 +296,7 @@ def run_chains(
         if not hasattr(job, "resume"):
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
         checkpoint.begin()
-    workers = count_workers(n_jobs, chains)
+    workers, thread = count_workers(n_jobs, chains), time.thread_time()
     board, parent = Board(chains), os.getpid()
 
     def make(sent: Any, chain: int) -> Any:
@@ -323,17 +332,18 @@ def run_chains(
             raise KeyboardInterrupt("workers died of Ctrl-C before their chains could end")
         raise WorkerError(_deaths(lost))
     found = [parts[chain] for chain in sorted(parts)]
-    results, iterations, seconds, ends = zip(
+    results, iterations, spent, ends = zip(
         *(pickle.loads(part) if isinstance(part, bytes) else part for part in found),  # noqa: S301 - our own
         strict=True,
     )
     return ChainsOutcome(
         results=list(results),
         completed=all(done == job.total for done in iterations) and not (lost and guard.count),
-        seconds=list(seconds),
+        spent=list(spent),
         iterations=list(iterations),
         ends=[end for end in ends if end is not None],
         lost=lost,
+        aside=time.thread_time() - thread,
     )
 
 
@@ -390,27 +400,27 @@ class _Start:
     keep_end: bool
     live: Live | None
 
-    def runner(self, job: Any) -> tuple[Any, int, float]:
-        """Return a runner, and the iterations and seconds that it has behind it."""
+    def runner(self, job: Any) -> tuple[Any, int, RunTime]:
+        """Return a runner, and the iterations and the run time that it has behind it."""
         held = None if self.live is None else self.live.take(self.chain, job)
         if held is not None:
             return held
         end = self.earlier if self.file is None else self.file.load(self.earlier)
         if end is None:
-            return job.start(self.seed, self.chain), 0, 0.0
+            return job.start(self.seed, self.chain), 0, RunTime()
         if not 0 <= end.done <= job.total:
             raise StoreError(f"A chain has {end.done:,} iterations behind it, of {job.total:,} in all.")
         state = Content(end.state, "the state of a chain")
         runner = job.resume(state, end.recorded, self.chain)
         if self.earlier is not None and runner.done != end.done:
             raise StoreError(f"A chain has {end.done:,} iterations behind it, and its state {runner.done:,}.")
-        return runner, end.done, end.seconds
+        return runner, end.done, RunTime(end.cpu, end.seconds)
 
 
 def _run_chain(
     sent: Any, start: _Start, board: Board | RemoteBoard, parent: int
-) -> tuple[int, tuple[Any, int, float, ChainEnd | None] | bytes | None]:
-    """Return a chain's number and its result, iterations, seconds and end; runs in the worker.
+) -> tuple[int, tuple[Any, int, RunTime, ChainEnd | None] | bytes | None]:
+    """Return a chain's number and its result, iterations, run time and end; runs in the worker.
 
     Of processes the latter are pickled; None is in their place if the board does not let the chain begin.
     """
@@ -426,8 +436,10 @@ def _run_chain(
         return chain, pickle.dumps(found, pickle.HIGHEST_PROTOCOL) if board.remote else found
 
 
-def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, int, float, ChainEnd | None]:
-    begin = time.perf_counter()
+def _advance(
+    job: Any, start: _Start, board: Board | RemoteBoard
+) -> tuple[Any, int, RunTime, ChainEnd | None]:
+    watch = Stopwatch()
     runner, done, before = start.runner(job)
     total, written, file, block = job.total, done, start.file, 1
     while done < total and not board.stopped:
@@ -439,16 +451,16 @@ def _advance(job: Any, start: _Start, board: Board | RemoteBoard) -> tuple[Any, 
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and file.due():
-            file.save(done, before + now - begin, runner)
+            file.save(done, before + watch.read(), runner)
             written = done
     if file is not None and written < done:
-        file.save(done, before + time.perf_counter() - begin, runner)
+        file.save(done, before + watch.read(), runner)
     end = ChainEnd(done, 0.0, runner.plain_state()) if start.keep_end else None
     result = runner.finish(done == total) if start.live is None else runner.look()
-    seconds = before + time.perf_counter() - begin
+    spent = before + watch.read()
     if start.live is not None:
-        start.live.keep(start.chain, runner, done, seconds)
-    return result, done, seconds, end and replace(end, seconds=seconds)
+        start.live.keep(start.chain, runner, done, spent)
+    return result, done, spent, end and replace(end, seconds=spent.clock, cpu=spent.cpu)
 
 
 def next_block(n: int, seconds: float) -> int:

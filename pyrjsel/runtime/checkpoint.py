@@ -11,7 +11,7 @@ begin at once in a new folder one makes ``checkpoint.rjs``, and the other is ref
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol
@@ -24,6 +24,7 @@ from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.ends import ChainEnd
 from pyrjsel.runtime.lock import lock
+from pyrjsel.runtime.stopwatch import RunTime
 from pyrjsel.store import (
     Content,
     Document,
@@ -40,7 +41,7 @@ from pyrjsel.store import (
 )
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
-SCHEMA = 2
+SCHEMA = 3
 # Seconds between two writes of a chain, which take some hundredths of one.
 INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.
@@ -62,12 +63,18 @@ class Checkpoint:
         State of the random numbers at its beginning.
     owner : str
         Who is asking, for messages.
+    clock : float
+        Seconds by the clock behind the run, in calls that were killed.
+    begun : float
+        When this call began, by the time of day: chains may write on other machines.
     """
 
     folder: Path
     about: Mapping[str, str]
     generator: Plain
     owner: str
+    clock: float = 0.0
+    begun: float = field(default_factory=time.time)
 
     @classmethod
     def open(
@@ -110,7 +117,7 @@ class Checkpoint:
         there = cls._there(folder, owner)
         generator = _generator(there.generator, folder) if rng is None else check_rng(rng, owner)
         there._compare(cls(folder, words, _generator_state(generator, owner), owner))
-        return there, generator
+        return replace(there, clock=there._spent()), generator
 
     @classmethod
     def _there(cls, folder: Path, owner: str) -> "Checkpoint":
@@ -126,6 +133,12 @@ class Checkpoint:
         content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
         about = {key: str(value) for key, value in content.part("about").items()}
         return cls(folder, about, content.plain("generator"), owner)
+
+    def _spent(self) -> float:
+        """Return the seconds by the clock behind the chains that have written down where they are."""
+        files = (file for file in self.folder.glob("*.rjs") if file.name != f"{RUN}.rjs")
+        contents = (Content(read(file).content, f"the state {os.fspath(file)!r}") for file in files)
+        return max((content.number("clock", 0.0) for content in contents), default=0.0)
 
     def _compare(self, run: "Checkpoint") -> None:
         """Raise where `run` is not the one of this checkpoint."""
@@ -160,7 +173,7 @@ class Checkpoint:
     def chain(self, label: str, chain: int) -> "ChainFile":
         """Return the files of one chain of a job."""
         run = digest({"about": dict(self.about), "generator": self.generator})
-        return ChainFile(self.folder, f"{label}-{chain}", run)
+        return ChainFile(self.folder, f"{label}-{chain}", run, self.begun - self.clock)
 
     def furthest(self, label: str, chains: int) -> int:
         """Return the iterations of the longest chain of a job that has written down where it is.
@@ -192,10 +205,12 @@ class ChainFile:
     name : str
     run : str
         Digest of the run.
+    begun : float
+        When the run began, by the time of day, as if it had never stopped.
     """
 
-    def __init__(self, folder: Path, name: str, run: str) -> None:
-        self._run = run
+    def __init__(self, folder: Path, name: str, run: str, begun: float) -> None:
+        self._run, self._begun = run, begun
         self._state, self._draws = folder / f"{name}.rjs", folder / f"{name}.draws"
         self._written: float
         self._file: BinaryIO
@@ -252,7 +267,8 @@ class ChainFile:
         except ValueError as error:
             raise StoreError(f"The draws in {os.fspath(self._draws)!r} do not fit together.") from error
         self._file.truncate(size)
-        return ChainEnd(content.integer("done"), content.number("seconds"), content.plain("state"), recorded)
+        seconds, cpu = content.number("seconds", 0.0), content.number("cpu", 0.0)
+        return ChainEnd(content.integer("done"), seconds, content.plain("state"), recorded, cpu)
 
     def done(self) -> int:
         """Return the iterations behind the state that was written last, 0 where there is none.
@@ -274,8 +290,10 @@ class ChainFile:
         """Whether the last write is long enough ago."""
         return time.perf_counter() - self._written >= INTERVAL
 
-    def save(self, done: int, seconds: float, runner: Recording) -> None:
+    def save(self, done: int, spent: RunTime, runner: Recording) -> None:
         """Append what a chain has recorded since the last write, and replace its state.
+
+        `spent` is the run time of the chain alone.
 
         Raises
         ------
@@ -288,7 +306,9 @@ class ChainFile:
         content = {
             "run": self._run,
             "done": done,
-            "seconds": seconds,
+            "seconds": spent.clock,
+            "cpu": spent.cpu,
+            "clock": max(0.0, time.time() - self._begun),
             "size": self._file.seek(0, os.SEEK_END),
             "state": state,
         }

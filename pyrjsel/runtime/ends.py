@@ -18,21 +18,25 @@ class ChainEnd:
     done : int
         Iterations behind it, burn-in included.
     seconds : float
+        By the clock, of all calls that it took.
     state : plain data
         As ``plain_state`` of a chain gives it.
     recorded : mapping of str to ndarray
         What it had recorded and the results of the run do not hold: with those of a run that was
         interrupted, which may end earlier than the chain, everything.
+    cpu : float
+        CPU seconds.
     """
 
     done: int
     seconds: float
     state: Plain
     recorded: Mapping[str, np.ndarray] = field(default_factory=dict)
+    cpu: float = 0.0
 
     def to_plain(self) -> Plain:
         """Return it as plain data."""
-        return {**vars(self), "seconds": float(self.seconds)}
+        return {**vars(self), "seconds": float(self.seconds), "cpu": float(self.cpu)}
 
     @classmethod
     def from_plain(cls, content: Content) -> "ChainEnd":
@@ -47,7 +51,9 @@ class ChainEnd:
         recorded = dict(content.part("recorded").items())
         if not all(isinstance(value, np.ndarray) for value in recorded.values()):
             raise content.wrong("recorded", "arrays")
-        return cls(content.integer("done"), content.number("seconds"), content.plain("state"), recorded)
+        done, seconds = content.integer("done"), content.number("seconds", 0.0)
+        cpu = content.number("cpu", 0.0) if "cpu" in content else 0.0  # files did not always have it
+        return cls(done, seconds, content.plain("state"), recorded, cpu)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ else, so that the draws depend on the seed alone: not on the number of workers, 
 or on whether the run was killed in between.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,7 @@ from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard
 from pyrjsel.runtime.live import Live
+from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import count_workers
 from pyrjsel.store import Content
 
@@ -75,6 +77,7 @@ class Rounds:
         draws, label = self.begin(clock), self.label
         before = 0 if self.earlier is None else min(draws, self.length)
         notes: list[str] = []
+        aside = 0.0
         with InterruptGuard(Board(self.chains)) as guard:
             ends: Sequence[ChainEnd] = () if self.earlier is None else self.earlier.chains
             while True:
@@ -94,6 +97,7 @@ class Rounds:
                     seeds=seeds,
                     name=self.label,
                 )
+                aside += outcome.aside
                 if not outcome.completed or outcome.lost or guard.count:
                     break
                 figures = self.rule(outcome.results, draws)
@@ -102,7 +106,11 @@ class Rounds:
                     break
                 # Of a look alone, as if one worker had drawn everything.
                 made, seconds = draws - before, clock.seconds - at
-                rate = made / seconds if made else draws / max(sum(outcome.seconds), seconds)
+                rate = (
+                    made / seconds
+                    if made
+                    else draws / max(sum(spent.clock for spent in outcome.spent), seconds)
+                )
                 following = clock.after(draws, rate)
                 if following <= draws:
                     notes = missed(figures, draws, clock.limit(draws))
@@ -113,7 +121,7 @@ class Rounds:
                     recorded = [job.recorded(result) for result in outcome.results]
                     ends = Ends(outcome.ends, True).with_recorded(recorded, 0).chains
                 before, draws = draws, following
-            return self.finished(outcome, draws), draws, notes
+            return self.finished(replace(outcome, aside=aside), draws), draws, notes
 
     def begin(self, clock: Clock) -> int:
         """Return the draws of the round to begin with: that which a run that was killed had come to."""
@@ -136,27 +144,37 @@ class Rounds:
 
     def finished(self, outcome: ChainsOutcome, draws: int) -> ChainsOutcome:
         """Return what chains give in the end, in the place of a look at them."""
-        job = self.jobs(draws)
+        job, thread = self.jobs(draws), time.thread_time()
         numbers = [chain for chain in range(self.chains) if chain not in outcome.lost]
 
-        def finish(chain: int, result: Any, end: ChainEnd, done: int) -> tuple[Any, ChainEnd]:
+        def finish(
+            chain: int, result: Any, end: ChainEnd, done: int, spent: RunTime
+        ) -> tuple[Any, ChainEnd, RunTime]:
+            watch = Stopwatch(spent)
             held = self.live.take(chain, job)
             if held is None:
                 recorded = job.recorded(result)
                 runner = job.resume(Content(end.state, "the state of a chain"), recorded, chain)
             else:
                 runner = held[0]
-            end = replace(end, state=runner.plain_state())
-            return runner.finish(done == job.total), end
+            state, found = runner.plain_state(), runner.finish(done == job.total)
+            spent = watch.read()
+            return found, replace(end, state=state, seconds=spent.clock, cpu=spent.cpu), spent
 
-        parts = zip(numbers, outcome.results, outcome.ends, outcome.iterations, strict=True)
+        parts = zip(numbers, outcome.results, outcome.ends, outcome.iterations, outcome.spent, strict=True)
         workers = count_workers(self.n_jobs, len(numbers))
         with one_blas_thread:
             found = joblib.Parallel(n_jobs=workers, require="sharedmem")(
                 joblib.delayed(finish)(*part) for part in parts
             )
-        results, ends = zip(*found, strict=True)
-        return replace(outcome, results=list(results), ends=list(ends))
+        results, ends, spent = zip(*found, strict=True)
+        return replace(
+            outcome,
+            results=list(results),
+            ends=list(ends),
+            spent=list(spent),
+            aside=outcome.aside + time.thread_time() - thread,
+        )
 
 
 def _shown(first: Figure, draws: int, rate: float) -> str:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -13,10 +13,11 @@ import numpy as np
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Rule
-from pyrjsel.runtime.chains import DrawnChains, ResumableJob, run_chains
+from pyrjsel.runtime.chains import ChainsOutcome, DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.ends import Ends
 from pyrjsel.runtime.rounds import Jobs, Rounds
+from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
 from pyrjsel.store import Content, Plain
 
 # Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
@@ -93,6 +94,10 @@ class FitSettings:
         Draws to one of which large arrays are kept, at least: what chains that go on had kept.
     accuracy : Accuracy or None
         What is asked of a run that stops by itself.
+    watch : Stopwatch
+        Of the call that these settings are of.
+    run_time : RunTime
+        Of the fit, once it has ended.
     anew : Anew or None
         Where chains begin, of a run that begins anew.
     begun : float or None
@@ -110,6 +115,8 @@ class FitSettings:
     earlier: Ends | None = None
     every: int = 1
     accuracy: Accuracy | None = None
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    run_time: RunTime = UNKNOWN
     anew: Anew | None = None
     begun: float | None = None
 
@@ -149,6 +156,7 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
+        watch = Stopwatch()
         accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
         told: dict[str, Any] = {}
         if isinstance(draws, str):
@@ -179,6 +187,7 @@ class FitSettings:
             generator = check_rng(rng, owner)
         else:
             place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng, owner)
+            watch = Stopwatch(RunTime(0.0, place.clock))
         return cls(
             **sizes,
             rng=generator,
@@ -186,12 +195,17 @@ class FitSettings:
             progress=progress,
             checkpoint=place,
             accuracy=accuracy if told else None,
+            watch=watch,
         )
 
     def to_plain(self) -> Plain:
-        """Return what is written of settings: how many iterations there were."""
-        sizes: dict[str, Plain] = {name: getattr(self, name) for name in SIZES}
-        return sizes if self.anew is None else {**sizes, "anew": self.anew.to_plain()}
+        """Return what is written of settings: iterations, what was asked for, and the run time."""
+        return {
+            **{name: getattr(self, name) for name in SIZES},
+            "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
+            "run_time": self.run_time.to_plain(),
+            "anew": None if self.anew is None else self.anew.to_plain(),
+        }
 
     @classmethod
     def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
@@ -206,9 +220,14 @@ class FitSettings:
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
-        if "anew" not in content:
-            return settings
-        return replace(settings, anew=Anew.from_plain(content.part("anew"), settings.chains))
+        found: dict[str, Any] = {}  # files did not always have these
+        if "accuracy" in content:
+            found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
+        if "run_time" in content:
+            found["run_time"] = RunTime.from_plain(content.part("run_time"))
+        if "anew" in content:
+            found["anew"] = Anew.from_plain(content.part("anew"), settings.chains)
+        return replace(settings, **found)
 
     @property
     def planned(self) -> int:
@@ -282,12 +301,19 @@ class FitSettings:
                 self.checkpoint,
                 self.begun,
             ).run()
+        self.watch.add(self._cpu_of(outcome), outcome.aside)
         drawn = outcome.drawn(size, asked, self.accuracy is not None)
         drawn.notes.extend(notes)
         if drawn.ends is None or drawn.ends.complete:
             return drawn
         recorded = [job.recorded(result) for result in outcome.results]
         return replace(drawn, ends=drawn.ends.with_recorded(recorded, self.before))
+
+    def _cpu_of(self, outcome: ChainsOutcome) -> float:
+        """Return the CPU seconds of chains beyond those of the run that goes on."""
+        chains = () if self.earlier is None else self.earlier.chains
+        earlier = sum(end.cpu for chain, end in enumerate(chains) if chain not in outcome.lost)
+        return sum(spent.cpu for spent in outcome.spent) - earlier
 
     @property
     def before(self) -> int:
@@ -347,7 +373,7 @@ class FitSettings:
         StoreError
             If the checkpoint is that of another run, or something else.
         """
-        owner, most = "extend", MOST_DRAWS - have
+        owner, most, watch = "extend", MOST_DRAWS - have, Stopwatch(self.run_time)
         if draws is None:
             size: dict[str, Any] = {
                 "draws": AUTO,
@@ -385,7 +411,9 @@ class FitSettings:
             if checkpoint is None
             else {**about(), "chains that go on": [end.to_plain() for end in ends.chains]},
         )
-        settings = replace(settings, earlier=ends, every=every, anew=self.anew)
+        if settings.checkpoint is not None:
+            watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
+        settings = replace(settings, earlier=ends, every=every, anew=self.anew, watch=watch)
         return settings if draws is not None else replace(settings, draws=have)
 
     @property
@@ -412,7 +440,7 @@ class FitSettings:
     def finished(self, draws: int | None = None) -> "FitSettings":
         """Return the settings without what chains began with, with the `draws` that a run came to."""
         draws = self.draws if draws is None else draws
-        return replace(self, earlier=None, every=1, draws=draws, begun=None)
+        return replace(self, earlier=None, every=1, draws=draws, begun=None, run_time=self.watch.read())
 
     def begins_anew(self, found: np.ndarray, starts: np.ndarray, begun: float) -> "FitSettings":
         """Return the settings of a run that takes the place of the one that these are of.

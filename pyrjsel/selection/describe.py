@@ -46,7 +46,7 @@ def describe(results: SelectionResults) -> tuple[list[tuple[str, str]], list[str
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
         ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
-        ("Seconds of work", f"{posterior.diagnostics['seconds'].to_numpy()[-1]:.1f}"),
+        settings.run_time.fact(float(posterior.diagnostics["seconds"].to_numpy()[-1])),
     ]
     return info, _notes(results)
 

@@ -11,10 +11,14 @@ p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep 
 the latter below that of ENOUGH draws.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import beyond
+from pyrjsel._validate import beyond, counted
+from pyrjsel.report.stopping import SHARE
+from pyrjsel.runtime import above
 from pyrjsel.selection.marginal import MOST_MORE, Integral, MarginalLikelihood
 
 ENOUGH, FEW = 200.0, 20.0
@@ -91,5 +95,39 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
         f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
         f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
         f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+    )
+    return [text]
+
+
+def imprecise_integrals(
+    inclusion_mcse: FloatArray, error: FloatArray, names: Sequence[str], target: float, pairs: int
+) -> list[str]:
+    """Return a text on inclusion probabilities whose MCSE is larger than what was asked for, by integrals.
+
+    Parameters
+    ----------
+    inclusion_mcse, error : ndarray (J,)
+        Of terms: the whole MCSE, and the part of the integrals.
+    names : sequence of str
+        Of terms.
+    target : float
+        What was asked for.
+    pairs : int
+        Pairs of draws for each model.
+
+    Returns
+    -------
+    list of str
+        One text, or none.
+    """
+    large = np.flatnonzero((inclusion_mcse > target) & (error > SHARE * target))
+    if not large.size:
+        return []
+    j = int(large[np.argmax(error[large])])
+    more = f" (and of {counted(large.size - 1, 'other term')})" if large.size > 1 else ""
+    text = (
+        f"The MCSE of the inclusion of {names[j]}{more} is {above(float(inclusion_mcse[j]), target)}: the "
+        f"errors of marginal likelihoods alone make it {error[j]:.2g}, and more draws do not lower these. "
+        f"Raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
     )
     return [text]

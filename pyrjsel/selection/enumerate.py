@@ -11,7 +11,7 @@ import pandas as pd
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import FitSettings, RunTime
 from pyrjsel.selection.effective import MATTERS, few_effective, poor_integrals, with_enough
 from pyrjsel.selection.listing import (
     OWNER,
@@ -159,7 +159,7 @@ def enumerate_posterior(
     count = len(gamma)
     entropy = settings.entropy()
 
-    values, status, seconds = _laplace(regression, gamma, entropy, options, settings)
+    values, status, spent = _laplace(regression, gamma, entropy, options, settings)
     notes: list[str] = []
     alarms: list[str] = []
     deficient = int(np.sum(status == 1))
@@ -241,7 +241,7 @@ def enumerate_posterior(
         moments=moments,
         draws=None,
         diagnostics=pd.DataFrame(
-            {"models": [count], "integrated": [kept if exact else 0], "seconds": [seconds + more]},
+            {"models": [count], "integrated": [kept if exact else 0], **(spent + more).columns()},
             index=pd.Index(["all"], name="chain"),
         ),
         estimator=words,
@@ -258,13 +258,13 @@ def _laplace(
     entropy: bytes,
     options: EnumerateOptions,
     settings: FitSettings,
-) -> tuple[FloatArray, np.ndarray, float]:
+) -> tuple[FloatArray, np.ndarray, RunTime]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
-    parts, seconds = run_parts(job, settings, "Laplace")
+    parts, spent = run_parts(job, settings, "Laplace")
     return (
         np.concatenate([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
-        seconds,
+        spent,
     )
 
 
@@ -274,10 +274,10 @@ def _integrals(
     entropy: bytes,
     options: EnumerateOptions,
     settings: FitSettings,
-) -> tuple[list[Integral], float]:
+) -> tuple[list[Integral], RunTime]:
     job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
-    parts, seconds = run_parts(job, settings, "integrals")
-    return [found for part in parts for found in part], seconds
+    parts, spent = run_parts(job, settings, "integrals")
+    return [found for part in parts for found in part], spent
 
 
 def _average(

@@ -267,7 +267,7 @@ def exact_posterior(
     gamma, log_prior = feasible_models(space)
     entropy = settings.entropy()
     tree = Tree.of(regression, space, gamma)
-    found, seconds = run_parts(Values(tree, gamma), settings, "models")
+    found, spent = run_parts(Values(tree, gamma), settings, "models")
     values = np.concatenate(found)
     check_values(values, regression)
     deficient = int(np.sum(np.isinf(values)))
@@ -306,7 +306,7 @@ def exact_posterior(
         moments=moments,
         draws=None,
         diagnostics=pd.DataFrame(
-            {"models": [count], "seconds": [seconds + more]}, index=pd.Index(["all"], name="chain")
+            {"models": [count], **(spent + more).columns()}, index=pd.Index(["all"], name="chain")
         ),
         estimator=f"exact, from the marginal likelihoods of {which}",
         entropy=entropy,

@@ -70,7 +70,7 @@ class Fitting:
             ``"collapsed"`` proposes each free term `sweeps` times.
         mcse : float, default 0.005
             Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``. Errors of the
-            marginal likelihoods themselves, which more draws do not lower, are not counted here.
+            marginal likelihoods themselves, which more draws do not lower, are made up for up to 0.8 of it.
         max_draws : int, default 100_000
             Draws a chain at most, where `draws` is ``"auto"``; those before a run began anew are not counted.
         max_seconds : float, optional
@@ -117,8 +117,8 @@ class Fitting:
             models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
             its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
             with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
-            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, a third of
-            that for models that are not linear),
+            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, else 10 over
+            the number of free terms and 0.5 at most; a third of that for models that are not linear),
             `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
             among thousands of terms without a `max_size`), `start`; and for models that are not linear
             `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",

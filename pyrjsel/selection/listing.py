@@ -7,7 +7,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.runtime import ChainJob, FitSettings, run_chains
+from pyrjsel.runtime import ChainJob, FitSettings, RunTime, run_chains
 from pyrjsel.space import ModelSpace, count_dfs, enumerate_models, unpack
 from pyrjsel.store import Content, Plain
 
@@ -104,8 +104,8 @@ class Part:
         return self
 
 
-def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], float]:
-    """Return what a job gives for each part of the list, and the seconds of work.
+def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
+    """Return what a job gives for each part of the list, and the run time of all parts.
 
     Raises
     ------
@@ -123,7 +123,9 @@ def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[An
     )
     if not outcome.completed:
         raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
-    return outcome.results, sum(outcome.seconds)
+    spent = sum(outcome.spent, RunTime())
+    settings.watch.add(spent.cpu, outcome.aside)
+    return outcome.results, spent
 
 
 def with_dependence(deficient: int, count: int) -> str:

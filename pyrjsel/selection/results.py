@@ -263,8 +263,8 @@ class SelectionResults(Included, Looks, Frontier, Predictive, Extending, Exports
         """How the sampler did, by chain and over all.
 
         After sampling: acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of
-        size, cost and log posterior, draws, seconds. After enumeration: models, how many of them were
-        integrated by importance sampling, seconds.
+        size, cost and log posterior, draws, seconds by the clock and CPU seconds. After enumeration: models,
+        how many of them were integrated by importance sampling, and these seconds, of all workers.
         """
         return own_copy(self.posterior.diagnostics)
 

@@ -1,18 +1,23 @@
 """When a run over models stops by itself: once what its results show is accurate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from pyrjsel._typing import FloatArray
 from pyrjsel.report.errors import model_stats
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
 from pyrjsel.runtime import WARM, Figure, FitSettings, Rule
 from pyrjsel.selection.collect import ChainDraws, Estimator, Manner, visit_estimate
 from pyrjsel.selection.layout import TermColumns
 from pyrjsel.selection.summarising import merged
-from pyrjsel.space import ByModel, ModelSpace
+from pyrjsel.space import ByModel, ModelSpace, PackedModels
+
+# From chains, their draws, models of draws (C, D), models and inclusion: errors of inclusion (J,).
+Errors = Callable[[Sequence[Any], int, np.ndarray, PackedModels, FloatArray], FloatArray]
 
 # Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
 # of less than RARE posterior probability so many times that.
@@ -29,8 +34,12 @@ def stopping(
     manner: Manner,
     estimator: Estimator = visit_estimate,
     before: int = 0,
+    errors: Errors | None = None,
 ) -> Rule:
-    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree."""
+    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree.
+
+    Inclusion probabilities may have `errors` beside those of the draws.
+    """
     mcse = settings.asked_mcse
     return partial(
         _figures,
@@ -39,6 +48,7 @@ def stopping(
         manner=manner,
         estimator=estimator,
         before=before,
+        errors=errors,
         target=mcse,
     )
 
@@ -52,13 +62,15 @@ def _figures(
     manner: Manner,
     estimator: Estimator,
     before: int,
+    errors: Errors | None,
     target: float,
 ) -> list[Figure]:
     # What summaries take out of chains they take out of copies.
     copies = [replace(chain) for chain in chains]
     index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
     terms = estimator(copies, index, models).terms
-    found = inclusion_figures(terms.mcse, space.free, space.names, index.size, target)
+    other = None if errors is None else errors(chains, draws, index, models, terms.mean)
+    found = inclusion_figures(terms.mcse, space.free, space.names, index.size, target, other)
     if not manner.masses:
         found += _odds(index, len(models))
     costs = np.concatenate([space.cost(block) for block in models.blocks()])

@@ -74,7 +74,7 @@ def summarise(
             ("cost", ByModel(found.model_cost, index)),
             ("log_posterior", found.log_posterior),
         ],
-        drawn.seconds,
+        drawn.spent,
     )
     notes = [
         *drawn.notes,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import Accuracy, DrawnChains, FitSettings
 from pyrjsel.selection.averages import estimate
 from pyrjsel.selection.collapsed import WalkDraws, WalkJob
 from pyrjsel.selection.collect import Manner, n_draws, thinning
 from pyrjsel.selection.corrected import CorrectedJob, CorrectedOptions
-from pyrjsel.selection.effective import few_effective, poor_integrals
+from pyrjsel.selection.effective import few_effective, imprecise_integrals, poor_integrals
 from pyrjsel.selection.exact import Averages, Tree, averaged
 from pyrjsel.selection.gaussian import GaussianRegression
 from pyrjsel.selection.listing import inclusion_error, probability_error
@@ -25,7 +25,7 @@ from pyrjsel.selection.single import SingleModels
 from pyrjsel.selection.stopping import stopping
 from pyrjsel.selection.summarising import log_masses, summarise
 from pyrjsel.selection.walk_options import OWNER, CollapsedOptions
-from pyrjsel.space import ModelSpace, PackedModels, families, family_rates
+from pyrjsel.space import ModelSpace, PackedModels, count_visits, families, family_rates
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
 COEFFICIENT_DRAWS = 2000
@@ -72,7 +72,7 @@ def corrected_posterior(
     if drawn.ends is not None and drawn.ends.complete:
         posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
     posterior.log_marginal = _log_marginals(posterior, space)
-    _add_integration_errors(posterior, drawn.results, places, options.exact)
+    _add_integration_errors(posterior, drawn.results, places, options.exact, settings.accuracy, space.names)
     return posterior
 
 
@@ -140,7 +140,8 @@ def _run(settings: FitSettings, job: WalkJob, manner: Manner) -> DrawnChains:
     def jobs(draws: int) -> WalkJob:
         return replace(job, draws=draws, coefficients_every=_every(job.regression, settings, draws))
 
-    rule = stopping(settings, job.regression, job.space, manner, estimate)
+    errors = _integration_errors if isinstance(job, CorrectedJob) and job.exact else None
+    rule = stopping(settings, job.regression, job.space, manner, estimate, errors=errors)
     return settings.run(job, "collapsed", n_draws, rule, jobs)
 
 
@@ -203,26 +204,45 @@ def _places(chain: WalkDraws, draws: int) -> IntArray:
     return places
 
 
-def _by_model(posterior: Posterior, places: Sequence[IntArray], values: Sequence[FloatArray]) -> FloatArray:
-    """Return by model (m,) what chains know of theirs."""
-    assert posterior.draws is not None
-    found = np.empty(len(posterior.packed))
-    for rows, place, known in zip(posterior.draws.model, places, values, strict=True):
+def _by_model(
+    index: IntArray, models: int, places: Sequence[IntArray], values: Sequence[FloatArray]
+) -> FloatArray:
+    """Return by model (m,) what chains know of theirs; `index` (C, D) are the models of draws."""
+    found = np.empty(models)
+    for rows, place, known in zip(index, places, values, strict=True):
         found[rows[place[place >= 0]]] = known[place >= 0]
     return found
 
 
+def _integration_errors(
+    chains: Sequence[WalkDraws], draws: int, index: IntArray, models: PackedModels, inclusion: FloatArray
+) -> FloatArray:
+    """Return the errors (J,) that inclusion probabilities have of the integrals."""
+    places = [_places(chain, draws) for chain in chains]
+    known = [chain.described["relative_variance"] for chain in chains]
+    variance = _by_model(index, len(models), places, known)
+    probability = count_visits(index, len(models)) / index.size
+    return inclusion_error(models[: len(models)], probability, inclusion, variance)
+
+
 def _add_integration_errors(
-    posterior: Posterior, chains: list[WalkDraws], places: Sequence[IntArray], exact: bool
+    posterior: Posterior,
+    chains: list[WalkDraws],
+    places: Sequence[IntArray],
+    exact: bool,
+    accuracy: Accuracy | None,
+    names: Sequence[str],
 ) -> None:
     """Add the errors of the integrals to the Monte Carlo errors, and mention them where they matter."""
     if not exact:
         posterior.notes.append("The error of Laplace's approximation is not estimated.")
         return
-    variance = _by_model(posterior, places, [chain.described["relative_variance"] for chain in chains])
+    assert posterior.draws is not None
+    index, models = posterior.draws.model, len(posterior.packed)
+    variance = _by_model(index, models, places, [chain.described["relative_variance"] for chain in chains])
     probability = posterior.probability
     numbers = [chain.effective for chain in chains if chain.effective is not None]
-    effective = _by_model(posterior, places, numbers)
+    effective = _by_model(index, models, places, numbers)
     posterior.alarm(poor_integrals(probability, variance, posterior.pairs))
     posterior.alarm(few_effective(probability, effective))
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
@@ -235,7 +255,12 @@ def _add_integration_errors(
     spread = posterior.odds * np.sqrt(variance[0] + variance[:rows])
     spread[0] = 0.0
     posterior.odds_mcse = np.hypot(posterior.odds_mcse, spread)
-    if matters.size:
+    said = []
+    if accuracy is not None:
+        mcse, pairs = posterior.inclusion_mcse, posterior.pairs
+        said = imprecise_integrals(mcse, error, names, accuracy.mcse, pairs)
+    posterior.alarm(said)
+    if matters.size and not said:
         text = (
             f"The errors of the marginal likelihoods, which MCSE allows for, are a large part of it for "
             f"{matters.size} of {error.size} inclusion probabilities: more draws do not help, more pairs do."

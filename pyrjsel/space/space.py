@@ -398,7 +398,7 @@ class ModelSpace:
         good = np.all(models[:, self.free == 0] == 1, axis=1)
         good &= models.sum(axis=1) <= self.max_size
         good &= self._costs(models) <= self.budget_limit
-        for term in range(self.n_terms):
+        for term in np.flatnonzero(np.diff(self.parent_start)).tolist():
             good &= (models[:, term] == 0) | self._parents_in(models, term)
         return _like(good, gamma)
 

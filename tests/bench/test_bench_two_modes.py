@@ -1,7 +1,8 @@
 """Posteriors of two modes against enumeration: how often fits are off, and whether they say so.
 
-Of each kind 25 problems, each with a seed of its own, with the sampler forced: fits with errors above 0.1,
-those of them that do not warn, and the root mean square of errors over Monte Carlo errors.
+Of each kind 25 problems, each with a seed of its own, with the sampler forced and the number of draws left to
+the run: fits with errors above 0.1, those of them that do not warn, and the root mean square of errors over
+Monte Carlo errors.
 """
 
 import importlib.util
@@ -37,7 +38,7 @@ def test_bench_two_modes(kind, table):
     for seed in range(FITS):
         model, _, _ = two_modes.problem(kind, seed)
         exact = fit(model, seed, sampler="enumerate")[0].inclusion["posterior"]
-        found, warned, spent = fit(model, seed, sampler="collapsed", draws=2000, chains=4)
+        found, warned, spent = fit(model, seed, sampler="collapsed")
         away = found.inclusion["posterior"] - exact
         errors.append(np.abs(away).max())
         silent += errors[-1] > 0.1 and not warned

@@ -113,7 +113,7 @@ def test_shapes_and_diagnostics():
     assert found.diagnostics.columns.tolist() == [
         "acceptance_add", "acceptance_remove", "acceptance_exchange", "acceptance_replicas_1",
         "acceptance_replicas_2", "ess_size", "r_hat_size", "ess_log_posterior", "r_hat_log_posterior",
-        "draws", "seconds",
+        "draws", "seconds", "cpu_seconds",
     ]  # fmt: skip
     assert found.diagnostics["acceptance_add"].between(0.001, 0.9).all()
     (note,) = found.notes

@@ -118,12 +118,16 @@ def fit(name, **more):
 
 def found(value, name=""):
     """Return digests of all arrays, numbers and texts in results, by place, but for times and settings."""
-    if name.rpartition(".")[2] in ("seconds", "settings", "fit"):
+    if name.rpartition(".")[2] in ("seconds", "cpu", "run_time", "settings", "fit"):
         return {}
     if isinstance(value, np.ndarray):
         return {name: digest(value)}
     if isinstance(value, pd.DataFrame):
-        return {name: digest(value.drop(columns="seconds", errors="ignore").to_numpy(dtype=float))}
+        return {
+            name: digest(
+                value.drop(columns=["seconds", "cpu_seconds"], errors="ignore").to_numpy(dtype=float)
+            )
+        }
     if isinstance(value, (bool, int, float, str, bytes)):
         return {name: repr(value)}
     if isinstance(value, (list, tuple)):

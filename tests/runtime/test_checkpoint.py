@@ -112,9 +112,9 @@ def test_chains_are_written_at_least_every_ten_seconds():
 def test_writes_come_at_intervals_and_at_the_end(monkeypatch, folder):
     times, save = [], checkpoint.ChainFile.save
 
-    def saved(self, done, seconds, runner):
-        times.append((done, seconds))
-        save(self, done, seconds, runner)
+    def saved(self, done, spent, runner):
+        times.append((done, spent.clock))
+        save(self, done, spent, runner)
 
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.3)
     monkeypatch.setattr(checkpoint.ChainFile, "save", saved)
@@ -306,9 +306,9 @@ def test_other_versions_are_refused(folder):
     run(folder)
     document = read(folder / "checkpoint.rjs")
     for changed in (
-        Document("checkpoint", 1, document.content),
-        Document("checkpoint", 3, document.content),
-        Document("checkpoint", 2, document.content, "99.0"),
+        Document("checkpoint", 2, document.content),
+        Document("checkpoint", 4, document.content),
+        Document("checkpoint", 3, document.content, "99.0"),
     ):
         write(folder / "checkpoint.rjs", changed)
         with pytest.raises(StoreError, match=r"was written by version .*, in layout .*This is version"):

@@ -67,7 +67,7 @@ def same(one, two):
     pd.testing.assert_frame_equal(
         *(
             (each if isinstance(each, rj.KernelResults) else each.posterior).diagnostics.drop(
-                columns="seconds", errors="ignore"
+                columns=["seconds", "cpu_seconds"], errors="ignore"
             )
             for each in (one, two)
         )
@@ -135,6 +135,17 @@ def test_workers_do_not_matter(wanted, name):
 def test_processes_do_not_matter(wanted, name):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         same(wanted[name], fit(name, n_jobs=None))
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", FITS)
+def test_clusters_do_not_matter(dask_client, wanted, name):
+    with joblib.parallel_config(backend="dask", n_jobs=2):
+        found = fit(name, n_jobs=None)
+    same(wanted[name], found)
+    assert settings_of(found).draws > settings_of(found).accuracy.first  # so that chains went on there
+    # Chains are in other processes, whose CPU seconds come with what they have drawn.
+    assert settings_of(found).run_time.cpu > 0.0
 
 
 class Stop(Exception):

@@ -134,7 +134,7 @@ def test_coefficients_and_predictions():
     scenario = SCENARIOS[3]
     model = build(scenario)
     exact = fit(model, sampler="enumerate", rng=1)
-    results = walk(model, draws=3000)
+    results = walk(model, draws=3000, rng=32)
     # Averages over 12,000 draws of models, of moments that are integrals themselves: some 2 % of an sd.
     for column in ("mean", "sd"):
         difference = results.coefficients[column] - exact.coefficients[column]

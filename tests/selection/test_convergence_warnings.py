@@ -182,7 +182,7 @@ def test_a_stuck_chain_is_reported(model, monkeypatch):
 # --- averages of conditional probabilities are judged by their errors --------------------------------
 
 
-def notes_of(mcse, averaged):
+def notes_of(mcse, averaged, disagree=False):
     """Return the notes on one term of probability 1 - 1e-8 whose average has an error."""
     p = np.array([1.0 - 1e-8])
     terms = IndicatorStats(
@@ -191,7 +191,7 @@ def notes_of(mcse, averaged):
         ess=p * (1.0 - p) / mcse**2,
         r_hat=np.array([1.0]),
         stuck=np.array([False]),
-        disagree=np.array([False]),
+        disagree=np.array([disagree]),
     )
     row = {"r_hat_size": 1.0, "r_hat_log_posterior": 1.0, "ess_size": 900.0, "ess_log_posterior": 900.0}
     return selection_notes(terms, ["u"], pd.DataFrame([{**row, "draws": 4000}], index=["all"]), averaged)
@@ -203,6 +203,13 @@ def test_averages_near_one_are_not_short_of_draws():
     assert "0 effective draws of the inclusion of u" in text
     (text,) = notes_of(1.01 * PRECISE, averaged=True)
     assert "0 effective draws of the inclusion of u" in text
+
+
+def test_averages_that_are_accurate_with_their_spread_do_not_disagree():
+    """Where one visit in a thousand decides, batches are far from normal, and tests give false alarms."""
+    assert not notes_of(PRECISE, averaged=True, disagree=True)
+    for mcse, averaged in ((1.01 * PRECISE, True), (1e-4, False)):
+        assert any("Chains disagree on 1 of 1" in text for text in notes_of(mcse, averaged, disagree=True))
 
 
 def test_strong_effects_give_no_alarm():
