@@ -106,15 +106,24 @@ DIRECTIVES = {
     "embedsignature": True,
 }
 
+# What makes archives of sources or metadata compiles nothing.
+COMPILES = not {"sdist", "egg_info", "dist_info"} & set(sys.argv[1:])
+
+
+def compiled() -> list[Extension]:
+    """Return the extensions with their generated C."""
+    return cythonize(
+        EXTENSIONS,
+        build_dir=f"{BUILD}/cython",
+        compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        nthreads=2 if sys.platform == "linux" else 0,
+    )
+
+
 # The guard matters: Cython's worker processes may import this file again.
 if __name__ == "__main__":
     setup(
-        ext_modules=cythonize(
-            EXTENSIONS,
-            build_dir=f"{BUILD}/cython",
-            compiler_directives=DIRECTIVES,
-            shared_utility_qualified_name=SHARED,
-            nthreads=2 if sys.platform == "linux" else 0,
-        ),
+        ext_modules=compiled() if COMPILES else EXTENSIONS,
         options={"build": {"build_base": BUILD}, "build_ext": {"parallel": 2}},
     )
