@@ -260,6 +260,8 @@ cdef class ConjugateEvidence(Evidence):
                             + self.tableau.s[column] * self.tableau.s[column]
                             / self.tableau.blocks[self.tableau.block[group]])
             n += 1
+        if n == 0:  # a model of as many columns as there may be has no score of one more
+            return
         if det:
             logs(n, self.ratio, self.ratio)
             for i in range(n):
