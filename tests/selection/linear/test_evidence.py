@@ -9,8 +9,6 @@ from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of, score_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.priors.g_mixtures import HyperG
-from pyrjsel.selection.priors.shrinkage import Shrinkage
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 
 SIZES = (1, 2, 1, 3, 1)
@@ -81,22 +79,6 @@ def test_changes_of_many_lone_columns(linear_kit, closed_prior, dependent):
         others = gamma ^ np.eye(40, dtype=np.uint8)
         want = fresh.values(others) - fresh.values(gamma[None])
         np.testing.assert_allclose(evidence.changes_at(gamma), want, rtol=0, atol=1e-9)
-
-
-def test_the_full_model_asks_for_no_score_of_a_larger_one(linear_kit, monkeypatch):
-    """Interpolants are kept for models of as many columns as there are: one more has no place."""
-    case, asked = linear_kit.case((1, 2, 1), HyperG(3.0)), []
-    panels = Shrinkage.panels
-
-    def noted(self, d):
-        asked.append(d)
-        return panels(self, d)
-
-    monkeypatch.setattr(Shrinkage, "panels", noted)
-    changes = evidence_of(case.regression).changes_at(np.ones(3, dtype=np.uint8))
-    assert np.isfinite(changes).all()
-    assert asked
-    assert max(asked) <= 4
 
 
 @pytest.mark.parametrize("prior", [GPrior("n"), Normal(0.8)], ids=["g", "normal"])
