@@ -17,6 +17,14 @@ PRIORS = {
     "unscaled, classical": (gibbs_kit.SPIKES["unscaled"], True),
     "normal": (gibbs_kit.UNSCALED_NORMAL, False),
 }
+# A term at the price of three others: trades lead from one to the other.
+PRICED = {
+    "sizes": (2, 1, 1, 1),
+    "names": ["a", "b", "c", "d"],
+    "sigma": InverseGamma([4.0, 5.0, 6.0, 5.0, 4.5], [3.0, 2.0, 6.0, 4.0, 3.0]),
+    "space": {"costs": {"a": 3.0, "b": 1.0, "c": 1.0, "d": 1.0}, "budget": 3.0},
+}
+TRADES = 6
 STEPS = 12_000
 # Batch means of 60 batches: beyond 7 standard errors of a Student with 59 degrees of freedom is 3e-9; the
 # batches are 10 times as long as the chains remember.
@@ -54,6 +62,23 @@ def test_both_simulators_agree(linear_kit, prior):
     coef_prior, classical = PRIORS[prior]
     sigma = BY_SIZE if "normal" not in prior else InverseGamma(5.0, 4.0)
     case = linear_kit.case(SIZES, coef_prior, n=12, seed=3, names=NAMES, sigma=sigma, heredity="weak")
+    check(case, classical, sigma)
+
+
+@pytest.mark.parametrize("prior", ["scaled", "unscaled", "normal"])
+def test_both_simulators_agree_with_trades(linear_kit, prior):
+    coef_prior, classical = PRIORS[prior]
+    sizes, names, sigma, space = PRICED.values()
+    sigma = sigma if "normal" not in prior else InverseGamma(5.0, 4.0)
+    case = linear_kit.case(sizes, coef_prior, n=12, seed=3, names=names, sigma=sigma, **space)
+    proposed, accepted = check(case, classical, sigma, slots=0, trades=TRADES)
+    assert proposed == TRADES * STEPS
+    assert accepted > 0.01 * proposed
+
+
+def check(case, classical, sigma, **moves):
+    """Compare both simulators; trades that were proposed and accepted."""
+    coef_prior, sizes, trades = case.prior, np.diff(case.regression.term_start).tolist(), np.zeros(2)
     twin = gibbs_kit.twin_of(case, case.space.empty_model(), 1.0, classical=classical)
     x = case.regression.rooted.T
     models = case.models[np.isfinite(np.asarray(case.space.log_prior(case.models)))]
@@ -66,11 +91,14 @@ def test_both_simulators_agree(linear_kit, prior):
     raw = x * case.regression.scale + case.regression.mean
     for i in range(STEPS):
         y = x @ b + np.sqrt(variance) * rng.standard_normal(len(x))
-        regression = GaussianRegression.build(raw, y, list(SIZES), coef_prior, sigma_prior=sigma)
-        job = gibbs_kit.job_of(Problem(regression, case.space), classical=classical, draws=1, drawn=1)
+        regression = GaussianRegression.build(raw, y, sizes, coef_prior, sigma_prior=sigma)
+        problem = Problem(regression, case.space)
+        job = gibbs_kit.job_of(problem, classical=classical, draws=1, drawn=1, **moves)
         runner = gibbs_kit.runner_at(job, gamma, variance, int(rng.integers(2**60)))
         runner.advance(1)
         found = runner.finish(True)
+        if "trade" in job.moves:
+            trades += runner.counts()[:, job.moves.index("trade")]
         gamma = runner.collector.table.gamma()[0]
         vectors = found.coefficients if job.in_loop else found.coefficients.toarray()
         b, variance = vectors[0, 1:], float(found.error_variance[0])
@@ -82,6 +110,7 @@ def test_both_simulators_agree(linear_kit, prior):
         error = np.hypot(error, batches.std(axis=0, ddof=1) / np.sqrt(BATCHES))
     assert np.all(np.abs(means[0] - means[1]) < ERRORS * error + 1e-12)
     assert np.all(error[:3] > 0)
+    return trades
 
 
 class Problem:
