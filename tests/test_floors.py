@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A unit is a module or package directly below `pyrjsel`. "" is pyrjsel/__init__.py itself.
 FLOORS = {
-    0: ["_compiled", "_errors", "_once", "_typing", "_validate", "_version"],
+    0: ["_compiled", "_errors", "_once", "_typing", "_validate", "_version", "_warnings"],
     1: ["_core"],
     2: ["storage", "families", "distributions", "design", "model_space", "runtime"],
     3: ["report"],

@@ -30,7 +30,6 @@ def build_arrays(
     extras: object,
     missing: str,
     owner: str,
-    stacklevel: int,
     events: bool = False,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a design with one term for each column of `exog`, in its order.
@@ -44,7 +43,7 @@ def build_arrays(
     table = Table(whole, owner)
     left = column_expression(response)
     needed = {response: response} | {name: name for name in names}
-    rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
+    rows = read_rows(table, needed, extras, missing, owner)
     n_rows = len(rows.positions)
     _check_ones(rows.columns, names, owner)
     kept, y = learn_response(left, rows.columns, n_rows, {}, owner, events)

@@ -1,6 +1,5 @@
 """Makes a design: reads the columns, drops the rows with missing values, learns levels and transforms."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,6 +10,7 @@ import pandas as pd
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
+from pyrjsel._warnings import warn
 from pyrjsel.design.categories import Categories, level_codes, used_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
@@ -99,9 +99,7 @@ class Complete:
     n_rows: int
 
 
-def read_rows(
-    table: Table, names: Mapping[str, str], extras: object, missing: str, owner: str, stacklevel: int
-) -> Complete:
+def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: str, owner: str) -> Complete:
     """Return the used columns on the rows where none of them is missing.
 
     Parameters
@@ -116,8 +114,6 @@ def read_rows(
         What to do with rows that have missing values.
     owner : str
         Who is asking, for messages.
-    stacklevel : int
-        Of the warning.
 
     Raises
     ------
@@ -130,7 +126,7 @@ def read_rows(
     if len(table) == 0:
         raise no_rows(owner)
     rows = complete_rows(table, names, wanted, owner)
-    report_missing(rows.missing, len(table) - len(rows.positions), len(table), missing, owner, stacklevel + 1)
+    report_missing(rows.missing, len(table) - len(rows.positions), len(table), missing, owner)
     check_finite((*rows.columns.values(), *rows.extras.values()), owner)
     return rows
 
@@ -178,9 +174,7 @@ def no_rows(owner: str) -> DataError:
     return DataError(f"The data of {owner} have no rows.")
 
 
-def report_missing(
-    counts: pd.Series, n_gone: int, n_rows: int, missing: str, owner: str, stacklevel: int
-) -> None:
+def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str, owner: str) -> None:
     """Warn, or raise :class:`DataError`, where rows have missing values; `counts` are by column."""
     if not len(counts):
         return
@@ -194,7 +188,7 @@ def report_missing(
     if missing == "raise":
         raise DataError(f"In the data of {owner} {what}. missing='drop' leaves those rows out.")
     text = f"In the data of {owner} {what} and were dropped."
-    warnings.warn(text, MissingDataWarning, stacklevel=stacklevel)
+    warn(text, MissingDataWarning)
 
 
 def check_finite(columns: Sequence[Column], owner: str) -> None:

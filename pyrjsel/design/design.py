@@ -124,7 +124,6 @@ class Design:
         functions: Mapping[str, Function] | None = None,
         events: bool = False,
         owner: str = "Design.from_formula",
-        stacklevel: int = 2,
     ) -> tuple["Design", DesignData]:
         """Make a design from a formula and a data frame.
 
@@ -149,8 +148,6 @@ class Design:
             categorical or sorted, and 0 for the first.
         owner : str
             Who is asking, for messages.
-        stacklevel : int
-            Of the warning about missing values: 2 is the caller of this method.
 
         Returns
         -------
@@ -198,7 +195,7 @@ class Design:
         parsed = parse_terms(formula, others, tuple(own), owner)
         needed = needed_columns(parsed.response, parsed.factors)
         check_shadowing(own, needed, owner)
-        rows = read_rows(table, needed, extras, missing, owner, stacklevel + 1)
+        rows = read_rows(table, needed, extras, missing, owner)
         left, layout, made = build_formula(
             parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner, events
         )
@@ -218,7 +215,6 @@ class Design:
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         owner: str = "Design.from_chunks",
-        stacklevel: int = 2,
         listed: Sequence[str] | None = None,
     ) -> tuple["Design", Reduced[T]]:
         """Make a design from rows in chunks, and reduce the computed rows without keeping them.
@@ -238,7 +234,7 @@ class Design:
             Makes one of two such things; the rows of the first come before those of the second.
         extras : mapping of str to (str or None), optional
             Columns that go with the rows, such as ``{"weights": "w"}``.
-        missing, functions, owner, stacklevel
+        missing, functions, owner
             As in :meth:`from_formula`.
         listed : sequence of str, optional
             Names of the terms in the order of an earlier design; by default that of the formula.
@@ -264,7 +260,7 @@ class Design:
         """
         own = check_functions(functions, owner)
         plan = Plan.make(formula, extra_names(extras, owner), own, chunks, owner, listed)
-        left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing, stacklevel + 1)
+        left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing)
         kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, dict(plan.extras)), reduced
 
@@ -278,7 +274,6 @@ class Design:
         missing: str = "drop",
         events: bool = False,
         owner: str = "Design.from_arrays",
-        stacklevel: int = 2,
     ) -> tuple["Design", DesignData]:
         """Make a design with one term for each column of a matrix or data frame.
 
@@ -290,7 +285,7 @@ class Design:
             The columns, in whose order the terms come; those of an array are named x1, x2, ... Columns of
             text and categories become factors with treatment contrasts. No constant column: the intercept
             is always included.
-        extras, missing, events, owner, stacklevel
+        extras, missing, events, owner
             As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then no term.
 
         Returns
@@ -313,7 +308,7 @@ class Design:
         >>> design.column_names, data.X.shape
         (('x1', 'x2'), (3, 2))
         """
-        left, layout, made = build_arrays(endog, exog, extras, missing, owner, stacklevel + 1, events)
+        left, layout, made = build_arrays(endog, exog, extras, missing, owner, events)
         return cls("", layout, left, {}, _extra_columns(extras, owner)), made
 
     def transform(

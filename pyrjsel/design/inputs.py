@@ -156,7 +156,6 @@ class InputDesign:
         missing: str = "impute",
         functions: Mapping[str, Function] | None = None,
         owner: str = "InputDesign.from_formula",
-        stacklevel: int = 2,
     ) -> tuple["InputDesign", InputRows]:
         """Make a design from a formula whose right-hand side is a sum of inputs.
 
@@ -177,8 +176,6 @@ class InputDesign:
             More functions for the formula, by name.
         owner : str
             Who is asking, for messages.
-        stacklevel : int
-            Of the warning about missing values: 2 is the caller of this method.
 
         Returns
         -------
@@ -226,9 +223,7 @@ class InputDesign:
         used = dict.fromkeys(name for one in (parsed.response, *expressions) for name in one.variables)
         check_shadowing(own, dict.fromkeys(used, ""), owner)
         kept = {name: own[name] for one in (parsed.response, *expressions) for name in one.functions}
-        return _make(
-            formula, parsed.response, expressions, table, kept, classes, missing, owner, stacklevel + 1
-        )
+        return _make(formula, parsed.response, expressions, table, kept, classes, missing, owner)
 
     @classmethod
     def from_arrays(
@@ -239,7 +234,6 @@ class InputDesign:
         classes: Sequence[Any] | None = None,
         missing: str = "impute",
         owner: str = "InputDesign.from_arrays",
-        stacklevel: int = 2,
     ) -> tuple["InputDesign", InputRows]:
         """Make a design with one input for each column of a matrix or data frame.
 
@@ -249,7 +243,7 @@ class InputDesign:
             The response. A Series gives it its name; without one it is ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The inputs; those of an array are named x1, x2, ...
-        classes, missing, owner, stacklevel
+        classes, missing, owner
             As in :meth:`from_formula`.
 
         Returns
@@ -267,9 +261,7 @@ class InputDesign:
         response, names, frame = join_columns(endog, exog, owner)
         expressions = [column_expression(name) for name in names]
         table = Table(frame, owner)
-        return _make(
-            "", column_expression(response), expressions, table, {}, classes, missing, owner, stacklevel + 1
-        )
+        return _make("", column_expression(response), expressions, table, {}, classes, missing, owner)
 
     def restrict(self, keep: Sequence[int]) -> "InputDesign":
         """Return the design of some of the inputs, by position, which needs only their variables."""
@@ -332,7 +324,6 @@ def _make(
     classes: Sequence[Any] | None,
     missing: str,
     owner: str,
-    stacklevel: int,
 ) -> tuple[InputDesign, InputRows]:
     check_choice(missing, "missing", owner, ("impute", "drop", "raise"))
     if len(table) == 0:
@@ -357,7 +348,7 @@ def _make(
     data = InputRows(y, X, table.index, len(table), series, np.arange(len(table), dtype=np.int64))
     if missing != "impute":
         gone = np.isnan(X).any(axis=1)
-        report_missing(series, int(gone.sum()), len(table), missing, owner, stacklevel + 1)
+        report_missing(series, int(gone.sum()), len(table), missing, owner)
         data = data.take(~gone)
     design = InputDesign(
         formula, labels, dtype, tuple(inputs), make_variables(columns, list(names)), functions

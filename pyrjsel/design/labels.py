@@ -143,7 +143,6 @@ class LabelDesign:
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         owner: str = "LabelDesign.from_formula",
-        stacklevel: int = 2,
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design from a formula whose right-hand side is one call of features.
 
@@ -165,8 +164,6 @@ class LabelDesign:
             More functions for the formula, by name.
         owner : str
             Who is asking, for messages.
-        stacklevel : int
-            Of the warning about missing values: 2 is the caller of this method.
 
         Returns
         -------
@@ -206,7 +203,7 @@ class LabelDesign:
         parsed = parse_call(formula, calls, others, tuple(own), owner)
         needed = needed_columns(parsed.response, parsed.factors)
         check_shadowing(own, needed, owner)
-        rows = read_labelled(table, parsed.response, parsed.factors, missing, owner, stacklevel + 1)
+        rows = read_labelled(table, parsed.response, parsed.factors, missing, owner)
         kept = {name: own[name] for one in (parsed.response, *parsed.factors) for name in one.functions}
         left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept, owner)
         variables = make_variables(rows.columns, list(needed))
@@ -221,7 +218,6 @@ class LabelDesign:
         *,
         missing: str = "drop",
         owner: str = "LabelDesign.from_arrays",
-        stacklevel: int = 2,
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design with one feature for each column of a matrix or data frame.
 
@@ -231,7 +227,7 @@ class LabelDesign:
             The response. A Series gives it its name; without one it is ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The features; those of an array are named x1, x2, ...
-        missing, owner, stacklevel
+        missing, owner
             As in :meth:`from_formula`.
 
         Returns
@@ -251,7 +247,7 @@ class LabelDesign:
         if not names:
             raise DataError(f"The 'exog' of {owner} must have one column at least. Got none.")
         first, *others = (column_expression(name) for name in (response, *names))
-        rows = read_labelled(Table(frame, owner), first, others, missing, owner, stacklevel + 1)
+        rows = read_labelled(Table(frame, owner), first, others, missing, owner)
         left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)
         variables = make_variables(rows.columns, [response, *names])
         return cls("", "", None, left, factors, variables, {}, gaps if missing == "level" else None), made
@@ -406,7 +402,7 @@ def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, 
         If they are no labels, or fewer than two different ones.
     """
     table, expression = Table(pd.DataFrame({name: values}), owner), column_expression(name)
-    rows = read_labelled(table, expression, (), "raise", owner, 2)
+    rows = read_labelled(table, expression, (), "raise", owner)
     left, _, codes = learn_levels(expression, rows.columns, len(table), {}, owner, "response")
     return left.levels or (), codes
 

@@ -25,15 +25,14 @@ def read_labelled(
     features: Sequence[Expression],
     missing: str,
     owner: str,
-    stacklevel: int,
 ) -> Complete:
     """Return the columns that response and features use, on the rows that are used.
 
     With ``missing="level"`` these are the rows that have a response, else those without a missing value.
     """
     if missing != "level":
-        return read_rows(table, needed_columns(response, features), None, missing, owner, stacklevel + 1)
-    rows = read_rows(table, needed_columns(response, ()), None, "drop", owner, stacklevel + 1)
+        return read_rows(table, needed_columns(response, features), None, missing, owner)
+    rows = read_rows(table, needed_columns(response, ()), None, "drop", owner)
     others = {
         name: table.column(name, needed_by=term).take(rows.positions)
         for name, term in needed_columns(None, features).items()

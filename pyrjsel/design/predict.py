@@ -1,7 +1,5 @@
 """New rows: columns as they were in the fit, and the rows that are complete."""
 
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,6 +8,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._warnings import warn
 from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
@@ -68,21 +67,13 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
             columns = {name: column.take(kept) for name, column in columns.items()}
     if outside:
         text = f"{outside} of {len(table)} rows are outside boundary knots, and predictions for them are NaN"
-        warnings.warn(f"{text}. {reason}", PyrjselWarning, stacklevel=_stacklevel())
+        warn(f"{text}. {reason}", PyrjselWarning)
     if X is not None and len(positions) == len(table):
         return X
     full = np.full((len(table), len(layout.column_names)), np.nan, order="F")
     if X is not None:
         full[positions] = X
     return full
-
-
-def _stacklevel() -> int:
-    """Return the level of the first frame outside the package, for a warning of what calls this."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "pyrjsel":
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def compute_response(

@@ -82,7 +82,7 @@ class _Part(Generic[T]):
 
 
 def reduce_chunks(
-    plan: Plan, chunks: Chunks, work: Work[T], missing: str, stacklevel: int
+    plan: Plan, chunks: Chunks, work: Work[T], missing: str
 ) -> tuple[Response, Layout, Reduced[T]]:
     """Learn a formula from the rows of all chunks, and reduce the computed rows.
 
@@ -96,8 +96,6 @@ def reduce_chunks(
         What is made of the computed rows.
     missing : {"drop", "raise"}
         What to do with rows that have missing values.
-    stacklevel : int
-        Of the warning about missing values.
 
     Raises
     ------
@@ -109,7 +107,7 @@ def reduce_chunks(
     start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
     done = _one_pass(plan, start, chunks, work)
     if done is None:
-        scan, left, layout = _learn(plan, start, chunks, missing, stacklevel + 1)
+        scan, left, layout = _learn(plan, start, chunks, missing)
         task = partial(_compute_chunk, plan=plan, left=left, layout=layout, work=work)
         part = chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
         if (part.n_rows, part.n_complete) != (scan.n_rows, scan.n_complete):
@@ -120,7 +118,7 @@ def reduce_chunks(
             )
     else:
         scan, left, layout, part = done
-        _report(plan, scan, missing, stacklevel + 1)
+        _report(plan, scan, missing)
     assert part.value is not None
     return left, layout, Reduced(part.value, scan.n_complete, scan.n_rows, _counts(plan, scan))
 
@@ -133,7 +131,6 @@ def _learn(
     states: Sequence[States],
     chunks: Chunks,
     missing: str,
-    stacklevel: int,
 ) -> tuple[Scan, Response, Layout]:
     """Return what all rows show, and the layout that follows."""
     passes = 0
@@ -143,7 +140,7 @@ def _learn(
         )
         passes += 1
         if passes == 1:
-            _report(plan, scan, missing, stacklevel + 1)
+            _report(plan, scan, missing)
         check_scan(scan, plan)
         states = _concluded(plan, scan, states)
         values = _values(plan, scan, states)
@@ -228,7 +225,7 @@ def _one_pass(
         raise no_rows(plan.owner)
     if code is None or part is None:
         # No row is complete: the report says so.
-        _report(plan, scan, "raise", 2)
+        _report(plan, scan, "raise")
         raise no_rows(plan.owner)
     check_scan(scan, plan)
     if not _all_used(plan, scan, chunks.once):
@@ -314,8 +311,8 @@ def _counts(plan: Plan, scan: Scan) -> pd.Series:
     return pd.Series(counts, dtype=np.int64, name="missing")
 
 
-def _report(plan: Plan, scan: Scan, missing: str, stacklevel: int) -> None:
+def _report(plan: Plan, scan: Scan, missing: str) -> None:
     if not scan.n_rows:
         raise no_rows(plan.owner)
     gone = scan.n_rows - scan.n_complete
-    report_missing(_counts(plan, scan), gone, scan.n_rows, missing, plan.owner, stacklevel + 1)
+    report_missing(_counts(plan, scan), gone, scan.n_rows, missing, plan.owner)

@@ -101,4 +101,4 @@ class Extending:
             checkpoint=checkpoint,
             about=lambda: model._identity("mcmc", run.settings),
         )
-        return type(results)(model, fit_chains(run.settings, x, y, run.index, settings, stacklevel=2))
+        return type(results)(model, fit_chains(run.settings, x, y, run.index, settings))

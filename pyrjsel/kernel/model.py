@@ -141,7 +141,7 @@ class KernelRegression:
         coef_prior: Prior = None,
         missing: str = "drop",
     ) -> None:
-        design, rows = Design.from_arrays(endog, exog, missing=missing, owner=self._owner, stacklevel=3)
+        design, rows = Design.from_arrays(endog, exog, missing=missing, owner=self._owner)
         self._build(
             design,
             rows,
@@ -175,7 +175,6 @@ class KernelRegression:
         coef_prior: Prior = None,
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        stacklevel: int = 2,
     ) -> Self:
         """Make a model from a formula and a data frame.
 
@@ -192,8 +191,6 @@ class KernelRegression:
             As for the class.
         functions : mapping of str to callable, optional
             Functions that the formula may call, by name, beside the documented ones.
-        stacklevel : int, default 2
-            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
@@ -208,7 +205,7 @@ class KernelRegression:
             As for the class, or if a column is not there.
         """
         design, rows = Design.from_formula(
-            formula, data, missing=missing, functions=functions, owner=cls._owner, stacklevel=stacklevel + 1
+            formula, data, missing=missing, functions=functions, owner=cls._owner
         )
         model = cls.__new__(cls)
         model._build(
@@ -422,7 +419,7 @@ class KernelRegression:
                 checkpoint=checkpoint,
                 about=about,
             )
-            chains = fit_chains(settings, self.x, self.y, self.data.index, fit, stacklevel=2)
+            chains = fit_chains(settings, self.x, self.y, self.data.index, fit)
             return KernelResults(self, chains)
         place, generator = None, check_rng(rng, owner)
         if checkpoint is not None and about is not None:
@@ -439,7 +436,6 @@ class KernelRegression:
             n_jobs,
             progress,
             place,
-            stacklevel=2,
         )
         return KernelResults(self, run)
 

@@ -359,7 +359,7 @@ class KernelResults(Looks, Saving, Extending):
         inputs, response = scaling.inputs(rows.X), scaling.response(y)
         check_squares(inputs, response, owner)
         try:
-            run.go_on(inputs, response, rows.index, progress, stacklevel=2)
+            run.go_on(inputs, response, rows.index, progress)
         finally:
             self._posterior = None
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.special import logsumexp
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._warnings import warn
 from pyrjsel.kernel.evidence import pool_evidence
 from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.passes import run_passes
@@ -141,15 +141,13 @@ class FilterRun:
         )
         return [note]
 
-    def warn(self, missed: int, stacklevel: int) -> None:
+    def warn(self, missed: int) -> None:
         """Warn of the rows that an interrupted pass has `missed`, and of collapsed particles."""
         found = [f"Interrupted: {missed:,} rows were left out."] if missed else []
         for note in found + self._collapse():
-            warnings.warn(note, ConvergenceWarning, stacklevel=stacklevel + 1)
+            warn(note, ConvergenceWarning)
 
-    def go_on(
-        self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None, stacklevel: int
-    ) -> None:
+    def go_on(self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None) -> None:
         """Take more rows in all runs, `x` (n, d) and `y` (n,) standardised."""
         watch = Stopwatch()
         labels = self.index.append(index)
@@ -161,7 +159,7 @@ class FilterRun:
         self.missed += missed
         spent = watch.read()
         self.seconds, self.run_time = self.seconds + spent.clock, self.run_time + spent
-        self.warn(missed, stacklevel + 1)
+        self.warn(missed)
 
 
 def same_rows(states: list[FilterState]) -> list[FilterState]:
@@ -245,7 +243,7 @@ class ChainRun:
         stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
         return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn of an interrupted run and of chains that disagree."""
         for note in self.notes:
-            warnings.warn(note, ConvergenceWarning, stacklevel=stacklevel + 1)
+            warn(note, ConvergenceWarning)

@@ -32,7 +32,6 @@ def fit_filter(
     n_jobs: int | None,
     progress: bool | None,
     checkpoint: Checkpoint | None,
-    stacklevel: int,
 ) -> FilterRun:
     """Pass over the rows once for each width and run, and return the runs of the width of largest evidence.
 
@@ -56,8 +55,6 @@ def fit_filter(
         As for ``fit``.
     checkpoint : Checkpoint, optional
         Where the passes write down where they are.
-    stacklevel : int
-        Of warnings; 2 is the caller of this function.
 
     Returns
     -------
@@ -102,7 +99,7 @@ def fit_filter(
         missed=missed,
         run_time=spent,
     )
-    run.warn(missed, stacklevel + 1)
+    run.warn(missed)
     return run
 
 
@@ -112,7 +109,6 @@ def fit_chains(
     y: FloatArray,
     index: pd.Index,
     fit: FitSettings,
-    stacklevel: int,
 ) -> ChainRun:
     """Sample the posterior of all rows by MCMC.
 
@@ -125,8 +121,6 @@ def fit_chains(
         Their labels.
     fit : FitSettings
         Draws or their accuracy, burn-in, thinning, chains, seed, workers and progress.
-    stacklevel : int
-        Of warnings; 2 is the caller of this function.
 
     Returns
     -------
@@ -136,5 +130,5 @@ def fit_chains(
     draws, drawn = run_mcmc(settings, x, y, fit, stopping(index, fit.asked_mcse))
     seconds = sum(drawn.seconds)
     run = ChainRun(settings, draws, x, y, index, fit.finished(drawn.asked), seconds, drawn.notes, drawn.ends)
-    run.warn(stacklevel + 1)
+    run.warn()
     return run

@@ -80,5 +80,4 @@ def kernel_regression(
         coef_prior=coef_prior,
         missing=missing,
         functions=functions,
-        stacklevel=3,
     )

@@ -1,6 +1,5 @@
 """Checks of what a mixture classifier is made of."""
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, PyrjselWarning
 from pyrjsel._validate import bad_value, check_choice, check_int, listed
+from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS
@@ -15,7 +15,7 @@ from pyrjsel.mixture.scaling import constant
 
 
 def observed(
-    design: InputDesign, rows: InputRows, owner: str, stacklevel: int
+    design: InputDesign, rows: InputRows, owner: str
 ) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
     """Return design and rows without constant inputs and rows that have no input, and the former.
 
@@ -36,21 +36,19 @@ def observed(
     if gone.all():
         raise DataError(f"All inputs of {owner} are constant or missing: {listed(left_out)}.")
     if left_out:
-        warnings.warn(
+        warn(
             f"{len(left_out)} of {gone.size} inputs of {owner} have fewer than two different values, and "
             f"were left out: {listed(left_out)}.",
             PyrjselWarning,
-            stacklevel=stacklevel,
         )
         keep = np.flatnonzero(~gone).tolist()
         design, rows = design.restrict(keep), rows.restrict(keep)
     empty = np.isnan(rows.X).all(axis=1)
     if empty.any():
-        warnings.warn(
+        warn(
             f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, "
             "and were left out.",
             MissingDataWarning,
-            stacklevel=stacklevel,
         )
         lost = np.setdiff1d(rows.y[empty], np.append(rows.y[~empty], -1)).tolist()
         rows = rows.take(np.flatnonzero(~empty))

@@ -24,7 +24,7 @@ DRAWS = 10_000
 
 
 def compare(
-    model: MixtureClassifier, settings: FitSettings, options: MixtureOptions, folds: int, *, stacklevel: int
+    model: MixtureClassifier, settings: FitSettings, options: MixtureOptions, folds: int
 ) -> pd.DataFrame:
     """Score the numbers of kernels of a model by cross-validation over the rows with labels.
 
@@ -38,8 +38,6 @@ def compare(
         Of the sampler.
     folds : int
         Parts of the rows with labels, dealt by class.
-    stacklevel : int
-        Of warnings; 2 is the caller of this function.
 
     Returns
     -------
@@ -78,13 +76,13 @@ def compare(
             with refits.named(f"{part + 1} of {components} kernels"):
                 single = replace(settings, chains=1, rng=stream)
                 label = f"{components} kernels, fold {part + 1}"
-                posterior = run(problem, single, options, stacklevel=2, label=label)
+                posterior = run(problem, single, options, label=label)
             if posterior.index.shape[1] < settings.draws:
                 raise KeyboardInterrupt("interrupted while numbers of kernels were compared")
             probability = class_probabilities(posterior, model.z[labelled[test]])
             scores[test, column] = log_chosen(probability, true[test])
             wrong[test, column] = probability.argmax(axis=1) != true[test]
-    refits.warn(stacklevel + 1)
+    refits.warn()
     best = int(scores.mean(axis=0).argmax())
     difference = scores - scores[:, [best]]
     root = np.sqrt(labelled.size)

@@ -98,7 +98,7 @@ class Extending:
             every=posterior.every,
         )
         settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
-        longer = run(problem, settings, posterior.options, stacklevel=2)
+        longer = run(problem, settings, posterior.options)
         return type(results)(model, longer, results.components, results._comparison)
 
 

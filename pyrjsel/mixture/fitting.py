@@ -144,7 +144,7 @@ class Fitting:
         )
         components, comparison = model.components[0], None
         if len(model.components) > 1:
-            comparison = compare(model, settings, chosen, folds, stacklevel=3)
+            comparison = compare(model, settings, chosen, folds)
             components = model.components[int(comparison["log_score"].to_numpy().argmax())]
-        posterior = run(model._problem(components), settings, chosen, stacklevel=2)
+        posterior = run(model._problem(components), settings, chosen)
         return MixtureResults(model, posterior, components, comparison)

@@ -1,6 +1,5 @@
 """The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -13,6 +12,7 @@ from pyrjsel._errors import PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted
+from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
@@ -145,7 +145,7 @@ class MixtureClassifier(OverSpace, Fitting):
     ) -> None:
         exog = as_pandas(exog)
         design, rows = InputDesign.from_arrays(
-            endog, exog, classes=classes, missing=missing, owner=self._owner, stacklevel=3
+            endog, exog, classes=classes, missing=missing, owner=self._owner
         )
         self._build(
             design,
@@ -160,7 +160,6 @@ class MixtureClassifier(OverSpace, Fitting):
             always=always,
             max_size=max_size,
             known=tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names,
-            stacklevel=3,
         )
 
     @classmethod
@@ -181,7 +180,6 @@ class MixtureClassifier(OverSpace, Fitting):
         classes: Sequence[Any] | None = None,
         missing: str = "impute",
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        stacklevel: int = 2,
     ) -> Self:
         """Make a model from a formula and a data frame.
 
@@ -198,8 +196,6 @@ class MixtureClassifier(OverSpace, Fitting):
             As for the class.
         functions : mapping of str to callable, optional
             Functions that the formula may call, by name, beside the documented ones.
-        stacklevel : int, default 2
-            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
@@ -221,7 +217,6 @@ class MixtureClassifier(OverSpace, Fitting):
             missing=missing,
             functions=functions,
             owner=cls._owner,
-            stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
         model._build(
@@ -237,7 +232,6 @@ class MixtureClassifier(OverSpace, Fitting):
             always=always,
             max_size=max_size,
             known=tuple(data),
-            stacklevel=stacklevel + 1,
         )
         return model
 
@@ -256,21 +250,19 @@ class MixtureClassifier(OverSpace, Fitting):
         always: str | Iterable[str],
         max_size: int | None,
         known: tuple[Any, ...],
-        stacklevel: int,
     ) -> None:
         owner = self._owner
         self.background = check_background(background, owner)
         self.proposal = str(check_choice(proposal, "proposal", owner, PROPOSALS))
         self.prior = check_prior(prior, owner)
-        self.design, self.data, self.left_out = observed(design, rows, owner, stacklevel + 1)
+        self.design, self.data, self.left_out = observed(design, rows, owner)
         self.prior.surplus(len(self.design.names))
         self.components = check_components(components, self.data.n, owner)
         if self.background is None:
-            warnings.warn(
+            warn(
                 "Without a background subsets of different size are compared by densities in the units of "
                 "the inputs: the posterior over subsets depends on these units.",
                 PyrjselWarning,
-                stacklevel=stacklevel,
             )
         self.scaling = Scaling.of(self.data.X, self.design.names, owner)
         self._constrain(model_prior, named_costs(costs, known), budget, always, max_size, known)

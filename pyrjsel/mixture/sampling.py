@@ -1,6 +1,5 @@
 """Sampling of mixture classifiers: options, state, chains. The loop itself is in ``_mixture.pyx``."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from heapq import nlargest
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_int
+from pyrjsel._warnings import warn
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
 from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
@@ -434,7 +434,6 @@ def run(
     problem: MixtureProblem,
     settings: FitSettings,
     options: MixtureOptions,
-    stacklevel: int = 2,
     label: str = "mixture",
 ) -> MixturePosterior:
     """Return the posterior that reversible-jump chains found.
@@ -445,8 +444,6 @@ def run(
     settings : FitSettings
         Draws, burn-in, thinning, chains, seed, workers and progress.
     options : MixtureOptions
-    stacklevel : int, default 2
-        Of warnings; 2 is the caller of the function that calls this one.
     label : str, default "mixture"
         What stands before the progress bar, and in the names of the files of a checkpoint.
 
@@ -479,5 +476,5 @@ def run(
     drawn = settings.run(job, label, lambda chain: int(chain.index.size), rule)
     posterior = summarise(problem, settings, options, drawn, every)
     for text in posterior.notes:
-        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+        warn(text, ConvergenceWarning)
     return posterior

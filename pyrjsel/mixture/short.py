@@ -78,5 +78,4 @@ def mixture_classifier(
         classes=classes,
         missing=missing,
         functions=functions,
-        stacklevel=3,
     )

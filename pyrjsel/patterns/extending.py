@@ -93,5 +93,5 @@ class Extending:
             checkpoint=checkpoint,
             about=lambda: model._identity(posterior.sampler, options),
         )
-        found = run(problem, posterior.sampler, options, settings, stacklevel=2)
+        found = run(problem, posterior.sampler, options, settings)
         return type(results)(model, found, results._entropy)

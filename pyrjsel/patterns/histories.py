@@ -60,12 +60,10 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     return pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
 
 
-def read_histories(
-    sequence: Any, order: int, missing: str, owner: str, stacklevel: int
-) -> tuple[LabelDesign, LabelRows]:
+def read_histories(sequence: Any, order: int, missing: str, owner: str) -> tuple[LabelDesign, LabelRows]:
     """Return the design and the rows of the histories of a sequence, each with the symbol that follows it.
 
-    See :meth:`pyrjsel.PatternLogit.from_sequence`; `stacklevel` is that of the warning about missing values.
+    See :meth:`pyrjsel.PatternLogit.from_sequence`.
     """
     check_choice(missing, "missing", owner, MISSING)
     names, levels, codes = cut(sequence, order, owner, missing)
@@ -73,7 +71,7 @@ def read_histories(
     counted = gaps if missing == "drop" else gaps[[NEXT]]
     gone = counted.any(axis=1).to_numpy()
     counts = counted.sum().loc[lambda count: count > 0].rename("missing")
-    report_missing(counts, int(gone.sum()), len(gaps), "drop", owner, stacklevel + 1)
+    report_missing(counts, int(gone.sum()), len(gaps), "drop", owner)
     codes = codes[~gone] if gone.any() else codes
     known = (*levels, None) if (codes == len(levels)).any() else levels
     design = LabelDesign.of_columns(NEXT, levels, names, [known] * order, missing_levels=missing == "level")

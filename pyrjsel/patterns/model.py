@@ -127,7 +127,7 @@ class PatternLogit:
         compress: bool = True,
         missing: str = "drop",
     ) -> None:
-        design, rows = LabelDesign.from_arrays(endog, exog, missing=missing, owner=self._owner, stacklevel=3)
+        design, rows = LabelDesign.from_arrays(endog, exog, missing=missing, owner=self._owner)
         self._build(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
 
     @classmethod
@@ -142,7 +142,6 @@ class PatternLogit:
         compress: bool = True,
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        stacklevel: int = 2,
     ) -> Self:
         """Make a model from a formula and a data frame.
 
@@ -158,8 +157,6 @@ class PatternLogit:
             As for the class.
         functions : mapping of str to callable, optional
             Functions that the formula may call, by name, beside the documented ones.
-        stacklevel : int, default 2
-            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
@@ -180,7 +177,6 @@ class PatternLogit:
             missing=missing,
             functions=functions,
             owner=cls._owner,
-            stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
         model._build(design, rows, design.call, design.order, prior, sigma_prior, sigma_0, compress)
@@ -240,7 +236,7 @@ class PatternLogit:
         >>> model.n_groups, model.n_patterns
         (1867, 11385)
         """
-        design, rows = read_histories(sequence, order, missing, f"{cls._owner}.from_sequence", stacklevel=3)
+        design, rows = read_histories(sequence, order, missing, f"{cls._owner}.from_sequence")
         model = cls.__new__(cls)
         model._build(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
         return model
@@ -440,7 +436,7 @@ class PatternLogit:
             about=None if checkpoint is None else self._identity(name, chosen),
         )
         problem = PatternProblem.of(self.compression, self.y, len(self.classes), self.prior)
-        return PatternResults(self, run(problem, name, chosen, settings, stacklevel=2))
+        return PatternResults(self, run(problem, name, chosen, settings))
 
     def _identity(self, sampler: str, options: Options) -> dict[str, Plain]:
         """Return what the draws of a fit depend on beside their number and seed, by names that users know."""

@@ -1,6 +1,5 @@
 """Sampling of pattern models: options, state, chains. The loop itself is in ``_slice.pyx``."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ import pandas as pd
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_int, check_real, unknown_option
+from pyrjsel._warnings import warn
 from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.problem import PatternProblem
@@ -324,9 +324,7 @@ class PatternPosterior:
     ends: Ends | None
 
 
-def run(
-    problem: PatternProblem, sampler: str, options: Options, settings: FitSettings, *, stacklevel: int = 2
-) -> PatternPosterior:
+def run(problem: PatternProblem, sampler: str, options: Options, settings: FitSettings) -> PatternPosterior:
     """Return the draws of a pattern model's posterior, with their diagnostics.
 
     Draws need ``8 * chains * draws * C * G`` bytes, C free classes and G groups.
@@ -341,8 +339,6 @@ def run(
         Of this sampler.
     settings : FitSettings
         Draws, burn-in, thinning, chains, seed, workers and progress.
-    stacklevel : int, default 2
-        Of warnings; 2 is the caller of this function.
 
     Returns
     -------
@@ -374,7 +370,7 @@ def run(
     diagnostics = diagnose(draws)
     notes.extend(poor_mixing(diagnostics["r_hat"], diagnostics["ess"], draws.log_posterior.size))
     for text in notes:
-        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+        warn(text, ConvergenceWarning)
     return PatternPosterior(
         sampler,
         draws,

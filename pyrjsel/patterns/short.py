@@ -62,5 +62,4 @@ def pattern_logit(
         compress=compress,
         missing=missing,
         functions=functions,
-        stacklevel=3,
     )

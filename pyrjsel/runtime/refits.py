@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pyrjsel._errors import PyrjselError
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import listed
+from pyrjsel._warnings import warn
 
 
 class Refits:
@@ -36,8 +37,8 @@ class Refits:
             if label not in labels:
                 labels.append(label)
 
-    def warn(self, stacklevel: int) -> None:
-        """Warn once of each thing that fits warned of, and name these; `stacklevel` 2 is the caller."""
+    def warn(self) -> None:
+        """Warn once of each thing that fits warned of, and name these."""
         for (category, text), labels in self.caught.items():
             several = "s" if len(labels) > 1 else ""
-            warnings.warn(f"{self.kind}{several} {listed(labels)}: {text}", category, stacklevel)
+            warn(f"{self.kind}{several} {listed(labels)}: {text}", category)

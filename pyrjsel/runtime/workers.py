@@ -2,7 +2,6 @@
 
 import pickle
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError
 from typing import Any
@@ -13,6 +12,7 @@ from joblib.parallel import get_active_backend
 
 from pyrjsel._errors import WorkerWarning
 from pyrjsel._validate import bad_value, listed
+from pyrjsel._warnings import warn
 
 # Times that a task is begun: all at once, again all that are left, and again each alone, since the death of
 # one worker process ends those beside it.
@@ -74,7 +74,7 @@ def run_tasks(
             again()
             numbers = listed([str(task) for task in left])
             text = f"A worker died. Begun again, to the same draws: {numbers} (chains count from 0)."
-            warnings.warn(text, WorkerWarning, stacklevel=3)
+            warn(text, WorkerWarning)
         for group in [left] if attempt + 1 < ATTEMPTS else [[task] for task in left]:
             if attempt:
                 _await_workers(workers, interrupted)

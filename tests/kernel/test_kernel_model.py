@@ -74,7 +74,7 @@ def test_short_name_method_and_class_take_the_same_parameters():
         return {
             name: (p.default, p.kind)
             for name, p in inspect.signature(function).parameters.items()
-            if name not in ("self", "formula", "data", "endog", "exog", "stacklevel", "functions")
+            if name not in ("self", "formula", "data", "endog", "exog", "functions")
         }
 
     made = of(rj.KernelRegression.__init__)

@@ -27,7 +27,7 @@ def run(problem, *, draws=1000, burn_in=300, thin=1, chains=2, rng=1, n_jobs=1, 
     settings = FitSettings.check(
         "fit", draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
     )
-    return sampling.run(problem, settings, MixtureOptions(**options), stacklevel=2)
+    return sampling.run(problem, settings, MixtureOptions(**options))
 
 
 def same(one, other):

@@ -261,7 +261,7 @@ def test_sequences_that_cannot_be(sequence, order, error, match):
 def test_the_short_name_has_the_parameters_of_the_class():
     short = inspect.signature(rj.pattern_logit).parameters
     formula = inspect.signature(rj.PatternLogit.from_formula).parameters
-    assert list(short) == [name for name in formula if name != "stacklevel"]
+    assert list(short) == list(formula)
     assert all(short[name].default == formula[name].default for name in short)
     whole = inspect.signature(rj.PatternLogit).parameters
     assert all(whole[name].default == short[name].default for name in set(whole) & set(short))

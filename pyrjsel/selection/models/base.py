@@ -1,6 +1,5 @@
 """What the selection models of all families share: construction, constraints, and ``fit``."""
 
-import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
@@ -13,6 +12,7 @@ from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, counted, listed
+from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
@@ -81,7 +81,7 @@ class Selection(Fitting, Studies, OverSpace):
         missing: str = "drop",
     ) -> None:
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
-        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing)
 
     def _from_arrays(
         self,
@@ -90,9 +90,8 @@ class Selection(Fitting, Studies, OverSpace):
         choices: Choices,
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
-        stacklevel: int,
     ) -> None:
-        """Fill a new model; of `stacklevel`, 2 is the caller of this method."""
+        """Fill a new model."""
         exog = as_pandas(exog)
         design, data = Design.from_arrays(
             endog,
@@ -101,11 +100,10 @@ class Selection(Fitting, Studies, OverSpace):
             missing=missing,
             events=self._family.name == "binomial",
             owner=self._owner,
-            stacklevel=stacklevel + 1,
         )
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
-        self._build(design, data, replace(choices, known=tuple(known)), stacklevel + 1)
+        self._build(design, data, replace(choices, known=tuple(known)))
         check_bounds(self.space)
 
     @classmethod
@@ -126,7 +124,6 @@ class Selection(Fitting, Studies, OverSpace):
         offset: str | ArrayLike | None = None,
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        stacklevel: int = 2,
     ) -> Self:
         """Make a model from a formula and a data frame.
 
@@ -138,8 +135,6 @@ class Selection(Fitting, Studies, OverSpace):
         weights, offset, missing : optional
             As for the class.
         <functions>
-        stacklevel : int, default 2
-            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
@@ -164,7 +159,7 @@ class Selection(Fitting, Studies, OverSpace):
         """
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
         extras = {"weights": weights, "offset": offset}
-        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions)
         check_bounds(model.space)
         return model
 
@@ -177,9 +172,8 @@ class Selection(Fitting, Studies, OverSpace):
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
-        stacklevel: int,
     ) -> Self:
-        """Make a model; of `stacklevel`, 2 is the caller of this method."""
+        """Make a model."""
         data = as_pandas(data)
         design, rows = Design.from_formula(
             formula,
@@ -189,33 +183,28 @@ class Selection(Fitting, Studies, OverSpace):
             functions=functions,
             events=cls._family.name == "binomial",
             owner=cls._owner,
-            stacklevel=stacklevel + 1,
         )
         model = cls.__new__(cls)
-        model._build(design, rows, replace(choices, known=tuple(data)), stacklevel + 1)
+        model._build(design, rows, replace(choices, known=tuple(data)))
         return model
 
-    def _restrict(self, keep: Collection[str], stacklevel: int = 2) -> Self:
+    def _restrict(self, keep: Collection[str]) -> Self:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         choices = self._restricted_choices(keep, inside)
-        return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices, stacklevel + 1)
+        return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices)
 
-    def _remake(
-        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
-    ) -> Self:
-        """Return a model of the same class, of other rows, terms or choices; `stacklevel` as above."""
+    def _remake(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
+        """Return a model of the same class, of other rows, terms or choices."""
         model = type(self).__new__(type(self))
-        model._build(design, data, choices, stacklevel + 1)
+        model._build(design, data, choices)
         return model
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
         """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""
         return self._choices.restrict(self.space.context, keep)
 
-    def _build(
-        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
-    ) -> None:
+    def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
         self.design, self.data = design, data
         check_right_side(design, self._owner)
         self._check_rows()
@@ -236,7 +225,7 @@ class Selection(Fitting, Studies, OverSpace):
                     f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
                     "by cr(), cc() and te() need constraints='center', and bs() no include_intercept."
                 )
-            warnings.warn(text, RankWarning, stacklevel=stacklevel)
+            warn(text, RankWarning)
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set priors and the space of models, for the n of priors."""

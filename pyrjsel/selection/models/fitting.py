@@ -184,5 +184,5 @@ class Fitting:
             about=None if checkpoint is None else identity(model, sampler, chosen),
         )
         posterior, settings = run(model, model._samplers[sampler], settings, chosen)
-        warn_of(posterior, 2)
+        warn_of(posterior)
         return SelectionResults(model, posterior, settings.finished(posterior.asked), options=chosen)

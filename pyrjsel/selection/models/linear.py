@@ -1,6 +1,5 @@
 """The gaussian model that users build."""
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value
+from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
@@ -148,7 +148,7 @@ class LinearSelection(Selection):
         choices = Choices(
             coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
         )
-        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing, 3)
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing)
 
     @classmethod
     @shared_text
@@ -169,7 +169,6 @@ class LinearSelection(Selection):
         offset: str | ArrayLike | None = None,
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        stacklevel: int = 2,
     ) -> Self:
         """Make a model from a formula and a data frame, or rows in chunks.
 
@@ -181,8 +180,6 @@ class LinearSelection(Selection):
         weights, offset, missing : optional
             As for the class.
         <functions>
-        stacklevel : int, default 2
-            Of warnings about the data: 2 is the caller of this method.
 
         Returns
         -------
@@ -208,7 +205,7 @@ class LinearSelection(Selection):
             coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
         )
         extras = {"weights": weights, "offset": offset}
-        model = cls._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+        model = cls._from_rows(formula, data, choices, extras, missing, functions)
         check_bounds(model.space)
         return model
 
@@ -221,14 +218,13 @@ class LinearSelection(Selection):
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
-        stacklevel: int,
         listed: Sequence[str] | None = None,
     ) -> Self:
         """Make a model; of chunks, with its terms in the order `listed` of an earlier one."""
         data = as_pandas(data)
         chunks = as_chunks(data, cls._owner)
         if chunks is None:
-            return super()._from_rows(formula, data, choices, extras, missing, functions, stacklevel + 1)
+            return super()._from_rows(formula, data, choices, extras, missing, functions)
         design, reduced = Design.from_chunks(
             formula,
             chunks,
@@ -238,27 +234,23 @@ class LinearSelection(Selection):
             missing=missing,
             functions=functions,
             owner=cls._owner,
-            stacklevel=stacklevel + 1,
             listed=listed,
         )
         model = cls.__new__(cls)
         choices = replace(choices, known=tuple(chunks.names))
-        model._build(design, SummedRows.of(reduced), choices, stacklevel + 1)
+        model._build(design, SummedRows.of(reduced), choices)
         return model
 
-    def _build(
-        self, design: Design, data: DesignData | SummedRows, choices: Choices, stacklevel: int
-    ) -> None:
-        super()._build(design, data, choices, stacklevel + 1)
+    def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
+        super()._build(design, data, choices)
         nu = self.regression.nu
         if nu <= 2:
             what = "mean" if nu <= 1 else "standard deviation"
-            warnings.warn(
+            warn(
                 f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
                 f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
                 "rows, or a sigma_prior.",
                 PyrjselWarning,
-                stacklevel=stacklevel,
             )
 
     def _check_rows(self) -> None:

@@ -66,7 +66,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
                 raise content.wrong("class", "that of a linear model, as its rows came in chunks")
             listed = [term.name for term in design.terms]
             model: Selection = kind._from_rows(
-                design.formula, given.data, choices, extras, "drop", given.functions, 2, listed
+                design.formula, given.data, choices, extras, "drop", given.functions, listed
             )
             if digest(rows_of(model)) != rows.text("digest"):
                 raise other_rows()
@@ -75,7 +75,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
         if isinstance(data, AbsentRows):
             return _results(content, _without_rows(kind, design, choices, data, content))
         model = kind.__new__(kind)
-        model._build(design, data, choices, 2)
+        model._build(design, data, choices)
     return _results(content, model)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -15,6 +14,7 @@ from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterErro
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
+from pyrjsel._warnings import warn
 from pyrjsel.model_space import BUDGET_TOLERANCE
 from pyrjsel.report import plot_frontier, scalar_stats
 from pyrjsel.selection.comparable import same_data, same_space
@@ -86,7 +86,7 @@ class Frontier(PosteriorTables):
         0     2.0                ()   0.0
         1     8.0  (lwt, smoke, ht)   8.0
         """
-        return frontier_table(self, budgets, others, "frontier", 3)
+        return frontier_table(self, budgets, others, "frontier")
 
     def plot_frontier(
         self,
@@ -126,7 +126,7 @@ class Frontier(PosteriorTables):
             As :meth:`frontier` does.
         """
         results = self
-        table = frontier_table(results, budgets, others, "plot_frontier", 3).dropna(subset="deviance")
+        table = frontier_table(results, budgets, others, "plot_frontier").dropna(subset="deviance")
         drawn = "visited" in table.attrs["note"]
         return plot_frontier(
             table["budget"],
@@ -293,9 +293,8 @@ def frontier_table(
     budgets: ArrayLike | None,
     others: Sequence[PosteriorTables],
     owner: str,
-    stacklevel: int,
 ) -> pd.DataFrame:
-    """Return the frontier; of `stacklevel`, 2 is the caller of this function."""
+    """Return the frontier."""
     if not results.model._priced:
         raise NotAvailableError(f"{owner} needs costs: the model was made without any.")
     _check_others(results, others, owner)
@@ -308,7 +307,7 @@ def frontier_table(
     if asked is None:
         new = [k for k, row in enumerate(rows) if k == 0 or row["terms"] != rows[k - 1]["terms"]]
         rows, found = [rows[k] for k in new], [found[k] for k in new]
-    _warn_of_few(rows, found, stacklevel + 1)
+    _warn_of_few(rows, found)
     table = pd.DataFrame(rows, columns=COLUMNS)
     table.attrs["note"] = _note(found)
     return table
@@ -349,7 +348,7 @@ def _check_budgets(
     return np.unique(values)
 
 
-def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run], stacklevel: int) -> None:
+def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run]) -> None:
     """Warn of the budgets that few draws keep."""
     few = []
     for row, run in zip(rows, runs, strict=True):
@@ -357,11 +356,10 @@ def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run], stacklevel: int) 
         if draws is not None and round(row["mass"] * draws.model.size) < FEWEST_DRAWS:
             few.append(f"{row['budget']:g} ({round(row['mass'] * draws.model.size)})")
     if few:
-        warnings.warn(
+        warn(
             f"Fewer than {FEWEST_DRAWS} draws cost at most these budgets: {listed(few)}. The best models "
             "there are those of so few draws; fit with such a budget, and give the results in 'others'.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.stats import chi2
 
 from pyrjsel._errors import DispersionWarning, SeparationWarning
 from pyrjsel._validate import beyond, listed
+from pyrjsel._warnings import warn
 from pyrjsel.design import DesignData
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
@@ -22,9 +22,7 @@ MASS, MODELS = 0.005, 50
 Separated = dict[tuple[str, ...], tuple[str, ...]]
 
 
-def look_for_separation(
-    model: SelectionModel, posterior: Posterior, single: SingleModel, stacklevel: int
-) -> Separated:
+def look_for_separation(model: SelectionModel, posterior: Posterior, single: SingleModel) -> Separated:
     """Return the terms of the best models that separate the classes, and the terms through which they do.
 
     Warns
@@ -42,11 +40,10 @@ def look_for_separation(
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
         best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
-        warnings.warn(
+        warn(
             f"{model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
             "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
             SeparationWarning,
-            stacklevel=stacklevel + 1,
         )
     return result
 
@@ -101,7 +98,7 @@ class Dispersion:
 
 
 def look_for_dispersion(
-    model: SelectionModel, posterior: Posterior, single: SingleModel, stacklevel: int
+    model: SelectionModel, posterior: Posterior, single: SingleModel
 ) -> Dispersion | None:
     """Return Pearson's chi-square of the best model; None where it says nothing of the fit.
 
@@ -114,7 +111,7 @@ def look_for_dispersion(
     """
     found = _dispersion(model, posterior, single)
     if found is not None and found.over:
-        warnings.warn(text(found), DispersionWarning, stacklevel=stacklevel + 1)
+        warn(text(found), DispersionWarning)
     return found
 
 

@@ -87,7 +87,7 @@ class Predictive(PosteriorTables):
         / sqrt(`draws`), 1.6 % of ``mean_se`` with 4,000; draws of chains that depend on each other count for
         fewer. Intervals and ``mean_se`` are of the draws. The same call gives the same numbers.
         """
-        return self._prediction(new, which, {"offset": offset}, draws, "get_prediction", 3)[0]
+        return self._prediction(new, which, {"offset": offset}, draws, "get_prediction")[0]
 
     def predict(
         self,
@@ -125,7 +125,7 @@ class Predictive(PosteriorTables):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._prediction(new, which, {"offset": offset}, draws, "predict", 3, spread=False)[0].mean()
+        return self._prediction(new, which, {"offset": offset}, draws, "predict", spread=False)[0].mean()
 
     def _prediction(
         self,
@@ -134,7 +134,6 @@ class Predictive(PosteriorTables):
         given: Mapping[str, ArrayLike | None],
         draws: int,
         owner: str,
-        stacklevel: int,
         *,
         spread: bool = True,
     ) -> tuple[Prediction, dict[str, FloatArray]]:
@@ -142,9 +141,7 @@ class Predictive(PosteriorTables):
         check_choice(which, "which", owner, WHICH)
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         x, extras, index = prediction_rows(self.model, new, given, owner)
-        found = self._predict_at(
-            x, extras["offset"], index, which, stacklevel + 1, draws=draws, spread=spread
-        )
+        found = self._predict_at(x, extras["offset"], index, which, draws=draws, spread=spread)
         return found, extras
 
     def _predict_at(
@@ -153,7 +150,6 @@ class Predictive(PosteriorTables):
         offset: FloatArray,
         index: pd.Index,
         which: str,
-        stacklevel: int,
         *,
         draws: int | None = None,
         spread: bool = True,
@@ -163,7 +159,7 @@ class Predictive(PosteriorTables):
         Without `spread` they are of means alone, and have draws only if these need them.
         """
         results = self
-        gamma = None if which == "bma" else results._model(which, stacklevel + 1)
+        gamma = None if which == "bma" else results._model(which)
         family, name = results.model.regression.family, results.model.design.response
         means = self._mean_coefficients(gamma) if family.link == "identity" else None
         if spread or means is None:
@@ -247,7 +243,7 @@ class Predictive(PosteriorTables):
         draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
         stream = _generator(results, rng, b"predictive", owner)
         given = {"offset": offset, "weights": weights}
-        prediction, extras = self._prediction(new, which, given, PREDICTION_DRAWS, owner, 3)
+        prediction, extras = self._prediction(new, which, given, PREDICTION_DRAWS, owner)
         return simulated_responses(prediction, extras["weights"], draws, stream)
 
     def check(
@@ -397,6 +393,6 @@ def _compare(
     draws = check_int(draws, "draws", owner, low=2, high=MOST_DRAWS)
     stream = _generator(results, rng, b"check", owner)
     wanted = dict.fromkeys(("offset", "weights"))
-    prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS, owner, 3)
+    prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS, owner)
     y = results.model.data.y
     return compare(prediction, y, extras["weights"], statistics, draws, stream, owner)

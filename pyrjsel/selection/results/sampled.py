@@ -114,7 +114,7 @@ class SampledPosterior(PosteriorTables):
         )
         step = thinning(model.regression, settings) // found.coefficients_every
         longer, _ = run(model, model._samplers[posterior.sampler], settings.thinned(step, THINNED), options)
-        warn_of(longer, 2)
+        warn_of(longer)
         return type(results)(model, longer, settings.finished(longer.asked), options=options)
 
     def to_arviz(self, *, coefficients: bool = True) -> Any:

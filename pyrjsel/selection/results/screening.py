@@ -33,7 +33,7 @@ def screened(runs: Sequence[PosteriorTables], threshold: float) -> SelectionMode
         raise ParameterError(_nothing_left(model, inclusion, threshold))
     _add_parents(kept, model.space, inclusion)
     # Warnings are for who called `screen`, which called this.
-    return model._restrict([model.term_names[term] for term in sorted(kept)], stacklevel=4)
+    return model._restrict([model.term_names[term] for term in sorted(kept)])
 
 
 def _nothing_left(model: SelectionModel, inclusion: FloatArray, threshold: float) -> str:

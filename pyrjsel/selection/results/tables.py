@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
+from pyrjsel._warnings import warn
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 from pyrjsel.report import (
     IndicatorStats,
@@ -55,8 +55,8 @@ class PosteriorTables:
         self.options = options
         self.sampler = posterior.sampler
         if separated is None:
-            separated = look_for_separation(model, posterior, self._marginal, 3)
-            dispersion = look_for_dispersion(model, posterior, self._marginal, 3)
+            separated = look_for_separation(model, posterior, self._marginal)
+            dispersion = look_for_dispersion(model, posterior, self._marginal)
         self.separated = separated
         self.dispersion = dispersion
 
@@ -379,12 +379,12 @@ class PosteriorTables:
         """Why the median probability model cannot be used, in words, or None if it can."""
         return self._median[1]
 
-    def _model(self, which: str, stacklevel: int) -> ByteArray:
+    def _model(self, which: str) -> ByteArray:
         if which == "hpm":
             return self.posterior.packed[0]
         median, problem = self._median
         if problem is not None:
-            warnings.warn(problem, PyrjselWarning, stacklevel=stacklevel)
+            warn(problem, PyrjselWarning)
         return median
 
     def best(self, which: str = "hpm") -> tuple[str, ...]:
@@ -413,7 +413,7 @@ class PosteriorTables:
             model that is allowed and closest to its inclusion probabilities is returned then.
         """
         check_choice(which, "which", "best", WHICH[1:])
-        return self._terms(self._model(which, 3))
+        return self._terms(self._model(which))
 
     @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:

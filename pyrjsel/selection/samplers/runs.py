@@ -9,13 +9,13 @@ start from what was missed. Nothing of this depends on anything but the draws.
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray
+from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Posterior
@@ -53,10 +53,10 @@ def run(
         settings = settings.begins_anew(found, _starts(model, posterior, settings), begun)
 
 
-def warn_of(posterior: Posterior, stacklevel: int) -> None:
-    """Warn of what is wrong with a posterior; of `stacklevel`, 2 is the caller of this function."""
+def warn_of(posterior: Posterior) -> None:
+    """Warn of what is wrong with a posterior."""
     for text in posterior.alarms:
-        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel + 1)
+        warn(text, ConvergenceWarning)
 
 
 def note_of(settings: FitSettings, space: ModelSpace) -> list[str]:

@@ -176,9 +176,8 @@ def cross_validated(
     stratify: Any,
     rng: np.random.Generator,
     options: Mapping[str, Any],
-    stacklevel: int,
 ) -> CrossValidation:
-    """Fit `model` without each fold and score the rows of that; of `stacklevel`, 2 is the caller."""
+    """Fit `model` without each fold and score the rows of that."""
     chosen = _predictors(which)
     check_bool(stratify, "stratify", OWNER)
     rows = rows_of_fit(model, OWNER)
@@ -194,10 +193,10 @@ def cross_validated(
         with refits.named(str(label)):
             results = refit(model, some_rows(data, codes != code), model._choices, stream, options)
             for column, name in enumerate(chosen):
-                prediction = results._predict_at(data.X[test], offset[test], data.index[test], name, 2)
+                prediction = results._predict_at(data.X[test], offset[test], data.index[test], name)
                 log_density[test, column] = prediction.log_density(data.y[test], weights[test])
                 predicted[test, column] = prediction.mean()
-    refits.warn(stacklevel + 1)
+    refits.warn()
     columns = pd.Index(chosen, name="which")
     fold = pd.Series(pd.Index(labels).take(codes), index=data.index, name="fold")
     return CrossValidation(

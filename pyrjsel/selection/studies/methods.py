@@ -80,7 +80,7 @@ class Studies:
         """
         stream = check_rng(rng, "sensitivity")
         model = cast("SelectionModel", self)
-        return refit_over(model, coef_priors, model_priors, g, scale, stream, fit_options, 3)
+        return refit_over(model, coef_priors, model_priors, g, scale, stream, fit_options)
 
     def cross_validate(
         self,
@@ -154,4 +154,4 @@ class Studies:
         """
         stream = check_rng(rng, "cross_validate")
         model = cast("SelectionModel", self)
-        return cross_validated(model, folds, which, stratify, stream, fit_options, 3)
+        return cross_validated(model, folds, which, stratify, stream, fit_options)

@@ -28,7 +28,7 @@ def refit(
     KeyboardInterrupt
         If sampling was interrupted: those that ask for several fits want none of the others then.
     """
-    results: SelectionResults = model._remake(model.design, data, choices, 2).fit(rng=rng, **options)
+    results: SelectionResults = model._remake(model.design, data, choices).fit(rng=rng, **options)
     draws, settings = results.posterior.draws, results.settings
     if draws is not None and draws.model.shape != (settings.chains, settings.draws):
         raise KeyboardInterrupt("interrupted in one of several fits")

@@ -222,9 +222,8 @@ def refit_over(
     scale: Any,
     rng: np.random.Generator,
     options: Mapping[str, Any],
-    stacklevel: int,
 ) -> SensitivityResults:
-    """Fit `model` under every prior of a grid; of `stacklevel`, 2 is the caller."""
+    """Fit `model` under every prior of a grid."""
     axes = grid(model, coef_priors, model_priors, g, scale)
     keys = list(product(*(axis.priors for axis in axes)))
     refits = Refits("Prior")
@@ -234,7 +233,7 @@ def refit_over(
         with refits.named(", ".join(key)):
             results = refit(model, model.data, replace(model._choices, **changed), stream, options)
         found[key if len(axes) > 1 else key[0]] = results
-    refits.warn(stacklevel + 1)
+    refits.warn()
     single = axes[0] if len(axes) == 1 else Axis("", {})
     return SensitivityResults(found, tuple(axis.name for axis in axes), single.places, single.label)
 
