@@ -267,7 +267,7 @@ def test_screening_keeps_the_family(enumerated, wards):
         counts.screen(others=[as_classes])
     model = enumerated.screen(0.5)
     assert type(model) is rj.PoissonSelection
-    assert model.term_names == ("region", "age")
+    assert model.term_names == ("age", "region")
     again = model.fit(rng=1, progress=False)
     assert again.inclusion.loc["age", "posterior"] > 0.9
     np.testing.assert_array_equal(model.regression.offset, wards["log_people"])
