@@ -42,7 +42,7 @@ __all__ = ["SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
 
 
 class _Selection(BaseEstimator):
-    """What classifier and regressor share."""
+    """Base class of classifier and regressor."""
 
     _make: ClassVar[type[LinearSelection] | type[LogitSelection]]
 

@@ -1,4 +1,4 @@
-"""What a data set is: a table and the account of where it comes from."""
+"""A data set: a table, its description, source and licence."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,7 @@ Function = Callable[..., object]
 
 
 class Held(Protocol):
-    """What a column of the data holds."""
+    """A column of the data: its name, kind and levels."""
 
     @property
     def kind(self) -> Kind:

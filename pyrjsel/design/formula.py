@@ -51,7 +51,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class CodingFactor:
-    """What the coding of a formula must know of a factor."""
+    """A factor as the coding of a formula sees it."""
 
     label: str
     n_columns: int = 1

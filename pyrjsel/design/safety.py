@@ -1,4 +1,4 @@
-"""What a factor of a formula may say.
+"""Checks of the expressions that a factor of a formula may hold.
 
 A factor is read with :mod:`ast` and walked against a short list of allowed nodes, names and calls;
 nothing of it is ever compiled or handed to ``eval``. What passes here is computed by

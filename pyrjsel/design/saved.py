@@ -51,7 +51,7 @@ def absent() -> NotAvailableError:
 
 @dataclass(frozen=True, eq=False)
 class AbsentRows(Absent):
-    """What is known of rows that were not saved.
+    """Stand-in for rows that were not saved.
 
     Attributes
     ----------

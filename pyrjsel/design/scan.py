@@ -1,4 +1,4 @@
-"""What is learned of a formula from a part of the rows, and how parts merge.
+"""The state of a formula learned from a part of the rows, and how parts merge.
 
 A scan of a chunk is plain data: what the columns hold, the missing values, and what each factor shows of
 its levels, its width and its transforms. It can be made wherever the chunk is.
@@ -26,7 +26,7 @@ States = tuple[State | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is asked of every chunk.
+    """The formula and options that every chunk is read with.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a column holds in the chunks so far.
+    """A column in the chunks so far.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What some rows show of one factor.
+    """One factor in some of the rows.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ def _mixed(labels: Sequence[Level], integers: bool) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What some chunks show.
+    """The factors and columns in some of the chunks.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ Value = FloatArray | Categories
 
 @dataclass(frozen=True, eq=False)
 class Reduced(Generic[T]):
-    """What has been made of the rows of all chunks.
+    """The rows of all chunks, reduced.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Reduced(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Work(Generic[T]):
-    """What is made of the complete rows of a chunk, and how parts merge."""
+    """A reduction of the complete rows of a chunk, and how parts merge."""
 
     of: Callable[[DesignData], T]
     merge: Callable[[T, T], T]

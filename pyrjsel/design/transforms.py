@@ -40,7 +40,7 @@ _PARAMETERS = ("x", "df", "knots")  # the first ones of bs, cr and cc
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What ``center`` and ``standardize`` have seen: number of rows, means and sums of squares about them."""
+    """The state of ``center`` and ``standardize``: number of rows, means and sums of squares about them."""
 
     name: str
     n: int
@@ -74,7 +74,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a spline has seen: its arguments, for exact quantiles; their ends alone where knots are given."""
+    """The state of a spline: its arguments, for exact quantiles; their ends alone where knots are given."""
 
     name: str
     parts: tuple[tuple[Sequence[object], Mapping[str, object]], ...]

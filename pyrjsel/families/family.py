@@ -1,4 +1,4 @@
-"""What a likelihood family is to the rooms that use it."""
+"""The interface of likelihood families."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar

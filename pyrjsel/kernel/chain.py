@@ -116,7 +116,7 @@ class ChainRunner:
 
 @dataclass
 class ChainJob:
-    """What every chain does; picklable.
+    """The job of one chain; picklable.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class FilterRunner:
 
 
 class FilterJob:
-    """What a filter does with its rows, for :func:`run_chains`; picklable.
+    """The job of one filter, for :func:`run_chains`; picklable.
 
     Parameters
     ----------

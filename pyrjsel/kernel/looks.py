@@ -21,7 +21,7 @@ POINTS, BEYOND = 400, 0.03
 
 
 class Plotted(Protocol):
-    """What the plots need of results."""
+    """The results that plots are drawn from."""
 
     model: KernelRegression
 

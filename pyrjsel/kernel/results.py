@@ -172,7 +172,7 @@ class KernelResults(Looks, Saving, Extending):
 
     @property
     def _log_units(self) -> float:
-        """What the logarithm of the density of the rows loses from standardised to given units."""
+        """Log Jacobian of the density of the rows, from standardised to given units."""
         return self.nobs * float(np.log(self.model.scaling.y_sd))
 
     @property

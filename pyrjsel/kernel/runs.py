@@ -1,4 +1,4 @@
-"""What the samplers gave, and how the filter goes on."""
+"""Runs of the samplers, and updates of the filter with new rows."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class FilterRun:
 
     @property
     def notes(self) -> list[str]:
-        """What is wrong with the run, as far as it shows."""
+        """Warnings that the run shows."""
         found = []
         if self.missed:
             found.append(f"Interrupted passes have left out {self.missed:,} rows.")
@@ -239,7 +239,7 @@ class ChainRun:
 
     @property
     def notes(self) -> list[str]:
-        """What is wrong with the run."""
+        """Warnings that the run shows."""
         stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
         return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
 

@@ -56,7 +56,7 @@ class MixtureDraws:
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """What a run found.
+    """Draws and diagnostics of a run.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Plotted(Protocol):
-    """What the plots need of results."""
+    """The results that plots are drawn from."""
 
     model: MixtureClassifier
     posterior: MixturePosterior

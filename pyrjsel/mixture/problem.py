@@ -1,4 +1,4 @@
-"""What samplers of mixture classifiers see."""
+"""The data of a mixture classifier as samplers see them."""
 
 from dataclasses import dataclass
 

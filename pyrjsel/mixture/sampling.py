@@ -181,7 +181,7 @@ def first_replica(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Gene
 
 @dataclass
 class MixtureJob:
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     problem: MixtureProblem
     options: MixtureOptions

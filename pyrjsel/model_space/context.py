@@ -1,4 +1,4 @@
-"""What a model space asks of terms, and what a prior over models is told."""
+"""Terms as a model space sees them, and as a prior over models does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class TermLike(Protocol):
 
 @dataclass(frozen=True)
 class PriorContext:
-    """What a prior over models needs to know of the terms.
+    """The terms as a prior over models sees them.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ LARGEST_SUM = 1e150
 
 @dataclass(frozen=True, eq=False)
 class PricedItems:
-    """What the terms pay for.
+    """The priced items that terms pay for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is said of a space by models and in summaries: constraints, and how many models satisfy them."""
+"""A model space in words: constraints, and how many models satisfy them."""
 
 from decimal import Decimal
 
@@ -15,7 +15,7 @@ from pyrjsel.model_space.space import ModelSpace
 
 
 class OverSpace:
-    """What models over subsets of terms have in common."""
+    """Base class of models over subsets of terms."""
 
     space: ModelSpace
 

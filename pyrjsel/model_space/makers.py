@@ -1,4 +1,4 @@
-"""What makes priors over models of what they are called and hold, for those that are read from files."""
+"""Constructors of priors over models by name, for those read from files."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

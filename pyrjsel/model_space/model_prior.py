@@ -1,4 +1,4 @@
-"""What priors over models have in common.
+"""The base class of priors over models.
 
 Before constraints, log pi(gamma) = s(k) + sum of l_j over the k free terms that are in, up to a constant;
 under heredity some are by order (see ``by_order.py``). `tables` and `order_tables` give the arrays for the

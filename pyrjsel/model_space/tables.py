@@ -1,4 +1,4 @@
-"""What the parts of a model space are summed up as."""
+"""Sums over the independent parts of a model space, by size and cost."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,7 +35,7 @@ class CostGrid:
 
 @dataclass(frozen=True, eq=False)
 class ComponentTable:
-    """What the feasible subsets of some terms add, by size and cost.
+    """Prior mass of the feasible subsets of some terms, by size and cost.
 
     Parameters
     ----------

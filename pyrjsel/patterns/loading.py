@@ -35,7 +35,7 @@ COLUMNS = ("mean", "sd", "mcse", "ess", "r_hat")
 
 @dataclass(frozen=True, eq=False)
 class AbsentFeatures(Absent):
-    """What is known of the features of cases that were not saved; attributes as of `Features`."""
+    """Stand-in for the features of observations that were not saved; attributes as of `Features`."""
 
     n_cases: int
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class AbsentFeatures(Absent):
 
 @dataclass(frozen=True, eq=False)
 class AbsentGroups(Absent):
-    """What is known of groups of patterns without their cases; attributes as of `Groups`."""
+    """Stand-in for groups of patterns without their observations; attributes as of `Groups`."""
 
     kind: Kind
     order: int

@@ -24,7 +24,7 @@ SCORES = {"error_rate": "Error rate", "log_score": "Log score"}
 
 
 class Plotted(Protocol):
-    """What the plots need of results."""
+    """The results that plots are drawn from."""
 
     model: PatternLogit
 

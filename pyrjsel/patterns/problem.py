@@ -1,4 +1,4 @@
-"""What samplers of pattern models see: groups, classes of cases and the prior as arrays."""
+"""The data of a pattern model as arrays: groups, classes of observations, the prior."""
 
 from dataclasses import dataclass
 

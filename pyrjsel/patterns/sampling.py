@@ -162,7 +162,7 @@ class PatternState:
 
 @dataclass
 class PatternJob:
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     problem: PatternProblem
     options: Options
@@ -293,7 +293,7 @@ class PatternRunner:
 
 @dataclass(frozen=True, eq=False)
 class PatternPosterior:
-    """What a run found.
+    """Draws and diagnostics of a run.
 
     Attributes
     ----------

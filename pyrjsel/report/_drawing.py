@@ -1,4 +1,4 @@
-"""What the plots share: colours, axes, rows of names, and checks of arrays."""
+"""Shared parts of plots: colours, axes, rows of names, and checks of arrays."""
 
 from __future__ import annotations
 

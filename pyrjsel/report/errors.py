@@ -30,7 +30,7 @@ RANKED = 2**18
 
 @dataclass(frozen=True)
 class IndicatorStats:
-    """What draws say of the inclusion of J terms; every array has shape (J,).
+    """Inclusion of J terms estimated from draws; every array has shape (J,).
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class IndicatorStats:
 
 @dataclass(frozen=True)
 class ModelStats:
-    """What the frequencies of visits say of m models; every array has shape (m,).
+    """Probabilities of m models estimated from visits; every array has shape (m,).
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ModelStats:
 
 @dataclass(frozen=True)
 class ScalarStats:
-    """What draws say of one real quantity.
+    """One real quantity estimated from draws.
 
     Attributes
     ----------

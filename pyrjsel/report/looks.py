@@ -13,7 +13,7 @@ from pyrjsel.report.plots import plot_inclusion, plot_models
 
 
 class Listed(Protocol):
-    """What the plots need of results."""
+    """The results that plots are drawn from."""
 
     @property
     def inclusion(self) -> pd.DataFrame:

@@ -22,7 +22,7 @@ WARM = 100
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What is asked of a run that stops by itself.
+    """The accuracy and the limits asked of a run with ``draws="auto"``.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the parent of a run and its chains tell each other: "stop" one way, progress the other.
+"""Messages between the parent of a run and its chains: "stop" one way, progress the other.
 
 Threads share the object itself. A worker process gets, when the object is pickled, a
 :class:`RemoteBoard`, which says the same through small files in a temporary directory.

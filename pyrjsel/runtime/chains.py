@@ -48,7 +48,7 @@ class ResumableRunner(ChainRunner, Protocol):
     """A chain that can write down where it is."""
 
     job: Any
-    """What it does; a job of more iterations takes its place in a run that goes on round by round."""
+    """The job of the chain; replaced by one of more iterations in a run of several rounds."""
 
     def look(self) -> Any:
         """Return what ``finish`` does, without what the accuracy of a run does not need.
@@ -68,7 +68,7 @@ class ResumableRunner(ChainRunner, Protocol):
 
 
 class ChainJob(Protocol):
-    """What every chain of a run does: plain data that can be pickled."""
+    """The job of every chain of a run: plain data that can be pickled."""
 
     total: int
     """Iterations of a chain: burn-in and thinned-out draws included."""
@@ -92,7 +92,7 @@ class ResumableJob(ChainJob, Protocol):
 
 @dataclass(frozen=True)
 class ChainsOutcome:
-    """What a run gave.
+    """The draws of all chains of a run.
 
     Attributes
     ----------

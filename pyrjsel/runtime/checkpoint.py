@@ -188,7 +188,7 @@ class Checkpoint:
 
 
 class Recording(Protocol):
-    """What a chain tells its files; see :class:`pyrjsel.runtime.ResumableRunner`."""
+    """A chain as its checkpoint files see it; see :class:`pyrjsel.runtime.ResumableRunner`."""
 
     def plain_state(self) -> Plain:
         """Return the state."""

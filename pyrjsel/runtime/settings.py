@@ -33,7 +33,7 @@ def power_of_2(least: int) -> int:
 
 @dataclass(frozen=True)
 class Anew:
-    """What is known of a run that began anew, since what it had drawn before had missed something.
+    """The starts of a run that began anew because an audit found a mode that it had missed.
 
     Attributes
     ----------

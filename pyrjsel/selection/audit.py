@@ -19,7 +19,7 @@ HOW = ("visits", "search", "flip", "nothing")
 
 @dataclass(frozen=True)
 class Audit:
-    """What a search found that no chain has visited.
+    """The models that a search found and no chain has visited.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a fit is, as plain data: what a checkpoint tells runs apart by, and saved results their rows."""
+"""The identity of a fit as plain data, by which checkpoints and saved results recognise it."""
 
 from __future__ import annotations
 

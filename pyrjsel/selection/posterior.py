@@ -1,4 +1,4 @@
-"""What every sampler hands to the results: models, inclusion, coefficients, draws, diagnostics."""
+"""The posterior that a sampler returns: models, inclusion, coefficients, draws, diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results, studies and audits need of a model."""
+"""The model as results, studies and audits see it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self

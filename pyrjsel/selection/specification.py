@@ -1,4 +1,4 @@
-"""What a user chose of a model besides formula and rows, kept so that it can be made of fewer terms."""
+"""User-specified priors and constraints; can be restricted to a subset of terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read from a file, taken out piece by piece with checks of types and shapes."""
+"""The content of a file, read piece by piece with checks of types and shapes."""
 
 import sys
 from collections.abc import Collection, Iterator

@@ -53,7 +53,7 @@ BROKEN = (
 
 @dataclass(frozen=True)
 class Document:
-    """What a file holds.
+    """The kind, schema and content of a file.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from pyrjsel.storage.files import read, unreadable
 
 @dataclass(frozen=True)
 class Given:
-    """What a user gave to :func:`load` beside the file: rows, or None, and functions by name."""
+    """Arguments of :func:`load` beside the file: rows, or None, and functions by name."""
 
     data: Any = None
     functions: Mapping[str, Callable[..., Any]] | None = None

@@ -81,7 +81,7 @@ class VarianceIntegrals:
 
     @property
     def least(self) -> FloatArray:
-        """What least squares leaves of `residual`, (m,)."""
+        """Residual sums of squares of `residual`, (m,)."""
         known = self.values > ROUNDING * np.max(self.values, axis=1, initial=0.0, keepdims=True)
         explained = np.where(known, self.turned**2 / np.where(known, self.values, 1.0), 0.0)
         return np.asarray(self.residual - explained.sum(axis=1))

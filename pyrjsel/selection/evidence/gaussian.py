@@ -60,7 +60,7 @@ class _Scatter:
 
 
 class SingleModels:
-    """What results ask about single models of one gaussian regression.
+    """Single models of a gaussian regression: marginal likelihoods, moments, draws.
 
     Parameters
     ----------

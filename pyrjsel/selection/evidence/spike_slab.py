@@ -28,7 +28,7 @@ ALONE = alone("evidence")
 
 
 class SpikeModels(SingleModels):
-    """What results ask about single models where "out" means a spike.
+    """Single models under spike-and-slab priors, where "out" means a spike.
 
     Parameters
     ----------

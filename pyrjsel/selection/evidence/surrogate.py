@@ -35,7 +35,7 @@ MOST_LESSONS = 5000
 
 @dataclass(frozen=True)
 class Surrogate:
-    """What a surrogate is made of, beside the regression: plain data.
+    """The expansion point of a surrogate, as plain data.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the selection models of all families share: construction, constraints, and ``fit``."""
+"""Base class of selection models: construction and constraints."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace

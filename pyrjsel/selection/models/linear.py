@@ -41,7 +41,7 @@ from pyrjsel.selection.specification import Choices
 
 
 class _Flat:
-    """What stands for the prior of the error variance where none is given."""
+    """The improper prior of the error variance, the default."""
 
     def __repr__(self) -> str:
         return "1 / sigma^2"

@@ -1,4 +1,4 @@
-"""What stands for the rows of a fit in results that were loaded without them."""
+"""Stand-ins for training data in results loaded without it."""
 
 from dataclasses import dataclass, field
 
@@ -22,7 +22,7 @@ class RankRule(Absent):
 
 @dataclass(frozen=True, eq=False)
 class AbsentRegression(TermColumns, Absent):
-    """What is left of a regression problem without its rows.
+    """A regression without its rows.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class AbsentRegression(TermColumns, Absent):
 
 @dataclass
 class KnownModels(Absent):
-    """What was saved of single models, in place of what works them out from rows.
+    """Saved values of single models, in place of those computed from rows.
 
     Attributes
     ----------

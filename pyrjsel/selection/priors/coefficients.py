@@ -20,7 +20,7 @@ FARTHEST = 1e100
 
 @dataclass(frozen=True)
 class Columns:
-    """What a prior may know of the data: moments of the columns, and of the response its mean at most.
+    """The data as a prior may use them: moments of the columns, and of the response its mean at most.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class GaussianPrior:
 
     @property
     def numbers(self) -> FloatArray:
-        """What the kind of prior is, and its numbers that are not precisions of single columns."""
+        """The kind of the prior, and its numbers that are not precisions of single columns."""
         kinds = ("normal", "unscaled", "g", HyperG, HyperGN, ZellnerSiow, "spike", "unscaled spike")
         kind = next(k for k, known in enumerate(kinds) if known == self.kind or type(self.mixture) is known)
         own = self.g if self.kind == "g" else getattr(self.mixture, "a", 0.0)

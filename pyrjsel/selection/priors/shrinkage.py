@@ -1,4 +1,4 @@
-"""What a mixture of g-priors leaves of one model: its marginal likelihood and the posterior of g.
+"""Marginal likelihoods under mixtures of g-priors, and the posterior of g.
 
 Under a g-prior all that a gaussian model of d columns adds to the null model is a function of g and of
 R^2, the share of ``y'My + 2 b`` that least squares explains:

@@ -259,7 +259,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def origin(self) -> float:
-        """What sums over draws or models count the intercept of the design's own columns from."""
+        """Centre subtracted from the raw-scale intercept before moments are accumulated."""
         return self.centre
 
     @property
@@ -300,7 +300,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def penalty(self) -> FloatArray:
-        """What each column adds to m'P m, (D,)."""
+        """The share of each column in m'P m, (D,)."""
         return self.prior.precision * self.prior.mean**2
 
     @kept_property
@@ -388,7 +388,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def constant(self) -> float:
-        """What a compiled log marginal likelihood lacks of log p(y | model).
+        """Constant to add to a compiled log marginal likelihood to give log p(y | model).
 
         The densities of the flat intercept and, without a `sigma_prior`, of log sigma^2 count as 1.
         """

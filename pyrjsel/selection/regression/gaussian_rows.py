@@ -80,7 +80,7 @@ class GaussianRows(Regression):
 
     @property
     def origin(self) -> float:
-        """What sums over draws count the intercept of the design's own columns from."""
+        """Centre subtracted from the raw-scale intercept before moments are accumulated."""
         return self.whole.centre
 
     @property

@@ -46,12 +46,12 @@ class TermColumns:
 
     @property
     def origin(self) -> float:
-        """What sums over draws count the intercept of the design's own columns from."""
+        """Centre subtracted from the raw-scale intercept before moments are accumulated."""
         return 0.0
 
     @property
     def raw_shift(self) -> FloatArray:
-        """What coefficients take from the intercept of the design's own columns, (D + 1,)."""
+        """Shift of the raw-scale intercept for a unit of each coefficient, (D + 1,)."""
         return np.concatenate([[0.0], self.mean / self.scale])
 
     def to_raw(self, b: FloatArray, out: FloatArray | None = None) -> FloatArray:

@@ -9,7 +9,7 @@ from pyrjsel._typing import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class SufficientStatistics:
-    """What a gaussian regression needs of its rows; sums of parts of the rows merge into those of all.
+    """Sufficient statistics of a gaussian regression; those of parts of the rows merge into those of all.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ class ChunkSums:
 
 @dataclass(frozen=True, eq=False)
 class SummedRows:
-    """What is known of rows that came in chunks and were not kept.
+    """Sums over rows that came in chunks and were not kept.
 
     Attributes
     ----------

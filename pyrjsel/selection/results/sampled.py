@@ -1,4 +1,4 @@
-"""What results with draws offer: more of them, and the draws themselves for ArviZ."""
+"""Methods of results with draws: extending the chains, and export to ArviZ."""
 
 from __future__ import annotations
 

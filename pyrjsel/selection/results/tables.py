@@ -301,7 +301,7 @@ class PosteriorTables:
 
     @property
     def audit(self) -> pd.DataFrame:
-        """What a search found that no chain has visited, by term.
+        """For each term, the best model with it (or without it) that a search found.
 
         For each term that no draw holds, the best feasible model with it is searched for: from the term alone
         (with the terms that heredity makes it need), adding what raises the posterior most and is affordable;

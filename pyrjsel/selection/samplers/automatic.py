@@ -1,4 +1,4 @@
-"""What ``sampler="auto"`` takes for generalised linear models that are too many to enumerate."""
+"""The choice of ``sampler="auto"`` for generalised linear models that are too many to enumerate."""
 
 from collections.abc import Collection
 from dataclasses import fields

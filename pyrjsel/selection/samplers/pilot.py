@@ -23,7 +23,7 @@ TRIED = 24
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot has found.
+    """The findings of a pilot.
 
     Attributes
     ----------

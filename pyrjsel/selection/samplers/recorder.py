@@ -1,4 +1,4 @@
-"""What chains record, block by block; shared by all samplers."""
+"""Recording of draws, block by block; shared by all samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class ChainDraws:
 
 @dataclass(frozen=True)
 class Manner:
-    """What summaries of the samplers differ in.
+    """Properties of a sampler that summaries depend on.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Series:
 
     @property
     def rows(self) -> np.ndarray:
-        """What has been recorded: no copy."""
+        """The recorded draws; no copy."""
         return self._room[: self._size]
 
     def append(self, rows: np.ndarray) -> None:

@@ -121,7 +121,7 @@ def compare_samplers(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """What one run says of the models; NaN for what an enumeration does not have."""
+    """Estimates of one run; NaN where an enumeration has none."""
 
     sampler: str
     chains: float

@@ -76,7 +76,7 @@ class WalkState:
 
 @dataclass
 class WalkJob:
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     regression: Any
     space: ModelSpace
@@ -117,7 +117,7 @@ class WalkJob:
 
     @property
     def unit(self) -> float:
-        """What the averages grow by in a period."""
+        """Weight of one thinning interval in the averages."""
         return self.time
 
     def single(self) -> SingleModel:

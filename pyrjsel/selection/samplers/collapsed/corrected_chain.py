@@ -95,7 +95,7 @@ class CorrectedOptions(CollapsedOptions):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one model: log posterior mass, and the integral without its draws."""
+    """One model: log posterior mass, and the integral without its draws."""
 
     log_mass: float
     integral: Integral
@@ -143,7 +143,7 @@ class Integrals:
 
 @dataclass
 class CorrectedJob(WalkJob):
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     entropy: bytes
     pairs: int
@@ -159,7 +159,7 @@ class CorrectedJob(WalkJob):
 
     @property
     def unit(self) -> float:
-        """What the averages grow by in a period."""
+        """Weight of one thinning interval in the averages."""
         return 1.0
 
     def single(self) -> MarginalLikelihood:

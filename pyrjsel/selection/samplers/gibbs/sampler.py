@@ -136,7 +136,7 @@ class GibbsState:
 
 @dataclass
 class GibbsJob:
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     regression: GaussianRegression
     space: ModelSpace

@@ -167,7 +167,7 @@ class PopulationState:
 
 @dataclass
 class PopulationJob:
-    """What every population of a fit does; picklable."""
+    """The job of one population of chains; picklable."""
 
     regression: Regression
     space: ModelSpace

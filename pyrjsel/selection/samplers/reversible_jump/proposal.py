@@ -1,4 +1,4 @@
-"""What proposals take from the data before chains begin: laws of coefficients, weights of terms."""
+"""Proposals fixed before chains begin: distributions of coefficients, weights of terms."""
 
 import numpy as np
 

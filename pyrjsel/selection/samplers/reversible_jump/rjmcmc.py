@@ -160,7 +160,7 @@ class RJState:
 
 @dataclass
 class RJJob:
-    """What every chain does; picklable."""
+    """The job of one chain; picklable."""
 
     regression: Regression
     space: ModelSpace
