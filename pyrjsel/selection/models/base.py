@@ -184,8 +184,13 @@ class Selection(Fitting, Studies, OverSpace):
             events=cls._family.name == "binomial",
             owner=cls._owner,
         )
+        return cls._from_parts(design, rows, replace(choices, known=tuple(data)))
+
+    @classmethod
+    def _from_parts(cls, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
+        """Make a model of a design, its rows, priors and constraints."""
         model = cls.__new__(cls)
-        model._build(design, rows, replace(choices, known=tuple(data)))
+        model._build(design, data, choices)
         return model
 
     def _restrict(self, keep: Collection[str]) -> Self:
@@ -196,9 +201,7 @@ class Selection(Fitting, Studies, OverSpace):
 
     def _remake(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
         """Return a model of the same class, of other rows, terms or choices."""
-        model = type(self).__new__(type(self))
-        model._build(design, data, choices)
-        return model
+        return self._from_parts(design, data, choices)
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
         """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""

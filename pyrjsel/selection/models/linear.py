@@ -236,10 +236,8 @@ class LinearSelection(Selection):
             owner=cls._owner,
             listed=listed,
         )
-        model = cls.__new__(cls)
         choices = replace(choices, known=tuple(chunks.names))
-        model._build(design, SummedRows.of(reduced), choices)
-        return model
+        return cls._from_parts(design, SummedRows.of(reduced), choices)
 
     def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
         super()._build(design, data, choices)

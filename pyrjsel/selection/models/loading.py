@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
-from pyrjsel._once import catching_warnings
+from pyrjsel._once import catching_warnings, keep
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
@@ -74,8 +74,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
         data = rows_from_plain(rows, design, given.data)
         if isinstance(data, AbsentRows):
             return _results(content, _without_rows(kind, design, choices, data, content))
-        model = kind.__new__(kind)
-        model._build(design, data, choices)
+        model = kind._from_parts(design, data, choices)
     return _results(content, model)
 
 
@@ -189,7 +188,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     usual = ((posterior.inclusion >= 0.5) | (model.space.free == 0)).astype(np.uint8)
     if not model.space.feasible(gamma) or (problem is None) != np.array_equal(gamma, usual):
         raise median.wrong("gamma", "the median probability model, or one in its place")
-    results.__dict__["_median"] = (gamma, problem)
+    keep(results, _median=(gamma, problem))
     if posterior.draws is None:
         coefficients = content.numbers("averaged", (None, width))
         variance = None
@@ -199,25 +198,26 @@ def _results(content: Content, model: Selection) -> SelectionResults:
             raise content.wrong("averaged variance", "that of a family with an error variance")
         if not len(coefficients):
             raise content.wrong("averaged", "draws")
-        results.__dict__["_averaged"] = (coefficients, variance)
+        keep(results, _averaged=(coefficients, variance))
     if "prior inclusion" in content:
-        results.__dict__["prior_inclusion"] = _prior_inclusion(content.part("prior inclusion"), model)
+        keep(results, prior_inclusion=_prior_inclusion(content.part("prior inclusion"), model))
     elif (
         isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
     ):
         # Files did not always have it.
         unknown = np.full(len(model.term_names), np.nan)
-        results.__dict__["prior_inclusion"] = PriorInclusion(unknown, unknown, "unknown", None, np.nan)
-    results.__dict__.update(_prior_sizes(content, model, posterior))
+        keep(results, prior_inclusion=PriorInclusion(unknown, unknown, "unknown", None, np.nan))
+    keep(results, **_prior_sizes(content, model, posterior))
     if isinstance(model.regression, AbsentRegression):
         rows = min(TABLE_ROWS, posterior.odds.size)
         known = content.part("models")
-        results.__dict__["_marginal"] = KnownModels(
+        single = KnownModels(
             model.regression,
             posterior.packed[:rows],
             known.numbers("log_marginal", (rows,), infinite=True),
             known.numbers("deviance", (rows,), infinite=True),
         )
+        keep(results, _marginal=single)
     return results
 
 
