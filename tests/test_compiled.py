@@ -34,6 +34,6 @@ def test_a_checkout_says_what_to_do(tmp_path):
 
 
 def test_one_missing_module_is_named(tmp_path):
-    (tmp_path / "pyrjsel" / "space").mkdir(parents=True)
-    (tmp_path / "pyrjsel" / "space" / "_space.pyi").touch()
+    (tmp_path / "pyrjsel" / "model_space").mkdir(parents=True)
+    (tmp_path / "pyrjsel" / "model_space" / "_space.pyi").touch()
     assert missing_modules(str(tmp_path / "pyrjsel")) == ["pyrjsel.model_space._space"]

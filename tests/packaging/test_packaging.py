@@ -63,7 +63,7 @@ def tree(tmp_path_factory):
     for stray in (
         "_core/_linalg.c",
         "_core/_linalg.cpython-311.so",
-        "space/_space.c",
+        "model_space/_space.c",
         "selection/_laplace.html",
     ):
         (tree / "pyrjsel" / stray).write_text("stray")

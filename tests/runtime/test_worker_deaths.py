@@ -163,7 +163,7 @@ class Eager:
         self.place, self.begin = place, place.begin
 
     def chain(self, label, chain):
-        return EagerFile(self.place.folder, f"{label}-{chain}", "digest of the run")
+        return EagerFile(self.place.folder, f"{label}-{chain}", "digest of the run", time.time())
 
 
 class EagerFile(checkpoint.ChainFile):

@@ -61,7 +61,7 @@ def test_nothing_changes(kind, case, monkeypatch):
     for name in ("posterior", "log_marginal", "deviance"):
         np.testing.assert_allclose(models[0][name], models[1][name], rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(one.coefficients["mean"], two.coefficients["mean"], rtol=1e-6, atol=1e-8)
-    text = [[line for line in str(run.summary()).split("\n") if "Seconds" not in line] for run in (one, two)]
+    text = [[line for line in str(run.summary()).split("\n") if "Run time" not in line] for run in (one, two)]
     assert text[0] == text[1]
     for which in ("bma", "hpm"):
         np.testing.assert_allclose(one.predict(which=which), two.predict(which=which), atol=1e-7)

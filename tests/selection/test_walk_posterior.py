@@ -21,6 +21,5 @@ def test_what_chains_know_goes_to_the_right_models():
         known.append(gamma @ weight)
     draws = 50
     model, packed = merge_visits([(chain.words, chain.index) for chain in chains], draws, 5)
-    posterior = SimpleNamespace(draws=SimpleNamespace(model=model), packed=packed)
     places = [_places(chain, draws) for chain in chains]
-    np.testing.assert_array_equal(_by_model(posterior, places, known), np.asarray(packed) @ weight)
+    np.testing.assert_array_equal(_by_model(model, len(packed), places, known), np.asarray(packed) @ weight)

@@ -132,6 +132,13 @@ class GaussianRows(Regression):
         log_g = float(np.log(whole.n)) if whole.prior.mixture is not None else 0.0
         return self.at(variance, log_g), np.array([variance, log_g])
 
+    def scores(self) -> FloatArray:
+        """Return the score statistic of each column (D,), as for other regressions, sigma^2 unknown."""
+        whole = self.whole
+        if not whole.square:
+            return np.zeros(whole.cross.size)
+        return whole.n * whole.cross**2 / (whole.total_weight * whole.square)
+
     def least_power(self, max_size: int) -> float:
         """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
         d = self.widest(max_size) - 1 if self.scaled else 0

@@ -52,11 +52,12 @@ def fixed_scales(case, variance, log_g):
     mixed = case.regression.prior.mixture is not None
     scales = np.array([variance, log_g if mixed else 0.0])
 
-    def loop(space, gamma, b, **rest):
+    def chain(space, gamma, b, **rest):
         return make_chain(rows, space, gamma, np.concatenate([b, scales]), **rest)
 
     return SimpleNamespace(
-        regression=SimpleNamespace(loop=loop, widest=rows.widest, raw_shift=rows.raw_shift),
+        regression=SimpleNamespace(widest=rows.widest, raw_shift=rows.raw_shift),
+        make_chain=chain,
         space=case.space,
         x=case.x,
         y=case.y,

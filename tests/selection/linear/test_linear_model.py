@@ -73,7 +73,7 @@ class TestTables:
 
     def test_coefficients(self):
         table = self.results.coefficients
-        assert list(table.index) == ["Intercept", "g[T.b]", "g[T.c]", "x", "z", "u"]
+        assert list(table.index) == ["Intercept", "x", "z", "u", "g[T.b]", "g[T.c]"]
         # The data were made with a slope of 1 and unit errors in 60 weighted rows: an sd between 0.1 and 0.2.
         assert 0.1 < table.loc["x", "sd"] < 0.2
         assert abs(table.loc["x", "mean"] - 1.0) < 3 * table.loc["x", "sd"]

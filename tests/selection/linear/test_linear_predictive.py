@@ -60,8 +60,8 @@ def all_laws(train, new, prior, sigma=None, models=MODELS):
 
 @pytest.fixture
 def many(monkeypatch):
-    for module in ("predictive", "results"):
-        monkeypatch.setattr(f"pyrjsel.selection.{module}.PREDICTION_DRAWS", MANY)
+    for module in ("posterior_predictive", "tables"):
+        monkeypatch.setattr(f"pyrjsel.selection.results.{module}.PREDICTION_DRAWS", MANY)
 
 
 # --- held-out densities -----------------------------------------------------------------------------
