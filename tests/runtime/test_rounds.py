@@ -49,7 +49,8 @@ FITS = {
         {"sampler": "mcmc", "mcse": 0.02, "max_draws": 2000, "burn_in": 100},
     ),
 }
-SELECTION = [name for name, (model, _) in FITS.items() if isinstance(model, rj.LinearSelection | rj.LogitSelection | rj.PoissonSelection)]
+MODELS = (rj.LinearSelection, rj.LogitSelection, rj.PoissonSelection)
+SELECTION = [name for name, (model, _) in FITS.items() if isinstance(model, MODELS)]
 
 
 def fit(name, **changes):
@@ -345,7 +346,8 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
         asked.append(draws)
         return [Figure("it is bad", 2.0)]
 
-    monkeypatch.setattr("pyrjsel.selection.samplers.collapsed.posterior.stopping", lambda *given, **more: never)
+    where = "pyrjsel.selection.samplers.collapsed.posterior.stopping"
+    monkeypatch.setattr(where, lambda *given, **more: never)
     with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. It would take about 2,000 draws"):
         results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1000, rng=1, progress=False)
     assert asked == [200, 400, 800, 1000]

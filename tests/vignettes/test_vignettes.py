@@ -22,7 +22,7 @@ PROMISED = {
         [
             "Feasible models: 256",
             "hold 0.22",  # of the posterior mass: less than a quarter; the third digit is at .2275
-            "('age', 'ftv', 'age:ftv', 'lwt', 'smoke', 'ht', 'ui')",
+            "('age', 'ftv', 'lwt', 'smoke', 'ht', 'ui', 'age:ftv')",
             "143 models cost at most 15 minutes",
             "('age', 'lwt', 'smoke')",
             "unseen levels of the column 'race' in the term 'race': 'unknown'",
