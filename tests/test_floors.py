@@ -234,6 +234,93 @@ def test_every_import_goes_down():
     assert faults(sources) == []
 
 
+# The folders and files of selection/ in the order in which data flow: each imports those before it alone.
+SELECTION = [
+    ["priors"],
+    ["regression"],
+    ["evidence"],
+    ["posterior", "draws", "audit", "specification"],
+    ["protocols"],
+    ["comparable", "identity"],
+    ["samplers"],
+    ["results"],
+    ["studies"],
+    ["models"],
+]
+# Rooms whose models, results and summaries import one another for types still.
+CIRCLES = {"kernel", "mixture", "patterns"}
+
+
+def module_graph():
+    """Return which modules of the package each one imports, for types alone and by `cimport` too."""
+    sources = package_sources()
+    names = {path: "pyrjsel." + re.sub(r"(/__init__)?\.\w+$", "", path).replace("/", ".") for path in sources}
+    known, graph = set(names.values()), {name: set() for name in names.values()}
+    for path, text in sources.items():
+        if path.endswith("__init__.py"):
+            continue
+        targets = {item.module for item in imports_of(text, path)}
+        if path.endswith((".py", ".pyi")):
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.ImportFrom) and node.level == 0:
+                    targets.update(f"{node.module}.{alias.name}" for alias in node.names)
+        graph[names[path]] |= {target for target in targets if target in known} - {names[path]}
+    return graph
+
+
+def circles(graph):
+    """Return the sets of modules that import one another, directly or through others."""
+    reached = {}
+    for start in graph:
+        found, left = set(), [start]
+        while left:
+            for module in graph[left.pop()] - found:
+                found.add(module)
+                left.append(module)
+        reached[start] = found
+    return {
+        frozenset(m for m in reached[name] if name in reached[m]) for name in graph if name in reached[name]
+    }
+
+
+def test_no_modules_import_one_another():
+    found = circles(module_graph())
+    rooms = [{module.split(".")[1] for module in circle} for circle in found]
+    assert all(len(room) == 1 for room in rooms)
+    assert set().union(*rooms) <= CIRCLES
+
+
+def test_a_circle_is_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == {frozenset("abc")}
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == set()
+
+
+def test_folders_of_selection_import_those_before_them():
+    place = {name: rank for rank, names in enumerate(SELECTION) for name in names}
+    faults = []
+    for module, targets in module_graph().items():
+        parts = module.split(".")
+        if parts[1] != "selection" or len(parts) < 3:
+            continue
+        for target in targets:
+            there = target.split(".")
+            if there[1] == "selection" and (len(there) < 3 or place[there[2]] > place[parts[2]]):
+                faults.append(f"{module} imports {target}")
+    assert faults == []
+
+
+def test_no_sampler_imports_another():
+    folders, own = {"collapsed", "enumeration", "gibbs", "reversible_jump"}, "pyrjsel.selection.samplers."
+    seen = set()
+    for module, targets in module_graph().items():
+        here = module.removeprefix(own).split(".")[0]
+        if here in folders:
+            there = {target.removeprefix(own).split(".")[0] for target in targets}
+            assert not (there & folders) - {here}, module
+            seen.add(here)
+    assert seen == folders
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [

@@ -1,9 +1,11 @@
 """Rules about the files themselves: their length, and that nothing generated is kept."""
 
 import ast
+import io
 import re
 import shutil
 import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -20,13 +22,49 @@ def files_of(*suffixes):
     return [ROOT / "setup.py", *(path for path in found if not {"_build", "__pycache__"} & {*path.parts})]
 
 
+def lines_of_code(text, suffix):
+    """Return how many lines hold code: no comments, docstrings or blank lines."""
+    if suffix == ".pyx":  # neither `ast` nor `tokenize` reads Cython
+        text = re.sub(r'"""(?:.|\n)*?"""', '""', text)
+        return sum(bool(line.split("#")[0].strip(' "')) for line in text.splitlines())
+    kept = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in (
+            tokenize.COMMENT,
+            tokenize.NL,
+            tokenize.NEWLINE,
+            tokenize.INDENT,
+            tokenize.DEDENT,
+        ):
+            kept.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            kept.difference_update(range(node.lineno, node.end_lineno + 1))
+    return len(kept)
+
+
 def test_no_file_is_too_long():
     long = {}
     for path in files_of(*LIMITS):
-        lines = len(path.read_text().splitlines())
+        lines = lines_of_code(path.read_text(), path.suffix)
         if lines > LIMITS[path.suffix]:
             long[path.relative_to(ROOT).as_posix()] = lines
     assert long == {}
+
+
+def test_comments_and_docstrings_are_no_code():
+    text = (
+        '"""What it is."""\n\n# why\nx = (\n    1,  # one\n)\n\n\ndef f():\n    """Return."""\n    return x\n'
+    )
+    assert lines_of_code(text, ".py") == 5 + 1  # and the end of the file
+    assert (
+        lines_of_code('cdef int x  # a number\n\n# why\ncdef f():\n    """Return."""\n    return 1\n', ".pyx")
+        == 3
+    )
 
 
 def test_package_initialisers_hold_re_exports_alone():

@@ -155,7 +155,7 @@ class Selection(Fitting, Studies, OverSpace):
         >>> model = rj.logit("low ~ age + lwt + race + smoke + ht", births, coef_prior=rj.GPrior("n"))
         >>> results = model.fit(rng=1)
         >>> results.best("mpm")
-        ('race', 'lwt', 'smoke', 'ht')
+        ('lwt', 'race', 'smoke', 'ht')
         """
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size)
         extras = {"weights": weights, "offset": offset}
