@@ -2,7 +2,7 @@
 
 Sixty independent columns; the response depends on x0 and on as many cheap columns as the budget affords. Each
 feasible model counts. Gaussian marginal likelihoods have a closed form, written down here; those of
-generalised linear models are ranked by a quadratic expansion at each of the two modes, the best get Laplace
+generalised linear models are ranked by quadratic expansions at parts of the two modes, the best get Laplace
 values of the package, the best of these its integrals, and all others the average correction. The share of
 the posterior that these others hold is said.
 """
@@ -109,7 +109,7 @@ def centred(x, weight):
 
 
 def expansion(family, x, y, times, held):
-    """Log marginal likelihoods, but for a constant, by the expansion at the mode of the columns `held`."""
+    """Log marginal likelihoods of models as large as `held`, but for a constant: the expansion at its mode."""
     n, null = len(y), np.full(len(y), 0.0)
     for _ in range(50):
         score, weight = derivatives(family, null, y)
@@ -127,21 +127,18 @@ def expansion(family, x, y, times, held):
         b += np.linalg.solve(some.T @ (weight[:, None] * some) + penalty, some.T @ score - penalty @ b)
     score, weight = derivatives(family, some @ b, y)
     working, inner = some @ b + score / weight, centred(x, weight)
-    products, cross, found = inner.T @ (weight[:, None] * inner) + precision, inner.T @ (weight * working), []
-    for models in feasible(times):
-        log, square = quadratic(models, products, cross)
-        before, _ = quadratic(models, precision, cross)
-        found.append(0.5 * (square + before - log))
-    return found
+    products, cross = inner.T @ (weight[:, None] * inner) + precision, inner.T @ (weight * working)
+    models = feasible(times)[len(held)]
+    log, square = quadratic(models, products, cross)
+    before, _ = quadratic(models, precision, cross)
+    return 0.5 * (square + before - log)
 
 
 def generalised(model, family, x, y, times, modes):
     """Log marginal likelihoods of models by size, and the posterior share of those that are approximate."""
     sizes = [len(models) for models in feasible(times)]
     with_x0 = np.concatenate([(models == 0).any(axis=1) for models in feasible(times)])
-    values = np.where(
-        with_x0, *(np.concatenate(expansion(family, x, y, times, list(mode))) for mode in modes)
-    )
+    values, size_of = np.full(len(with_x0), -np.inf), np.repeat(np.arange(len(sizes)), sizes)
     prior = np.concatenate(log_priors(model, times))
     widest = model.regression.widest(model.space.max_size)
     marginal = MarginalLikelihood(model.regression, b"0" * 16, 256, widest)
@@ -152,12 +149,16 @@ def generalised(model, family, x, y, times, modes):
         gamma[feasible(times)[size][i - sum(sizes[:size])]] = 1
         return gamma
 
-    # Each expansion is as high as its own mode says.
+    # Models of a size by the expansion at a part of the mode as large, as high as the package says it is there:
+    # far from a mode its own expansion is off by several nats.
     for mode, group in zip(modes, (with_x0, ~with_x0), strict=True):
-        size = len(mode)
-        row = int(np.flatnonzero((feasible(times)[size] == np.array(mode)).all(axis=1))[0])
-        place = sum(sizes[:size]) + row
-        values[group] += marginal.approximate(held(place)).log_marginal - values[place]
+        for size in np.unique(size_of[group]):
+            part = np.array(mode[:size])
+            found, first = expansion(family, x, y, times, list(part)), sum(sizes[:size])
+            row = int(np.flatnonzero((feasible(times)[size] == part).all(axis=1))[0])
+            found += marginal.approximate(held(first + row)).log_marginal - found[row]
+            members = group & (size_of == size)
+            values[members] = found[members[first : first + sizes[size]]]
     exact = np.zeros(len(values), dtype=bool)
     for group in (with_x0, ~with_x0):
         members = np.flatnonzero(group)
