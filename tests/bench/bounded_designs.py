@@ -109,7 +109,7 @@ def centred(x, weight):
 
 
 def expansion(family, x, y, times, held):
-    """Log marginal likelihoods of models as large as `held`, but for a constant: the expansion at its mode."""
+    """Log marginal likelihoods of models as large as `held`, up to a constant: the expansion at its mode."""
     n, null = len(y), np.full(len(y), 0.0)
     for _ in range(50):
         score, weight = derivatives(family, null, y)
@@ -149,8 +149,8 @@ def generalised(model, family, x, y, times, modes):
         gamma[feasible(times)[size][i - sum(sizes[:size])]] = 1
         return gamma
 
-    # Models of a size by the expansion at a part of the mode as large, as high as the package says it is there:
-    # far from a mode its own expansion is off by several nats.
+    # Models of a size by the expansion at a part of the mode as large, as high as the package says it is
+    # there: far from a mode its own expansion is off by several nats.
     for mode, group in zip(modes, (with_x0, ~with_x0), strict=True):
         for size in np.unique(size_of[group]):
             part = np.array(mode[:size])
