@@ -449,7 +449,7 @@ def test_rows_in_chunks_keep_the_order_of_an_earlier_design(tmp_path):
     formula, listed = "lwt ~ age + race + smoke + ht", ["race", "ht", "age", "smoke"]
     choices = rj.linear(formula, frame)._choices
     earlier = rj.LinearSelection._from_rows(
-        formula, chunks, choices, {"weights": None, "offset": None}, "drop", None, 2, listed
+        formula, chunks, choices, {"weights": None, "offset": None}, "drop", None, listed
     )
     assert list(earlier.term_names) == listed
     results = earlier.fit(rng=1)
