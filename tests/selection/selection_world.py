@@ -99,7 +99,7 @@ class World:
         options = CorrectedOptions(pairs=256)
         job = CorrectedJob(
             self.given(y), self.space, iterations, 0, 1, options.time, options.slot_rate(self.space),
-            np.ones(1), False, self.gamma(row), iterations, rng.bytes(16), options.pairs, True,
+            np.ones(1), False, self.gamma(row)[None], iterations, rng.bytes(16), options.pairs, True,
         )  # fmt: skip
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(iterations)
@@ -126,7 +126,7 @@ class World:
         """Return rows and coefficients (kept, D + 1) of draws of a population that starts from a model."""
         options = PopulationOptions()
         job = PopulationJob(
-            self.given(y), self.space, kept, burn_in, apart, 2, self.gamma(row), 1, options.laws(),
+            self.given(y), self.space, kept, burn_in, apart, 2, self.gamma(row)[None], 1, options.laws(),
             options.temperatures, options.tune,
         )  # fmt: skip
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)

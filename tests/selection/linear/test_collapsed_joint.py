@@ -88,7 +88,7 @@ def faults(linear_kit, prior, space):
         regression = GaussianRegression.build(x, y, list(SIZES), prior, sigma_prior=SIGMA)
         job = WalkJob(
             regression, case.space, PERIODS, 0, 1, options.time, options.slot_rate(case.space), np.ones(1),
-            False, gamma, PERIODS, families=families(case.space), family_rates=(1.0, 1.0), trades=1.0,
+            False, gamma[None], PERIODS, families=families(case.space), family_rates=(1.0, 1.0), trades=1.0,
         )  # fmt: skip
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(PERIODS)
