@@ -257,13 +257,12 @@ def module_graph():
     names = {path: "pyrjsel." + re.sub(r"(/__init__)?\.\w+$", "", path).replace("/", ".") for path in sources}
     known, graph = set(names.values()), {name: set() for name in names.values()}
     for path, text in sources.items():
-        if path.endswith("__init__.py"):
-            continue
         targets = {item.module for item in imports_of(text, path)}
         if path.endswith((".py", ".pyi")):
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.ImportFrom) and node.level == 0:
                     targets.update(f"{node.module}.{alias.name}" for alias in node.names)
+        targets.discard("pyrjsel")  # every module is in it
         graph[names[path]] |= {target for target in targets if target in known} - {names[path]}
     return graph
 
@@ -288,6 +287,16 @@ def test_no_modules_import_one_another():
     rooms = [{module.split(".")[1] for module in circle} for circle in found]
     assert all(len(room) == 1 for room in rooms)
     assert set().union(*rooms) <= CIRCLES
+
+
+def test_no_module_imports_the_package_that_it_is_in():
+    faults = [
+        f"{name} imports {to}"
+        for name, targets in module_graph().items()
+        for to in targets
+        if f"{name}.".startswith(f"{to}.")
+    ]
+    assert faults == []
 
 
 def test_a_circle_is_seen():

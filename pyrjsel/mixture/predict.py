@@ -3,7 +3,8 @@
 import numpy as np
 
 from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel.mixture import _predict
+from pyrjsel.mixture._predict import class_log_density
+from pyrjsel.mixture._predict import class_probabilities as probabilities_of
 from pyrjsel.mixture.draws import MixturePosterior
 
 # Densities of rows within classes, by draw, that are held at a time: 8 MB.
@@ -27,7 +28,7 @@ def class_probabilities(posterior: MixturePosterior, z: FloatArray) -> FloatArra
     ndarray, shape (m, K)
         Those of a draw are proportional to ``P_k sum_d w_kd prod_i N(z_i; m_di, v_di)`` over its inputs.
     """
-    return _predict.class_probabilities(_near(z), *kept(posterior))
+    return probabilities_of(_near(z), *kept(posterior))
 
 
 def class_densities(posterior: MixturePosterior, z: FloatArray, inputs: list[int]) -> FloatArray:
@@ -55,7 +56,7 @@ def class_densities(posterior: MixturePosterior, z: FloatArray, inputs: list[int
     size = max(HELD // of[2].shape[0] // weight.shape[1], 1)
     for first in range(0, len(z), size):
         rows = slice(first, first + size)
-        out[rows] = np.exp(_predict.class_log_density(z[rows], *of)).mean(axis=0)
+        out[rows] = np.exp(class_log_density(z[rows], *of)).mean(axis=0)
     return out
 
 

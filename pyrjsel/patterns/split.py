@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
-from pyrjsel.patterns import _split
+from pyrjsel.patterns._split import cdf, draw, ppf
 
 Size = int | tuple[int, ...] | None
 Floats = float | FloatArray
@@ -144,9 +144,7 @@ def split_cauchy(
     sums, first, second = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, size)
     _check_width(sums, first, second, owner)
     out = np.empty((2, *sums.shape))
-    _split.draw(
-        generator, sums.ravel(), first.ravel(), second.ravel(), method == "inversion", out.reshape(2, -1)
-    )
+    draw(generator, sums.ravel(), first.ravel(), second.ravel(), method == "inversion", out.reshape(2, -1))
     return _plain(out[0]), _plain(out[1])
 
 
@@ -202,7 +200,7 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, x=places)
     _check_width(sums, first, second, owner)
     out = np.empty(sums.shape)
-    _split.cdf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(-1))
+    cdf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(-1))
     return _plain(out)
 
 
@@ -251,7 +249,7 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, u=chances)
     _check_width(sums, first, second, owner)
     out = np.empty((2, *sums.shape))
-    _split.ppf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(2, -1))
+    ppf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(2, -1))
     return _plain(out[0])
 
 

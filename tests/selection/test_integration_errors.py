@@ -33,7 +33,7 @@ def fit(model, **options):
 
 
 def test_figures():
-    """What draws can make up for they do; what they cannot is left to be said."""
+    """Draws make up for small integration errors; large ones are left to a warning."""
     free, names = np.ones(4, dtype=np.uint8), ["a", "b", "c", "d"]
     mcse = np.array([0.0045, 0.0045, 0.0045, 0.006])
     other = np.array([0.001, 0.003, 0.0045, 0.02])

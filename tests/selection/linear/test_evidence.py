@@ -66,7 +66,7 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
 
 @pytest.mark.parametrize("dependent", [False, True])
 def test_changes_of_many_lone_columns(linear_kit, closed_prior, dependent):
-    """What all terms change is found in one pass, which is vectorised: against the models one by one.
+    """Changes by all terms, found in one vectorised pass, against the models one by one.
 
     Forty terms of one column: more than a vector has, of no multiple of its length once some are in.
     """
