@@ -112,6 +112,22 @@ def keep(item: Any, **values: object) -> None:
     ------
     TypeError
         If an attribute of such a name is no kept property of its class.
+
+    Examples
+    --------
+    >>> class Circle:
+    ...     radius = 2
+    ...
+    ...     @kept_property
+    ...     def area(self):
+    ...         return 3 * self.radius**2
+    >>> circle = Circle()
+    >>> keep(circle, area=12.5)
+    >>> circle.area
+    12.5
+    >>> keep(circle, radius=1)
+    Traceback (most recent call last):
+    TypeError: Circle.radius is no kept property.
     """
     for name, value in values.items():
         if not isinstance(getattr(type(item), name), kept_property):
