@@ -1,7 +1,7 @@
 """Messages between the parent of a run and its chains: "stop" one way, progress the other.
 
 Threads share the object itself. A worker process gets, when the object is pickled, a
-:class:`RemoteBoard`, which says the same through small files in a temporary directory.
+:class:`RemoteSignals`, which says the same through small files in a temporary directory.
 """
 
 import os
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 
-class Board:
+class Signals:
     """Stop flag and iteration counts of the chains of one run.
 
     Parameters
@@ -79,12 +79,12 @@ class Board:
                 _touch(self._directory)
             return self._directory
 
-    def __reduce__(self) -> tuple[Callable[[str], "RemoteBoard"], tuple[str]]:
-        return RemoteBoard, (self._share(),)
+    def __reduce__(self) -> tuple[Callable[[str], "RemoteSignals"], tuple[str]]:
+        return RemoteSignals, (self._share(),)
 
 
-class RemoteBoard:
-    """The board as a worker process sees it.
+class RemoteSignals:
+    """The signals as a worker process sees it.
 
     On a machine that does not share the parent's temporary directory nothing is told either way.
     """

@@ -6,7 +6,7 @@ from typing import Any
 from pyrjsel.runtime.stopwatch import RunTime
 
 
-class Live:
+class LiveChains:
     """The chains of this process that go on in the next round, with their iterations and run times.
 
     A worker process gets an empty one: its chains go on from what they have written down.
@@ -26,5 +26,5 @@ class Live:
             held[0].job = job
         return held
 
-    def __reduce__(self) -> tuple[Callable[[], "Live"], tuple[()]]:
-        return Live, ()
+    def __reduce__(self) -> tuple[Callable[[], "LiveChains"], tuple[()]]:
+        return LiveChains, ()
