@@ -144,7 +144,27 @@ class Normal(CoefficientPrior):
         return CompiledPrior(precision, shift, weight * mean**2, flat, 0.0, log_weights)
 
     def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale; see :class:`CoefficientPrior`."""
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+
+        Raises
+        ------
+        ParameterError
+            If the intercept's prior is not flat.
+        """
         _check_flat(self, owner)
         unit = np.ones(scale.size) if self.standardize else scale
         deviation = unit * float(self.scale)
@@ -262,7 +282,27 @@ class GPrior(CoefficientPrior):
         return CompiledPrior(precision, shift, penalty, intercept == "flat", RANK_TOL)
 
     def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale; see :class:`CoefficientPrior`."""
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+
+        Raises
+        ------
+        ParameterError
+            If the intercept's prior is not flat.
+        """
         _check_flat(self, owner)
         zero = np.zeros(scale.size)
         return FixedG(zero, zero, zero, g=self.value(n))

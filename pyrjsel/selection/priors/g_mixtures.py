@@ -78,7 +78,22 @@ class Mixture(CoefficientPrior):
         return self._conditional(n)
 
     def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale; see :class:`CoefficientPrior`."""
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+        """
         zero = np.zeros(scale.size)
         return UnknownG(zero, zero, zero, mixture=self)
 

@@ -110,7 +110,7 @@ class SpikeSlab(CoefficientPrior):
         return replace(self, **parts)  # type: ignore[arg-type]
 
     def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale; see :class:`CoefficientPrior`.
+        """Return the prior of a gaussian model on the internal scale.
 
         Without columns it is a normal prior of none.
 
