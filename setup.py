@@ -85,7 +85,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers.reversible_jump._population", random=True),
     extension("pyrjsel.selection.regression._problem"),
     extension("pyrjsel.selection.samplers.reversible_jump._rjmcmc", random=True),
-    extension("pyrjsel.selection.evidence._score"),
+    extension("pyrjsel.selection.priors._score"),
     extension("pyrjsel.selection.samplers._search"),
     extension("pyrjsel.selection.evidence._spike", random=True),
     extension("pyrjsel.selection.evidence._student"),

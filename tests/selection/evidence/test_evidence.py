@@ -6,8 +6,8 @@ from reference_linear import LinearTwin
 
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of, score_of
+from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 
@@ -119,7 +119,7 @@ def test_a_quadratic_log_likelihood_with_a_base_column(linear_kit, kind, flat):
     if kind == "diagonal":
         weights = np.log(np.where(np.diag(p) > 0, np.diag(p), 1.0))
         given = {"log_weights": weights, "penalty": np.diag(p) * mean**2}
-    evidence = ConjugateEvidence(GaussianScore("known", 0, 0), FullGram(h + p), c + p @ mean, start, **given)
+    evidence = ConjugateEvidence(GaussianScore.known(), FullGram(h + p), c + p @ mean, start, **given)
     twin = LinearTwin(h, c, 0.0, start, 0, precision=p, mean=mean, flat=int(flat), known=True, rank_tol=tol)
     values = {bytes(gamma): twin.value(gamma) for gamma in case.models}
     assert (min(values.values()) == -np.inf) == (kind == "g")

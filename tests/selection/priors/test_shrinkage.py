@@ -9,7 +9,7 @@ from scipy.special import hyp2f1
 
 import pyrjsel as rj
 from pyrjsel.distributions.quadrature import draw
-from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.shrinkage import Shrinkage
 
 PRIORS = [rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(4), rj.ZellnerSiow()]
@@ -57,7 +57,7 @@ def test_quadrature_and_interpolants(prior, n, d, r2):
     shrinkage = Shrinkage(prior, n, n - 1)
     assert shrinkage.log_factor(d, r2) == pytest.approx(want[0], rel=1e-9, abs=1e-9)
     np.testing.assert_allclose(shrinkage.factors(d, r2), want[1:], rtol=0, atol=1e-10)
-    score = GaussianScore("mixture", n - 1.0, 1.0, shrinkage=shrinkage, most=d)
+    score = GaussianScore.mixture(n - 1.0, 1.0, shrinkage, most=d)
     assert score.value(d, 0.0, r2) == pytest.approx(want[0], rel=1e-9, abs=1e-9)
     found = score.moments(d, r2)
     np.testing.assert_allclose(found[:2], want[1:], rtol=0, atol=1e-10)
@@ -82,7 +82,7 @@ def test_interpolants_everywhere(prior):
         for d in (1, 2, 4, 9, 25, 58, 300):
             if d > n - 2:
                 continue
-            score = GaussianScore("mixture", n - 1.0, 1.0, shrinkage=shrinkage, most=d)
+            score = GaussianScore.mixture(n - 1.0, 1.0, shrinkage, most=d)
             r2 = 1 - np.maximum(np.exp(-rng.exponential(4, 60)), 1e-12)
             found = np.array([score.value(d, 0.0, value) for value in r2])
             np.testing.assert_allclose(found, shrinkage.log_factor(d, r2), rtol=1e-12, atol=1e-10)
@@ -94,9 +94,9 @@ def test_the_null_model_is_the_base():
     for prior in PRIORS:
         shrinkage = Shrinkage(prior, 20, 19)
         assert shrinkage.log_factor(0, 0.0) == 0.0
-        assert GaussianScore("mixture", 19.0, 2.0, shrinkage=shrinkage, most=3).value(
-            0, 0.0, 0.0
-        ) == pytest.approx(-9.5 * np.log(2))
+        assert GaussianScore.mixture(19.0, 2.0, shrinkage, most=3).value(0, 0.0, 0.0) == pytest.approx(
+            -9.5 * np.log(2)
+        )
 
 
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)

@@ -60,7 +60,7 @@ def twin_of(case, gamma, variance, *, classical=False, slots=1, closed=None, dra
         prior.precision,
         prior.mean,
         prior.ratio,
-        prior.kind == "spike",
+        prior.scaled,
         classical,
         slots,
         np.array(gamma, dtype=np.uint8),

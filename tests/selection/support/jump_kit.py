@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
@@ -49,7 +49,7 @@ def fixed_scales(case, variance, log_g):
         known = GPrior(prior.value(case.regression.n), intercept="flat")
     else:
         known = GPrior(float(np.exp(log_g)), intercept="flat")
-    mixed = case.regression.prior.mixture is not None
+    mixed = case.regression.prior.conditional(1.0) is not None
     scales = np.array([variance, log_g if mixed else 0.0])
 
     def chain(space, gamma, b, **rest):
@@ -98,7 +98,7 @@ class Tempered:
         x = (self.case.x[:, columns] - regression.mean[columns]) / regression.scale[columns]
         x = np.column_stack([np.ones(n), x])
         prior = regression.prior
-        if prior.kind == "g":
+        if isinstance(prior, FixedG):
             form, mean = (x.T * w) @ x / prior.g, np.zeros(x.shape[1])
             form[0] = form[:, 0] = 0.0
         else:

@@ -9,8 +9,8 @@ from reference_linear import LinearTwin
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import BetaBinomial, ModelSpace
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, UnknownG, ZellnerSiow
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 PRIORS = {
@@ -48,12 +48,15 @@ class Case:
     def twin(self):
         """The twin of the compiled marginal likelihoods, on the internal scale."""
         r = self.regression
-        kind = {"normal": {"precision": np.diag(r.prior.precision), "mean": r.prior.mean}}
-        kind["g"] = {"g": r.prior.g}
-        kind["mixture"] = {"mixture": r.prior.mixture, "n": r.n}
+        if isinstance(r.prior, FixedG):
+            own = {"g": r.prior.g}
+        elif isinstance(r.prior, UnknownG):
+            own = {"mixture": r.prior.mixture, "n": r.n}
+        else:
+            own = {"precision": np.diag(r.prior.precision), "mean": r.prior.mean}
         return LinearTwin(
             r.gram, r.cross, r.square, r.starts, r.rows, r.a, r.b,
-            rank_tol=r.prior.rank_tol, **kind[r.prior.kind],
+            rank_tol=r.prior.rank_tol, **own,
         )  # fmt: skip
 
 

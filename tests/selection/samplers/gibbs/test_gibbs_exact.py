@@ -170,7 +170,8 @@ def printed_sampler(case, steps, rng):
     twin = gibbs_kit.twin_of(case, np.zeros(len(case.regression.starts) - 1), 1.0, classical=True, slots=0)
     a, b = regression.sigma[:, 0]
     means = np.empty(steps)
-    assert prior.kind == "unscaled spike"
+    assert prior.ratio is not None
+    assert not prior.scaled
     for i in range(steps):
         twin.draw(rng)
         scale = b + 1.0 / (2.0 * twin.residual())

@@ -48,7 +48,7 @@ def case_of(linear_kit, kind, space, n=25, sigma=None):
 def run_both(case, classical, steps=STEPS, slots=2, seed=3, trades=0):
     """The records of both, iteration by iteration: model, sigma^2, coefficients, log posterior, inclusion."""
     regression = case.regression
-    closed = None if regression.prior.kind in ("spike", "unscaled spike", "unscaled") else case.twin.value
+    closed = None if regression.prior.in_state else case.twin.value
     gamma = case.space.empty_model()
     more = {"classical": classical, "slots": slots, "drawn": 2, "trades": trades}
     job = gibbs_kit.job_of(case, draws=steps, **more)

@@ -8,8 +8,8 @@ from scipy import stats
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Uniform
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, UnknownG, ZellnerSiow
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 
 NAMES, SIZES = ["a", "b", "a:b"], (1, 2, 1)
@@ -59,18 +59,18 @@ def log_power(case, gamma, b, variance, log_g, t):
     slopes = b[1:][columns]
     value = stats.norm.logpdf(y, b[0] + x @ slopes, np.sqrt(variance / w)).sum()
     value += stats.invgamma.logpdf(variance, regression.a, scale=regression.b)
-    if prior.mixture is not None:
+    if isinstance(prior, UnknownG):
         inverse = np.linalg.inv((x.T * w) @ x) if d else np.eye(0)
         g = np.exp(log_g)
         if d:
             value += stats.multivariate_normal(np.zeros(d), variance * inverse).logpdf(slopes / np.sqrt(g))
         return t * value - 0.5 * d * log_g + log_prior_of_g(prior.mixture, log_g, regression.n)
-    if prior.kind == "g":
+    if isinstance(prior, FixedG):
         inverse = prior.g * np.linalg.inv((x.T * w) @ x) if d else np.eye(0)
         mean = np.zeros(d)
     else:
         inverse, mean = np.diag(1 / prior.precision[columns]), prior.mean[columns]
-    scale = 1.0 if prior.kind == "unscaled" else variance
+    scale = variance if prior.scaled else 1.0
     if d:
         value += stats.multivariate_normal(mean, scale * inverse).logpdf(slopes)
     return t * value
@@ -87,13 +87,13 @@ def log_scales(case, gamma, b, variance, log_g, t):
     form = w @ (x @ slopes) ** 2
     if prior.rank_tol == 0:
         form = prior.precision[columns] @ (slopes - prior.mean[columns]) ** 2
-    if prior.kind == "g":
+    if isinstance(prior, FixedG):
         form = form / prior.g
-    scale = 0 if prior.kind == "unscaled" else 1
+    scale = 1 if prior.scaled else 0
     half = 0.5 * w @ (y - b[0] - x @ slopes) ** 2 + regression.b + 0.5 * scale * form * np.exp(-log_g)
     power = 0.5 * (case.y.size + scale * d) + regression.a + 1
     value = -t * (half / variance + power * np.log(variance))
-    if prior.mixture is None:
+    if not isinstance(prior, UnknownG):
         return value
     return value - 0.5 * d * log_g + log_prior_of_g(prior.mixture, log_g, regression.n)
 
@@ -116,7 +116,7 @@ def test_full_conditionals_of_scales(linear_kit, prior, t):
         SIZES, jump_kit.PRIORS[prior], n=12, seed=8, names=NAMES, weighted=True, with_offset=True, sigma=SIGMA
     )
     rows, rng, size = GaussianRows.of(case.regression), np.random.default_rng(31), 1500
-    mixed = case.regression.prior.mixture is not None
+    mixed = isinstance(case.regression.prior, UnknownG)
     for gamma in ([0, 0, 0], [1, 0, 1], [1, 1, 1]):
         gamma, b = np.array(gamma, dtype=np.uint8), np.zeros(rows.n_columns)
         columns = rows.model_columns(gamma)

@@ -104,7 +104,7 @@ def test_scales_at_a_temperature(linear_kit, prior, t):
     for gamma in case.models[::5]:
         b, columns = np.zeros(rows.n_columns), rows.model_columns(gamma)
         b[columns] = rng.normal(size=columns.size)
-        log_g = 1.3 if rows.whole.prior.mixture is not None else 0.0
+        log_g = 1.3 if rows.whole.prior.conditional(1.0) is not None else 0.0
         state = State(gamma, b, 0.7, log_g)
         loop = jump_kit.loop_at(rows, case.space, gamma, [*b, 0.7, log_g], t)
         first, second = np.random.default_rng(6), np.random.default_rng(6)

@@ -20,7 +20,7 @@ cdef struct posterior_t:        # what a model leaves of the coefficients; see G
     double residual             # of S
 
 cdef class GaussianScore:
-    cdef readonly int kind
+    cdef readonly int formula
     cdef readonly double nu, total
     cdef double half_nu, shrink, log_growth, log_total
     cdef int saturated, n_tables

@@ -12,7 +12,7 @@ and the number d of columns. Up to constants, with S = y'Wy + 2 b - fit and nu =
     log m = -d/2 log(1 + g) - nu/2 log(y'Wy + 2 b - g / (1 + g) fit)
     log m = -nu/2 log(y'Wy + 2 b) + log B(d, R^2)             R^2 = fit / (y'Wy + 2 b)
 
-with B of ``shrinkage.py``.
+with B of ``shrinkage.py``. A prior makes its score by one of the static methods of :class:`GaussianScore`.
 """
 
 cimport cython
@@ -22,8 +22,6 @@ from libc.stdlib cimport calloc, free
 import numpy as np
 
 from pyrjsel._core._vecmath cimport logs, panels as panels_at
-
-KINDS = {"known": KNOWN, "conjugate": CONJUGATE, "g": GPRIOR, "mixture": MIXTURE}
 
 # As in shrinkage.py: 1 - R^2 below which a fit is perfect.
 cdef double PERFECT = 1e-13
@@ -37,8 +35,8 @@ cdef class GaussianScore:
 
     Parameters
     ----------
-    kind : {"known", "conjugate", "g", "mixture"}
-        Which of the formulas above.
+    formula : int
+        Which of the four above, from 0.
     nu : float
         N + 2 a.
     total : float
@@ -53,9 +51,29 @@ cdef class GaussianScore:
         Most columns of a model, for a mixture.
     """
 
-    def __init__(self, str kind, double nu, double total, *, double g=1.0, shrinkage=None,
+    @staticmethod
+    def known():
+        """Return the score where sigma^2 is known to be 1."""
+        return GaussianScore(KNOWN, 0.0, 1.0)
+
+    @staticmethod
+    def conjugate(double nu, double total):
+        """Return the score of a normal prior in units of sigma."""
+        return GaussianScore(CONJUGATE, nu, total)
+
+    @staticmethod
+    def g_prior(double nu, double total, double g):
+        """Return the score of a g-prior."""
+        return GaussianScore(GPRIOR, nu, total, g=g)
+
+    @staticmethod
+    def mixture(double nu, double total, shrinkage, int saturated=0, int most=0):
+        """Return the score of a mixture of g-priors."""
+        return GaussianScore(MIXTURE, nu, total, shrinkage=shrinkage, saturated=saturated, most=most)
+
+    def __init__(self, int formula, double nu, double total, *, double g=1.0, shrinkage=None,
                  int saturated=0, int most=0):
-        self.kind = KINDS[kind]
+        self.formula = formula
         self.nu = nu
         self.half_nu = 0.5 * nu
         self.total = total
@@ -113,11 +131,11 @@ cdef class GaussianScore:
     cdef double of(self, int d, double log_det, double fit) noexcept nogil:
         """The log marginal likelihood; inf for a perfect fit under a mixture."""
         cdef double r2
-        if self.kind == CONJUGATE:
+        if self.formula == CONJUGATE:
             return log_det - self.half_nu * log(self.total - fit)
-        if self.kind == GPRIOR:
+        if self.formula == GPRIOR:
             return -0.5 * d * self.log_growth - self.half_nu * log(self.total - self.shrink * fit)
-        if self.kind == KNOWN:
+        if self.formula == KNOWN:
             return log_det + 0.5 * fit
         r2 = fit / self.total
         if d == 0 or d == self.saturated:
@@ -135,14 +153,14 @@ cdef class GaussianScore:
         The log determinants of a g-prior are not looked at. `rest` is scratch space (n).
         """
         cdef Py_ssize_t i
-        cdef double r2, shrink = self.shrink if self.kind == GPRIOR else 1.0
-        cdef double constant = -0.5 * d * self.log_growth if self.kind == GPRIOR else 0.0
+        cdef double r2, shrink = self.shrink if self.formula == GPRIOR else 1.0
+        cdef double constant = -0.5 * d * self.log_growth if self.formula == GPRIOR else 0.0
         cdef const panels_t* t
-        if self.kind == KNOWN:
+        if self.formula == KNOWN:
             for i in range(n):
                 out[i] = log_det[i] + 0.5 * fit[i]
             return
-        if self.kind != MIXTURE:
+        if self.formula != MIXTURE:
             for i in range(n):
                 rest[i] = self.total - shrink * fit[i]
                 rest[i] = rest[i] if rest[i] > TINY else 1.0
@@ -150,7 +168,7 @@ cdef class GaussianScore:
             for i in range(n):
                 if not self.total - shrink * fit[i] > TINY:
                     out[i] = self.of(d, log_det[i], fit[i])
-                elif self.kind == GPRIOR:
+                elif self.formula == GPRIOR:
                     out[i] = constant - self.half_nu * rest[i]
                 else:
                     out[i] = log_det[i] - self.half_nu * rest[i]
@@ -183,12 +201,12 @@ cdef class GaussianScore:
         """
         cdef posterior_t out
         cdef double r2, left, left_square
-        if self.kind == KNOWN:
+        if self.formula == KNOWN:
             out.mean = out.square = out.inner = out.residual = 1.0
-        elif self.kind == CONJUGATE or d == 0:
+        elif self.formula == CONJUGATE or d == 0:
             out.mean = out.square = 1.0
             out.inner = out.residual = self.total - fit
-        elif self.kind == GPRIOR:
+        elif self.formula == GPRIOR:
             out.mean = self.shrink
             out.square = self.shrink * self.shrink
             out.residual = self.total - self.shrink * fit
