@@ -98,14 +98,21 @@ def check_densities(found, prior, labels, sigma=None, models=MODELS):
             assert (np.abs(gap) < 1e-7).all()
 
 
-@pytest.mark.parametrize("name", PRIORS)
+LONG = {"hyper-g", "hyper-g/n"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.statistical] * (name in LONG)) for name in PRIORS]
+)
 def test_held_out_densities(name, many):
     """A factor, weights and an offset: 8 models, each Student or a mixture of normal or Student laws."""
     found = model_of(PRIORS[name]).cross_validate(LABELS, rng=1, progress=False)
     check_densities(found, PRIORS[name], LABELS)
 
 
-@pytest.mark.parametrize("name", ["g", "zellner-siow", "unscaled"])
+@pytest.mark.parametrize(
+    "name", ["g", pytest.param("zellner-siow", marks=pytest.mark.statistical), "unscaled"]
+)
 def test_held_out_densities_with_a_prior_of_the_variance(name, many):
     model = model_of(PRIORS[name], sigma_prior=INVERSE_GAMMA)
     check_densities(model.cross_validate(LABELS, rng=2, progress=False), PRIORS[name], LABELS, INVERSE_GAMMA)

@@ -1,14 +1,10 @@
-"""Small gaussian problems over small model spaces; the oracles of this folder made importable."""
+"""Small gaussian problems over small model spaces."""
 
-import importlib.util
-import sys
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from reference_linear import LinearTwin
 
 from pyrjsel.distributions import InverseGamma
@@ -16,19 +12,6 @@ from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, UnknownG, ZellnerSiow
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-
-_HERE = Path(__file__).parent
-for _name, _folder in (
-    ("linear_oracle", _HERE),
-    ("gibbs_kit", _HERE),
-    ("predictive_oracle", _HERE),
-    ("balance_oracle", _HERE.parent / "loops"),
-    ("jump_kit", _HERE),
-):
-    if _name not in sys.modules:
-        _spec = importlib.util.spec_from_file_location(_name, _folder / f"{_name}.py")
-        sys.modules[_name] = importlib.util.module_from_spec(_spec)
-        _spec.loader.exec_module(sys.modules[_name])
 
 PRIORS = {
     "g": GPrior("n"),
@@ -112,14 +95,4 @@ def make_case(sizes, prior, *, n=25, seed=0, weighted=False, with_offset=False, 
     return Case(regression, model_space, x, y, weights, offset, prior)
 
 
-@pytest.fixture(scope="session")
-def linear_kit():
-    """Makers of problems, and priors."""
-    return SimpleNamespace(case=make_case, priors=PRIORS, closed=CLOSED, inverse_gamma=InverseGamma)
-
-
-def pytest_generate_tests(metafunc):
-    """Run tests that ask for `any_prior` with every prior, for `closed_prior` with those in closed form."""
-    for name, priors in (("any_prior", PRIORS), ("closed_prior", CLOSED)):
-        if name in metafunc.fixturenames:
-            metafunc.parametrize(name, priors.values(), ids=priors)
+KIT = SimpleNamespace(case=make_case, priors=PRIORS, closed=CLOSED, inverse_gamma=InverseGamma)

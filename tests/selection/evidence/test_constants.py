@@ -16,7 +16,7 @@ FRAME["share"] = RNG.binomial(FRAME["trials"], 0.4) / FRAME["trials"]
 FRAME["count"] = RNG.poisson(3.0, N)
 FRAME["log_exposure"] = np.log(RNG.uniform(0.5, 2.0, N))
 FLAT = rj.GPrior("n", intercept="flat")
-SAVED = Path(__file__).resolve().parents[1] / "saved"
+SAVED = Path(__file__).resolve().parents[2] / "saved"
 
 
 def null_value(results):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from selection_oracle import Problem, Table, Term
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 INTERCEPT = [0.0, 10.0]  # mean and standard deviation where Normal says nothing
 
 # The response of each problem: proportions with the logit link, or counts with the logarithm.

@@ -1,28 +1,16 @@
 """Small regression problems over small model spaces, with their raw arrays for the oracles."""
 
-import importlib.util
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 from scipy.special import expit, log_expit
 
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
-
-# Makes the helper module of this folder importable by its tests, under importlib mode too.
-if "balance_oracle" not in sys.modules:
-    _spec = importlib.util.spec_from_file_location(
-        "balance_oracle", Path(__file__).parent / "balance_oracle.py"
-    )
-    sys.modules["balance_oracle"] = importlib.util.module_from_spec(_spec)
-    _spec.loader.exec_module(sys.modules["balance_oracle"])
 
 
 class Likelihood(NamedTuple):
@@ -173,15 +161,4 @@ COEF_PRIORS = {
 }
 
 
-@pytest.fixture(scope="session")
-def kit():
-    """Makers of problems."""
-    return SimpleNamespace(case=make_case, coef_priors=COEF_PRIORS)
-
-
-def pytest_generate_tests(metafunc):
-    """Run tests that ask for `coef_prior` with every prior, those that ask for `family` with every family."""
-    if "coef_prior" in metafunc.fixturenames:
-        metafunc.parametrize("coef_prior", COEF_PRIORS.values(), ids=COEF_PRIORS)
-    if "family" in metafunc.fixturenames:
-        metafunc.parametrize("family", LIKELIHOODS)
+KIT = SimpleNamespace(case=make_case, coef_priors=COEF_PRIORS)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from selection_checks import Scenario, build, far_away, fit, sampler_faults
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.samplers.reversible_jump import population
@@ -59,8 +60,9 @@ def test_populations_find_the_posterior(scenario):
     assert np.nanmax(results.inclusion["mcse"]) < 0.016
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("scenario", [SCENARIOS[1], SCENARIOS[3]], ids=str)
+@pytest.mark.parametrize(
+    ("scenario", "scheme"), by_turns([SCENARIOS[1], SCENARIOS[3]], list(SCHEMES)), ids=str
+)
 def test_the_temperatures_do_not_matter(scenario, scheme):
     results = walk(build(scenario), **SCHEMES[scheme])
     assert sampler_faults(results, scenario) == {}
@@ -165,8 +167,11 @@ def test_the_printed_scheme_is_biased():
 # ---------------------------------------------------------------------- exchanges
 
 
-@pytest.mark.parametrize("temperatures", ["exact", "fixed"])
-@pytest.mark.parametrize("scenario", [SCENARIOS[0], SCENARIOS[3], SCENARIOS[5]], ids=str)
+@pytest.mark.parametrize(
+    ("temperatures", "scenario"),
+    by_turns(["exact", "fixed"], [SCENARIOS[0], SCENARIOS[3], SCENARIOS[5]]),
+    ids=str,
+)
 def test_exchanges_are_tuned(scenario, temperatures):
     options = {"cold": [(2.0, 4.0), (1.0, 20.0)], "hot": [(7.0, 3.0), (18.0, 2.0)]}
     results = walk(build(scenario), 1500, 1500, temperatures=temperatures, **options)

@@ -1,7 +1,7 @@
 """Makes the files of ``data``: rows of the small problems, and the integrals of all their models.
 
-Run as ``python tests/selection/make_oracle.py [problem] [prior]``; about half an hour for everything on
-one processor. It uses numpy, scipy and pandas alone.
+Run as ``python tests/selection/support/make_oracle.py [problem] [prior]``; about half an hour for
+everything on one processor. It uses numpy, scipy and pandas alone.
 
 A marginal likelihood takes 16 independent scrambled Sobol nets of 2**16 draws each, 1,048,576 in all, from
 a Student law (5 degrees of freedom) with mean and covariance of the posterior. The relative standard error

@@ -178,6 +178,6 @@ def sampler_faults(
     )
     names = [term.name for term, use in zip(problem.terms, free, strict=True) if use]
     names += [model for model, use in zip(problem.models, seen, strict=True) if use]
-    # The oracle's own relative errors are below 1e-3 (tests/selection/test_oracle.py).
+    # The oracle's own relative errors are below 1e-3 (tests/selection/samplers/enumeration/test_oracle.py).
     errors = np.hypot(FACTOR * errors, 1e-3 * estimates)
     return far_away(estimates, np.concatenate([truth[free], posterior[seen]]), errors, names, level=level)

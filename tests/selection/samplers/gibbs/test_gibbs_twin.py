@@ -3,6 +3,7 @@
 import gibbs_kit
 import numpy as np
 import pytest
+from turns import by_turns
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli
@@ -77,8 +78,10 @@ def test_same_chain(linear_kit, kind, space, sigma):
     check(*run_both(case, classical))
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("kind", ["scaled spikes", "unscaled spikes, classical", "unscaled normal", "g"])
+@pytest.mark.parametrize(
+    ("space", "kind"),
+    by_turns(list(SPACES), ["scaled spikes", "unscaled spikes, classical", "unscaled normal", "g"]),
+)
 def test_same_chain_with_trades(linear_kit, kind, space):
     case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
     runner, want = run_both(case, classical, steps=60, slots=1, trades=2)
