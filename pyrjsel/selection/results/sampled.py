@@ -18,7 +18,6 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP
 from pyrjsel.selection.samplers.recorder import thinning
 from pyrjsel.selection.samplers.runs import run, warn_of
 
@@ -196,7 +195,7 @@ def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
     """Return how many numbers chains record beside coefficients, None where they draw none of these."""
     if sampler in ("rjmcmc", "population"):
         return 0 if draws.variance is None else GaussianRows.n_extra
-    return 0 if sampler == "gibbs" and regression.prior.kind in IN_LOOP else None
+    return 0 if sampler == "gibbs" and regression.prior.in_state else None
 
 
 def _recorded(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, pack
@@ -26,11 +25,9 @@ TOGETHER = 2**16
 # Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
 # probabilities of being positive) over the models that hold all but this share of the posterior mass.
 REST = 1e-6
-Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
 # Rows of sums that are moments (the last two given that the term is in, for spikes and slabs), and the one
 # with the mass that they are of.
 ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
-NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class Tree:
 
 def closed(regression: GaussianRegression) -> bool:
     """Whether compiled passes along the tree know the prior."""
-    return regression.prior.kind in ("normal", "g", "mixture") and bool(regression.mean.size)
+    return not regression.prior.in_state and bool(regression.mean.size)
 
 
 @dataclass
@@ -108,16 +105,11 @@ class Averages:
         self.total = -(-len(self.gamma) // PARTS)
         regression = self.tree.regression
         self.main = self.probability > 0
-        if regression.prior.kind in ("mixture", "unscaled", "unscaled spike"):
+        if regression.prior.quadrature:
             ordered = np.sort(self.probability)[::-1]
             kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
             self.main = self.probability >= ordered[kept]
-        self.rules = NO_RULES
-        if regression.prior.kind == "mixture":
-            made = [regression.shrinkage.rule(d) for d in range(1, self.tree.most + 1)]
-            edges = np.concatenate([[0, 0], np.cumsum([len(rule[0]) for rule in made])])
-            parts = [np.concatenate([*(rule[k] for rule in made), np.empty(0)]) for k in (0, 1)]
-            self.rules = (edges.astype(np.intc), parts[0], parts[1])
+        self.rules = regression.prior.rules(regression, self.tree.most)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "_Averages":
         """Return what goes through part number `chain`."""
@@ -181,7 +173,7 @@ def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
     rows, signed = sums[:4].copy(), sums[SIGNED]
     if regression.prior.ratio is not None:
         return Moments.of_sums(sums[ROWS] / signed, regression.scale, regression.origin)
-    if regression.prior.kind == "unscaled":
+    if not regression.prior.scaled:
         rows /= signed
     else:
         rows[2] /= signed

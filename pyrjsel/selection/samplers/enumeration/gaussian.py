@@ -66,7 +66,7 @@ class _Values(Part):
         gamma, regression = self.job.gamma[models], self.job.tree.regression
         if not len(gamma):
             return
-        if regression.prior.kind == "unscaled":
+        if regression.prior.given_variance:
             self.keep(value=unscaled.log_marginals(regression, gamma))
         elif self.subsets is None:
             self.keep(value=single_models(regression).log_marginals(gamma))

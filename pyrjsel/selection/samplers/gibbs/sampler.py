@@ -48,9 +48,6 @@ from pyrjsel.selection.samplers.stopping import stopping
 from pyrjsel.storage import Content, Plain
 
 OWNER = "sampler='gibbs'"
-# Kinds of priors under which the error variance is in the state, or all coefficients are in every model:
-# the loop draws them. Under the others, they are drawn for the visited models afterwards.
-IN_LOOP = ("unscaled", "spike", "unscaled spike")
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ class GibbsJob:
     @property
     def in_loop(self) -> bool:
         """Whether the loop draws coefficients and sigma^2."""
-        return self.regression.prior.kind in IN_LOOP
+        return self.regression.prior.in_state
 
     def loop(self, gamma: ByteArray, variance: float) -> Gibbs:
         """Return a compiled chain at a state."""
@@ -420,7 +417,6 @@ def gibbs_posterior(
         If models have no posterior.
     """
     regression.check_models(space.max_size)
-    kind = regression.prior.kind
     classical = options.sweep == "conditional" and bool(regression.mean.size)
     if classical and regression.prior.ratio is None:
         raise NotAvailableError(
@@ -446,7 +442,8 @@ def gibbs_posterior(
         options.proposed_trades(space),
     )
     before = settings.before if job.in_loop else 0
-    manner = Manner("gibbs", job.moves, density=kind == "unscaled", pairs=0, masses=not job.in_loop)
+    density = regression.prior.given_variance
+    manner = Manner("gibbs", job.moves, density=density, pairs=0, masses=not job.in_loop)
     rule = stopping(settings, regression, space, manner, estimate, before)
     drawn = settings.run(job, "gibbs", n_draws, rule)
     return summarise(
