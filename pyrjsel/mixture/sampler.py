@@ -1,4 +1,4 @@
-"""Sampling of mixture classifiers: options, state, chains. The loop itself is in ``_mixture.pyx``."""
+"""Sampling of mixture classifiers: state and chains. The loop itself is in ``_mixture.pyx``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -10,23 +10,21 @@ from numpy.typing import NDArray
 
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, check_int
 from pyrjsel._warnings import warn
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
 from pyrjsel.mixture.background import make_null
-from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
+from pyrjsel.mixture.options import OWNER, MixtureOptions
+from pyrjsel.mixture.posterior import MOVES, MixtureDraws, MixturePosterior, summarise
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.saved import state_from_plain, state_to_plain
-from pyrjsel.mixture.summary import stopping, summarise
+from pyrjsel.mixture.serialization import state_from_plain, state_to_plain
+from pyrjsel.mixture.stopping import stopping
 from pyrjsel.model_space import ModelTable, Space
 from pyrjsel.model_space.bits import n_words
-from pyrjsel.model_space.starts import checked_start, dispersed_start, given_start
+from pyrjsel.model_space.starts import dispersed_start, given_start
 from pyrjsel.runtime import FitSettings, power_of_2
-from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
+from pyrjsel.runtime.ladder import adapted
 from pyrjsel.storage import Content, Plain
 
-OWNER = "MixtureOptions"
-PROPOSALS = ("conditional", "prior")
 # What a chain records of every draw beside its subset, and of every so manyth.
 SERIES = ("log_posterior", "log_likelihood", "occupied")
 KERNELS = ("mean", "variance", "weight", "prior")
@@ -36,51 +34,8 @@ KERNEL_BYTES, MOST_KERNEL_BYTES = 32 * 2**20, 64 * 2**20
 # Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
 # many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
 STARTS, SETTLING, TRIAL = 40, 50, 100
-# Powers, and the logs of their ratios to begin with: what most posteriors end with. From hotter replicas
-# kernels and inputs are lost that they do not find again where there are many.
-POWERS, GAP = 5, 0.08
 # Sweeps between two steps of adaptation during burn-in; part of what a seed gives.
 EVERY = 50
-
-
-@dataclass(frozen=True)
-class MixtureOptions:
-    """Options of the sampler.
-
-    Attributes
-    ----------
-    proposal : {"conditional", "prior"}
-        Kernels of an input that enters come from what the rows that are allocated to them say, or from
-        their prior as in Sykacek (1999).
-    moves : int, optional
-        Moves a sweep; None is as many as there are inputs that may be in or out.
-    start : None, "empty" or sequence of str
-        Inputs to start from; None is a draw from the prior over subsets for each try. Replicas begin with the
-        best of 40 tries: 50 sweeps with all inputs to find kernels, then 100 sweeps (no more than a twentieth
-        of burn-in) from the start. Ctrl-C waits for these.
-    temperatures : "auto", int or sequence of float
-        Each chain has replicas, of which the first is recorded and each exchanges states with the next. In
-        replica k the density of the selected inputs given the kernels of the rows, over that of the null
-        model, is taken to a power t_k; so kernels leave their modes. A number is that of the replicas, 1 for
-        none but the chain itself; their powers are adapted in burn-in so that 30 % of the exchanges between
-        neighbours are accepted. A sequence gives the powers, from 1 downwards. "auto" is 5.
-    """
-
-    proposal: str = "conditional"
-    moves: int | None = None
-    start: str | Sequence[str] | None = None
-    temperatures: Temperatures = "auto"
-
-    def __post_init__(self) -> None:
-        check_choice(self.proposal, "proposal", OWNER, PROPOSALS)
-        if self.moves is not None:
-            check_int(self.moves, "moves", OWNER, low=0)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
-        self.powers()
-
-    def powers(self) -> tuple[FloatArray, bool]:
-        """Return the first powers of the replicas, and whether they are adapted."""
-        return check_temperatures(self.temperatures, OWNER, POWERS, GAP)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel._filter import ParticleLoop
-from pyrjsel.kernel.columns import Columns
+from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.state import KernelSettings
 
 # Particles of a call of the compiled loop, which then takes some hundredths of a second.

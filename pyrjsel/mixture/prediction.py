@@ -1,11 +1,16 @@
 """Class probabilities and densities of new rows, averaged over draws."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray
+from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.mixture._predict import class_log_density
 from pyrjsel.mixture._predict import class_probabilities as probabilities_of
-from pyrjsel.mixture.draws import MixturePosterior
+from pyrjsel.mixture.posterior import MixturePosterior
+from pyrjsel.mixture.protocols import MixtureModel
 
 # Densities of rows within classes, by draw, that are held at a time: 8 MB.
 HELD = 1_000_000
@@ -75,3 +80,22 @@ def selected(mean: FloatArray, inputs: list[int]) -> BoolArray:
 
 def _near(z: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.clip(z, -FARTHEST, FARTHEST))
+
+
+def places_of(
+    model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | str, owner: str
+) -> list[int]:
+    """Return the positions of inputs that some kept draw has selected together."""
+    names = [inputs] if isinstance(inputs, str) else list(inputs)
+    if len(set(names)) < len(names) or not names:
+        raise bad_value("inputs", owner, "different names of inputs", inputs)
+    for name in names:
+        if name not in model.term_names:
+            raise unknown_name(name, "the input", owner, model.term_names)
+    places = [model.term_names.index(name) for name in names]
+    mean = posterior.mean
+    if not selected(mean.reshape(-1, *mean.shape[2:]), places).any():
+        raise NotAvailableError(
+            f"{owner} needs draws that have {' and '.join(names)} selected. There are none."
+        )
+    return places

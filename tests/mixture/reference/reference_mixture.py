@@ -7,13 +7,15 @@ from copy import copy
 from typing import Self
 
 import numpy as np
+from reference_background import normal_evidence
 from scipy.special import logsumexp
 from scipy.stats import gamma, norm
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.mixture.background import gains, normal_evidence
+from pyrjsel.mixture.background import gains
+from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import MixtureOptions, MixtureState, Replica, filled
+from pyrjsel.mixture.sampler import MixtureState, Replica, filled
 
 
 class MixtureTwin:

@@ -1,25 +1,21 @@
 """The facts, tables and notes of a summary of kernel results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel.kernel.runs import ChainRun, FilterRun
+from pyrjsel.kernel.protocols import KernelModel
+from pyrjsel.kernel.samplers.mcmc import ChainRun
+from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.report import dropped_note
-
-if TYPE_CHECKING:
-    from pyrjsel.kernel.model import KernelRegression
-    from pyrjsel.kernel.results import KernelResults
 
 # Probabilities of numbers of kernels that are shown.
 SMALL = 0.005
 
 
-def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
+def describe(results: KernelTables) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (label, value) pairs on what was fitted and how, and notes."""
     model, run, sigma = results.model, results.run, results.sigma
     settings = run.settings
@@ -54,7 +50,7 @@ def describe(results: KernelResults) -> tuple[list[tuple[str, str]], list[str]]:
     return info, notes
 
 
-def _data_facts(model: KernelRegression, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:
+def _data_facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:
     rows = f"{nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
     convention = " (exp(-d^2/w^2))" if model.convention == "w2" else ""
     several = ", ".join(f"{width:g}" for width in widths)
@@ -68,7 +64,7 @@ def _data_facts(model: KernelRegression, nobs: int, widths: Sequence[float]) -> 
     ]
 
 
-def model_facts(model: KernelRegression) -> list[tuple[str, str]]:
+def model_facts(model: KernelModel) -> list[tuple[str, str]]:
     """Return (label, value) pairs on a model: data, kernels and priors."""
     return [
         *_data_facts(model, model.nobs, model.widths),
@@ -77,7 +73,7 @@ def model_facts(model: KernelRegression) -> list[tuple[str, str]]:
     ]
 
 
-def variance_text(model: KernelRegression, which: str) -> str:
+def variance_text(model: KernelModel, which: str) -> str:
     """Return what is said of the variance of noise or coefficients, in squared units of the response."""
     settings, unit = model.settings, model.scaling.y_sd**2
     fixed = settings.noise_variance if which == "noise" else settings.coef_variance
@@ -87,7 +83,7 @@ def variance_text(model: KernelRegression, which: str) -> str:
     return f"InverseGamma({a:g}, {b * unit:.3g})"
 
 
-def tables(results: KernelResults, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+def tables(results: KernelTables, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
     """Return the tables of a summary: number of kernels, the `top` most probable centres, the sampler."""
     counts = results.n_kernels
     shown = counts[counts >= SMALL].to_frame()

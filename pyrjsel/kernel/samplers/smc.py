@@ -1,28 +1,21 @@
-"""Runs of the samplers, and updates of the filter with new rows."""
+"""Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._warnings import warn
-from pyrjsel.kernel.evidence import pool_evidence
-from pyrjsel.kernel.filter import FilterJob
-from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.posterior import KernelPosterior
-from pyrjsel.kernel.state import MOVES, FilterState, KernelDraws, KernelSettings
-from pyrjsel.kernel.stopping import WORDS, quantities
-from pyrjsel.report import scalar_stats
-from pyrjsel.report.mixing import poor_mixing
-from pyrjsel.report.stopping import R_HAT
-from pyrjsel.runtime import Ends, FitSettings, RunTime, Stopwatch
+from pyrjsel.kernel.kernels import Kernel
+from pyrjsel.kernel.options import FilterOptions
+from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
+from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.runtime import Checkpoint, RunTime, Stopwatch
 
 # An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
 # count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
@@ -30,9 +23,31 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
-STATS = ("mean", "sd", "mcse", "ess", "r_hat")
 
-Draws = tuple[NDArray[np.int32], FloatArray, FloatArray]
+
+def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
+    """Return the log of the mean of evidences, and its standard error.
+
+    Parameters
+    ----------
+    log_evidences : ndarray (R,)
+        Of R passes.
+
+    Returns
+    -------
+    float
+        Natural logarithm.
+    float
+        That of the log; NaN of one pass. It is that of the delta method, which cannot say much more than 1
+        however far passes are apart, or the standard error of the mean of the logs if that is larger.
+    """
+    top = float(log_evidences.max())
+    ratios = np.exp(log_evidences - top)
+    mean = float(ratios.mean())
+    if len(ratios) == 1:
+        return top, float("nan")
+    spread = max(float(ratios.std(ddof=1)) / mean, float(log_evidences.std(ddof=1)))
+    return top + float(np.log(mean)), spread / float(np.sqrt(len(ratios)))
 
 
 @dataclass
@@ -100,7 +115,7 @@ class FilterRun:
             {"tried": tried, "accepted": accepted, "rate": rate}, index=pd.Index(MOVES, name="move")
         )
 
-    def equal_draws(self) -> Draws:
+    def equal_draws(self) -> EqualDraws:
         """Return k, sigma^2 and delta^2 (1, N) of particles of equal weight, systematically resampled."""
         weight = self.posterior().weight
         places = (np.arange(weight.size) + 0.5) / weight.size
@@ -168,82 +183,84 @@ def same_rows(states: list[FilterState]) -> list[FilterState]:
     return states if together else states[:1]
 
 
-@dataclass
-class ChainRun:
-    """Chains of the batch sampler.
+def fit_filter(
+    settings: KernelSettings,
+    kernels: Sequence[Kernel],
+    widths: Sequence[float],
+    x: FloatArray,
+    y: FloatArray,
+    index: pd.Index,
+    options: FilterOptions,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    progress: bool | None,
+    checkpoint: Checkpoint | None,
+) -> FilterRun:
+    """Pass over the rows once for each width and run, and return the runs of the width of largest evidence.
 
-    Attributes
+    All passes take the rows in the same order, so that evidences can be compared after each row.
+
+    Parameters
     ----------
     settings : KernelSettings
-    draws : KernelDraws
-    x, y : ndarray
-        The rows, as they are fitted.
+        Of any width.
+    kernels : sequence of Kernel
+        By width.
+    widths : sequence of float
+        As they were given.
+    x, y : ndarray (n, d), ndarray (n,)
+        Rows, as they are fitted.
     index : Index
         Their labels.
-    fit : FitSettings
-    seconds : float
-        Of work, of all chains.
-    interrupted : list of str
-        What is to be said if Ctrl-C left draws out, or a run that stops by itself ended before its figures
-        were accurate; else empty.
-    ends : Ends or None
-        Where the chains ended, where that is known.
+    options : FilterOptions
+    rng : Generator
+    n_jobs, progress
+        As for ``fit``.
+    checkpoint : Checkpoint, optional
+        Where the passes write down where they are.
+
+    Returns
+    -------
+    FilterRun
+        After Ctrl-C of as many rows as the slowest pass has seen.
     """
-
-    settings: KernelSettings
-    draws: KernelDraws
-    x: FloatArray
-    y: FloatArray
-    index: pd.Index
-    fit: FitSettings
-    seconds: float
-    interrupted: list[str]
-    ends: Ends | None
-
-    @property
-    def run_time(self) -> RunTime:
-        """Run time of the fit, extensions included."""
-        return self.fit.run_time
-
-    def posterior(self) -> KernelPosterior:
-        """Return the draws of all chains."""
-        draws = self.draws
-        k = draws.k.ravel()
-        return KernelPosterior(
-            self.x,
-            self.y,
-            k,
-            draws.centres.reshape(len(k), -1),
-            draws.sigma2.ravel(),
-            draws.delta2.ravel(),
-            np.full(len(k), 1.0 / len(k)),
-            self.settings.kernel,
+    clock = 0.0 if checkpoint is None else checkpoint.clock
+    watch = Stopwatch(RunTime(0.0, clock))
+    order = rng.permutation(len(y)) if options.row_order == "random" else np.arange(len(y))
+    each = [replace(settings, kernel=kernel) for kernel in kernels]
+    jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
+    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint, watch=watch)
+    rows = min(len(state.y) for state in states)
+    found = [
+        pool_evidence(
+            np.array([state.log_evidence_path[rows - 1] for state in states[place : place + options.runs]])
         )
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Return mean, sd, MCSE, ESS and R-hat of what the chains have done."""
-        return self._stats
-
-    @kept_property
-    def _stats(self) -> pd.DataFrame:
-        series = quantities(self.draws.k, self.draws.sigma2, self.draws.log_marginal)
-        stats = {name: scalar_stats(values) for name, values in series.items()}
-        return pd.DataFrame(
-            {column: [getattr(each, column) for each in stats.values()] for column in STATS},
-            index=pd.Index(list(stats), name="quantity"),
-        )
-
-    def equal_draws(self) -> Draws:
-        """Return k, sigma^2 and delta^2, shape (C, D)."""
-        return self.draws.k, self.draws.sigma2, self.draws.delta2
-
-    @property
-    def notes(self) -> list[str]:
-        """Warnings that the run shows."""
-        stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
-        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
-
-    def warn(self) -> None:
-        """Warn of an interrupted run and of chains that disagree."""
-        for note in self.notes:
-            warn(note, ConvergenceWarning)
+        for place in range(0, len(states), options.runs)
+    ]
+    evidence = np.array([value for value, _ in found])
+    table = pd.DataFrame(
+        {
+            "log_evidence": evidence,
+            "se": [error for _, error in found],
+            "posterior": np.exp(evidence - logsumexp(evidence)),
+        },
+        index=pd.Index(widths, name="width"),
+    )
+    place = int(np.argmax(evidence))
+    chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
+    missed = len(y) - len(chosen[0].y)
+    spent = watch.read()
+    run = FilterRun(
+        settings=each[place],
+        place=place,
+        states=chosen,
+        index=index[order][: len(chosen[0].y)],
+        order=order[: len(chosen[0].y)].astype(np.int64),
+        widths=table,
+        row_order=options.row_order,
+        seconds=spent.clock,
+        missed=missed,
+        run_time=spent,
+    )
+    run.warn(missed)
+    return run

@@ -1,36 +1,30 @@
 """Numbers of kernels compared by how well rows held out are predicted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import check_int
-from pyrjsel.mixture.predict import class_probabilities
-from pyrjsel.mixture.sampling import MixtureOptions, run
+from pyrjsel.mixture.options import MixtureOptions
+from pyrjsel.mixture.prediction import class_probabilities
+from pyrjsel.mixture.protocols import MixtureModel
+from pyrjsel.mixture.sampler import run
 from pyrjsel.report import log_chosen
 from pyrjsel.runtime import FitSettings, Refits, deal
-
-if TYPE_CHECKING:
-    from pyrjsel.mixture.model import MixtureClassifier
 
 FOLDS = 5
 # Draws of the chain of a fold where a run stops by itself, by figures that folds do not have.
 DRAWS = 10_000
 
 
-def compare(
-    model: MixtureClassifier, settings: FitSettings, options: MixtureOptions, folds: int
-) -> pd.DataFrame:
+def compare(model: MixtureModel, settings: FitSettings, options: MixtureOptions, folds: int) -> pd.DataFrame:
     """Score the numbers of kernels of a model by cross-validation over the rows with labels.
 
     Parameters
     ----------
-    model : MixtureClassifier
+    model : MixtureModel
         With several numbers.
     settings : FitSettings
         Of which each fold has one chain, of 10,000 draws where these are to stop by themselves.

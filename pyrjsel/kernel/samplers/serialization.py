@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.kernel.columns import Columns
-from pyrjsel.kernel.particles import Particles
+from pyrjsel.kernel.samplers.columns import Columns
+from pyrjsel.kernel.samplers.particles import Particles
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
 from pyrjsel.storage import Content, Plain
 

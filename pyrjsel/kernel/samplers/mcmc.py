@@ -4,17 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
+import pandas as pd
 
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel.kernel.columns import Columns
-from pyrjsel.kernel.particles import Particles, loop_of, refresh, start
-from pyrjsel.kernel.saved import columns_to_plain, particles_from_plain, parts_from_plain
+from pyrjsel._warnings import warn
+from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
+from pyrjsel.kernel.samplers.columns import Columns
+from pyrjsel.kernel.samplers.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.samplers.serialization import columns_to_plain, particles_from_plain, parts_from_plain
+from pyrjsel.kernel.samplers.stopping import WORDS, quantities, stopping
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
-from pyrjsel.runtime import DrawnChains, FitSettings, Rule
+from pyrjsel.report import scalar_stats
+from pyrjsel.report.mixing import poor_mixing
+from pyrjsel.report.stopping import R_HAT
+from pyrjsel.runtime import DrawnChains, Ends, FitSettings, Rule, RunTime
 from pyrjsel.storage import Content, Plain
 
 # With at most so many rows all columns are made at once; with more, those that a chain proposes are.
 ALL_ROWS = 1024
+STATS = ("mean", "sd", "mcse", "ess", "r_hat")
 
 
 class ChainRunner:
@@ -209,3 +219,115 @@ def run_mcmc(
         end = ends.get(item.name, drawn.draws)
         parts[item.name] = np.stack([getattr(chain, item.name)[:end] for chain in drawn.results])
     return KernelDraws(**parts), drawn
+
+
+@dataclass
+class ChainRun:
+    """Chains of the batch sampler.
+
+    Attributes
+    ----------
+    settings : KernelSettings
+    draws : KernelDraws
+    x, y : ndarray
+        The rows, as they are fitted.
+    index : Index
+        Their labels.
+    fit : FitSettings
+    seconds : float
+        Of work, of all chains.
+    interrupted : list of str
+        What is to be said if Ctrl-C left draws out, or a run that stops by itself ended before its figures
+        were accurate; else empty.
+    ends : Ends or None
+        Where the chains ended, where that is known.
+    """
+
+    settings: KernelSettings
+    draws: KernelDraws
+    x: FloatArray
+    y: FloatArray
+    index: pd.Index
+    fit: FitSettings
+    seconds: float
+    interrupted: list[str]
+    ends: Ends | None
+
+    @property
+    def run_time(self) -> RunTime:
+        """Run time of the fit, extensions included."""
+        return self.fit.run_time
+
+    def posterior(self) -> KernelPosterior:
+        """Return the draws of all chains."""
+        draws = self.draws
+        k = draws.k.ravel()
+        return KernelPosterior(
+            self.x,
+            self.y,
+            k,
+            draws.centres.reshape(len(k), -1),
+            draws.sigma2.ravel(),
+            draws.delta2.ravel(),
+            np.full(len(k), 1.0 / len(k)),
+            self.settings.kernel,
+        )
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, sd, MCSE, ESS and R-hat of what the chains have done."""
+        return self._stats
+
+    @kept_property
+    def _stats(self) -> pd.DataFrame:
+        series = quantities(self.draws.k, self.draws.sigma2, self.draws.log_marginal)
+        stats = {name: scalar_stats(values) for name, values in series.items()}
+        return pd.DataFrame(
+            {column: [getattr(each, column) for each in stats.values()] for column in STATS},
+            index=pd.Index(list(stats), name="quantity"),
+        )
+
+    def equal_draws(self) -> EqualDraws:
+        """Return k, sigma^2 and delta^2, shape (C, D)."""
+        return self.draws.k, self.draws.sigma2, self.draws.delta2
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings that the run shows."""
+        stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
+        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
+
+    def warn(self) -> None:
+        """Warn of an interrupted run and of chains that disagree."""
+        for note in self.notes:
+            warn(note, ConvergenceWarning)
+
+
+def fit_chains(
+    settings: KernelSettings,
+    x: FloatArray,
+    y: FloatArray,
+    index: pd.Index,
+    fit: FitSettings,
+) -> ChainRun:
+    """Sample the posterior of all rows by MCMC.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x, y : ndarray (n, d), ndarray (n,)
+        Rows, as they are fitted.
+    index : Index
+        Their labels.
+    fit : FitSettings
+        Draws or their accuracy, burn-in, thinning, chains, seed, workers and progress.
+
+    Returns
+    -------
+    ChainRun
+        After Ctrl-C of the draws so far.
+    """
+    draws, drawn = run_mcmc(settings, x, y, fit, stopping(index, fit.asked_mcse))
+    seconds = sum(drawn.seconds)
+    run = ChainRun(settings, draws, x, y, index, fit.finished(drawn.asked), seconds, drawn.notes, drawn.ends)
+    run.warn()
+    return run
