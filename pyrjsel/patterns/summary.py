@@ -1,9 +1,5 @@
 """The facts, tables and notes of a summary of pattern results."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -11,28 +7,25 @@ from pyrjsel._validate import listed
 from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.priors import DEVIATION, FIRST_W, LAST_W
+from pyrjsel.patterns.protocols import PatternModel
+from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.report import dropped_note
-
-if TYPE_CHECKING:
-    from pyrjsel.patterns.model import PatternLogit
-    from pyrjsel.patterns.results import PatternResults
+from pyrjsel.results import Description, chain_facts
 
 
-def describe(results: PatternResults) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (label, value) pairs on what was fitted and how, and notes."""
-    model, settings = results.model, results.posterior.settings
-    chains, draws = results.draws.log_posterior.shape
-    info = [
+def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
+    """Return what was fitted and how, and notes."""
+    settings = posterior.settings
+    facts = [
         *model_facts(model),
-        ("Sampler", results.sampler),
-        ("Chains x draws", f"{chains} x {draws:,}"),
-        ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-        settings.run_time.fact(sum(results.posterior.seconds)),
+        ("Sampler", posterior.sampler),
+        *chain_facts(settings, posterior.draws.log_posterior.shape),
+        settings.run_time.fact(sum(posterior.seconds)),
     ]
-    return info, _notes(results)
+    return Description(facts, [*_notes(model), *posterior.notes])
 
 
-def model_facts(model: PatternLogit) -> list[tuple[str, str]]:
+def model_facts(model: PatternModel) -> list[tuple[str, str]]:
     """Return (label, value) pairs on a model: data, patterns and priors."""
     groups = model.compression
     shares = np.bincount(model.y, minlength=len(model.classes)) / model.nobs
@@ -54,7 +47,7 @@ def model_facts(model: PatternLogit) -> list[tuple[str, str]]:
     ]
 
 
-def scale_text(model: PatternLogit) -> str:
+def scale_text(model: PatternModel) -> str:
     """Return the priors of the scales in a few words."""
     scales, kind = model.prior.scales, model.prior.family
     if all(scale == scales[0] for scale in scales):
@@ -70,10 +63,15 @@ def scale_text(model: PatternLogit) -> str:
     return "by order: " + listed([repr(scale) for scale in scales], most=3)
 
 
-def tables(results: PatternResults, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+def tables(
+    sigma: pd.DataFrame,
+    compression: pd.DataFrame,
+    coefficients: pd.DataFrame,
+    diagnostics: pd.DataFrame,
+    top: int,
+) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
     """Return the tables of a summary: scales by order, and the `top` largest sums."""
-    sigma = results.sigma
-    steps = results.compression.diff().fillna(results.compression)
+    steps = compression.diff().fillna(compression)
     scales = sigma[["median", "ci_lower", "ci_upper", "mcse", "ess", "r_hat"]].copy()
     for place, name in enumerate(("patterns", "groups")):
         scales.insert(place, name, as_whole(steps[name].to_numpy()))
@@ -84,13 +82,12 @@ def tables(results: PatternResults, top: int) -> list[tuple[str, pd.DataFrame, d
         "mcse": "two_digits",
         **dict.fromkeys(("patterns", "groups"), "count"),
     }
-    log_posterior = results.diagnostics.loc[["log_posterior"]].rename(
-        index={"log_posterior": "log posterior"}
-    )
-    sums = largest(results.coefficients, top)
+    log_posterior = diagnostics.loc[["log_posterior"]].rename(index={"log_posterior": "log posterior"})
+    sums = largest(coefficients, top)
+    several = len(set(coefficients.index.get_level_values("class"))) > 1
     sums.index = pd.Index(
         [
-            f"{pattern}: {name}" if len(results.model.classes) > 2 else pattern
+            f"{pattern}: {name}" if several else pattern
             for (_, name), pattern in zip(sums.index, sums["pattern"], strict=True)
         ]
     )
@@ -103,7 +100,7 @@ def tables(results: PatternResults, top: int) -> list[tuple[str, pd.DataFrame, d
         ),
         ("Log posterior", log_posterior, {"mcse": "two_digits"}),
         (
-            f"Sums of coefficients of groups: the {len(sums)} largest medians of {len(results.coefficients)}",
+            f"Sums of coefficients of groups: the {len(sums)} largest medians of {len(coefficients)}",
             sums.drop(columns="sd"),
             {"median": "fixed3", "ci_lower": "fixed3", "ci_upper": "fixed3"},
         ),
@@ -116,8 +113,7 @@ def largest(coefficients: pd.DataFrame, top: int) -> pd.DataFrame:
     return coefficients.iloc[order[:top]]
 
 
-def _notes(results: PatternResults) -> list[str]:
-    model = results.model
+def _notes(model: PatternModel) -> list[str]:
     notes = []
     if len(model.classes) == 2:
         notes.append(
@@ -139,4 +135,4 @@ def _notes(results: PatternResults) -> list[str]:
         notes.append(f"Missing values are a level of their own (rows by feature: {listed(gaps)}).")
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
-    return notes + results.posterior.notes
+    return notes
