@@ -1,6 +1,6 @@
-"""Looks, when the package is imported, whether its compiled modules are there.
+"""Check at import that the compiled modules of the package exist.
 
-A checkout has none before they are built. Each of them has a stub (``.pyi``) beside it.
+A fresh checkout has none until they are built. Each compiled module has a stub (``.pyi``) beside it.
 """
 
 import os
@@ -10,7 +10,7 @@ COMMAND = "python setup.py build_ext --inplace"
 
 
 def missing_modules(folder: str) -> list[str]:
-    """Return the compiled modules that a package lacks, in a folder that may be none (in a zip archive)."""
+    """Return the compiled modules missing from a package, whose folder may not exist (in a zip archive)."""
     found = []
     for place, _, files in os.walk(folder):
         have = set(files)
@@ -23,13 +23,13 @@ def missing_modules(folder: str) -> list[str]:
 
 
 def check_modules(folder: str) -> None:
-    """Raise :class:`ImportError` that says what to do if compiled modules are missing."""
+    """Raise :class:`ImportError` with instructions if compiled modules are missing."""
     missing = missing_modules(folder)
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ImportError(
-            f"The compiled module {missing[0]}{more} of pyrjsel is missing from {folder}. In a checkout of "
-            f"its sources build them first: pip install . (then import it from another folder), or {COMMAND}",
+            f"The compiled module {missing[0]}{more} of pyrjsel is missing from {folder}. In a source "
+            f"checkout, build them first: pip install . (then import from another folder), or {COMMAND}",
             name=missing[0],
             path=folder,
         )

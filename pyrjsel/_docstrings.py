@@ -1,4 +1,4 @@
-"""Text that several docstrings have in common, put in its places when they are defined."""
+"""Shared docstring text, filled into placeholders at definition time."""
 
 from collections.abc import Mapping
 from functools import update_wrapper
@@ -6,24 +6,24 @@ from types import FunctionType
 
 
 def filled(text: str, texts: Mapping[str, str]) -> str:
-    r"""Replace each line ``<name>`` of a docstring by the text of that name, indented alike.
+    r"""Replace each line ``<name>`` of a docstring by the text of that name, with the same indentation.
 
     Parameters
     ----------
     text : str
         The docstring.
     texts : mapping of str to str
-        What stands in the places, by name; nothing is left of a line whose text is empty.
+        Replacement text by placeholder name; a line whose text is empty is removed.
 
     Returns
     -------
     str
-        The docstring without places.
+        The docstring without placeholders.
 
     Raises
     ------
     KeyError
-        If there is no text of a name.
+        If a placeholder has no text.
 
     Examples
     --------
@@ -42,16 +42,16 @@ def filled(text: str, texts: Mapping[str, str]) -> str:
 
 
 def fill_inherited(cls: type, base: type, texts: Mapping[str, str]) -> None:
-    """Give a class its own docstrings of the public methods that it inherits from a base.
+    """Give a class its own docstrings for the public methods that it inherits from a base.
 
-    The methods are those of the base, under a text of their own.
+    The methods are wrappers of those of the base, with filled-in docstrings.
 
     Parameters
     ----------
     cls : type
         The class.
     base : type
-        Methods of this class and of those between the two are looked at.
+        Methods of this class and of the classes between the two are documented.
     texts : mapping of str to str
         As for :func:`filled`.
 
@@ -69,7 +69,7 @@ def fill_inherited(cls: type, base: type, texts: Mapping[str, str]) -> None:
     for parent in cls.__mro__[1:]:
         for name, method in vars(parent).items() if issubclass(parent, base) else ():
             function = method.fget if isinstance(method, property) else method
-            text = getattr(function, "__doc__", None)  # gone under python -OO
+            text = getattr(function, "__doc__", None)  # removed by python -OO
             if (
                 name.startswith("_")
                 or name in vars(cls)
@@ -84,7 +84,7 @@ def fill_inherited(cls: type, base: type, texts: Mapping[str, str]) -> None:
 
 
 def _copy(function: FunctionType, text: str) -> FunctionType:
-    """Return a function that does the same, with another docstring."""
+    """Return a wrapper of a function with another docstring."""
     found = FunctionType(
         function.__code__,
         function.__globals__,

@@ -6,23 +6,23 @@ too, so that both ``except pyrjsel.PyrjselError`` and ``except ValueError`` work
 
 
 class PyrjselError(Exception):
-    """Base class of every error that the package raises on purpose."""
+    """Base class of all errors that the package raises deliberately."""
 
 
 class ParameterError(PyrjselError, ValueError):
-    """A parameter has a value that it must not have."""
+    """A parameter has an invalid value."""
 
 
 class FormulaError(PyrjselError, ValueError):
-    """A formula cannot be read, or calls what it may not call."""
+    """A formula cannot be parsed, or calls a function that is not allowed."""
 
 
 class DataError(PyrjselError, ValueError):
-    """The data cannot be used: empty, infinite, of one class, of the wrong kind."""
+    """The data cannot be used: empty, infinite, of a single class, or of the wrong type."""
 
 
 class UnknownNameError(PyrjselError, KeyError):
-    """A name (of a column, term, sampler or option) is not known."""
+    """A name (of a column, term, sampler or option) is unknown."""
 
     def __str__(self) -> str:
         # KeyError shows the repr of its message, which makes a sentence hard to read.
@@ -30,15 +30,15 @@ class UnknownNameError(PyrjselError, KeyError):
 
 
 class NotAvailableError(PyrjselError, AttributeError):
-    """Something that this result, sampler or prior does not have."""
+    """A feature that this result, sampler or prior does not support."""
 
 
 class StoreError(PyrjselError, ValueError):
-    """A file cannot be read, or is a checkpoint of another run."""
+    """A file cannot be read, or is a checkpoint of a different run."""
 
 
 class WorkerError(PyrjselError, RuntimeError):
-    """Worker processes died again and again, and the run cannot do without what they had to do."""
+    """Worker processes kept dying, and the run cannot continue without their chains."""
 
 
 class PyrjselWarning(UserWarning):
@@ -46,19 +46,19 @@ class PyrjselWarning(UserWarning):
 
 
 class ConvergenceWarning(PyrjselWarning):
-    """Chains disagree or are worth too few draws, a sampler was interrupted, or a mode was not reached."""
+    """Chains disagree or have too few effective draws, were interrupted, or missed a mode."""
 
 
 class SeparationWarning(PyrjselWarning):
-    """A linear combination of the columns separates the classes, or the rows without events."""
+    """A linear combination of the columns separates the classes, or the observations without events."""
 
 
 class DispersionWarning(PyrjselWarning):
-    """Counts or proportions vary more than their family allows; probabilities are too sure."""
+    """Counts or proportions are overdispersed; posterior probabilities are too extreme."""
 
 
 class RankWarning(PyrjselWarning):
-    """Columns are linearly dependent; some models are left out or depend on the prior."""
+    """Columns are linearly dependent; some models are excluded or depend on the prior."""
 
 
 class MissingDataWarning(PyrjselWarning):
@@ -66,4 +66,4 @@ class MissingDataWarning(PyrjselWarning):
 
 
 class WorkerWarning(PyrjselWarning):
-    """A worker process died, and what it was doing was begun again."""
+    """A worker process died, and its chains were restarted."""

@@ -1,4 +1,4 @@
-"""Values that objects make once however many threads ask, and methods that one thread enters at a time."""
+"""Properties that are computed once, and methods that one thread enters at a time."""
 
 import os
 import threading
@@ -13,19 +13,19 @@ Parameters = ParamSpec("Parameters")
 
 
 class _Turn:
-    """A lock, and how many threads hold it or wait for it."""
+    """A lock, and the number of threads that hold it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.users = 0
 
 
-# Locks are here while they are used, and never in the objects: these can be pickled at any time.
+# Locks exist here only while they are used, and never in the objects, which must stay picklable.
 _guard = threading.Lock()
 _turns: dict[tuple[int, str], _Turn] = {}
 
 if hasattr(os, "register_at_fork"):
-    # A forked process has one thread: locks that others held would never be free again.
+    # A forked process has one thread: locks held by other threads would never be released.
     os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release)
     os.register_at_fork(after_in_child=_turns.clear)
     os.register_at_fork(after_in_child=_guard.release)
@@ -33,21 +33,22 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def turn(owner: object, place: str) -> Iterator[None]:
-    """Context manager: of all threads one at a time is inside for a place of an object.
+    """Context manager: only one thread at a time is inside, for each object and place.
 
-    A thread that is inside may enter again. Places that need each other must do so in one direction only.
+    A thread that is inside may enter again. Places that depend on each other must do so in one direction
+    only.
 
     Parameters
     ----------
     owner : object
-        The object; told from others by its identity.
+        The object, identified by ``id``.
     place : str
-        What is made or used there.
+        Name of the property or workspace that is protected.
 
     Yields
     ------
     None
-        To the thread whose turn it is.
+        While this thread holds the lock.
 
     Examples
     --------
@@ -73,12 +74,12 @@ def alone(
 ) -> Callable[
     [Callable[Concatenate[Owner, Parameters], Value]], Callable[Concatenate[Owner, Parameters], Value]
 ]:
-    """Return a decorator of methods that use a workspace of their object: one thread at a time.
+    """Return a decorator for methods that share a workspace of their object: one thread at a time.
 
     Parameters
     ----------
     place : str
-        The workspace; all methods that name it wait for each other.
+        The workspace; all methods that name it exclude each other.
 
     Returns
     -------
@@ -100,18 +101,18 @@ def alone(
 
 
 def state_of(self: Any) -> dict[str, Any]:
-    """Return what is pickled of an object that keeps values: another thread may add one meanwhile."""
+    """Return the state to pickle of an object with cached properties, to which other threads may add."""
     state: dict[str, Any] = self.__dict__.copy()
     return state
 
 
 def keep(item: Any, **values: object) -> None:
-    """Give kept properties of an object values that are known already, such as those read from a file.
+    """Set cached properties of an object to values that are already known, such as those read from a file.
 
     Raises
     ------
     TypeError
-        If an attribute of such a name is no kept property of its class.
+        If the class has no cached property of that name.
 
     Examples
     --------
@@ -131,19 +132,20 @@ def keep(item: Any, **values: object) -> None:
     """
     for name, value in values.items():
         if not isinstance(getattr(type(item), name), kept_property):
-            raise TypeError(f"{type(item).__name__}.{name} is no kept property.")
+            raise TypeError(f"{type(item).__name__}.{name} is not a cached property.")
         item.__dict__[name] = value
 
 
-# Of all threads one at a time watches or silences warnings: the filters are those of the whole process.
+# One thread at a time records or silences warnings: the filters belong to the whole process.
 catching_warnings = threading.RLock()
 
 
 class kept_property(cached_property[Value]):  # noqa: N801 - used like ``property``
-    """A property that is worked out at the first look and kept in the object's ``__dict__``.
+    """A property that is computed on first access and cached in the object's ``__dict__``.
 
-    As ``functools.cached_property``, but that from Python 3.12 on lets several threads work out the same, and
-    before had those of all objects wait for each other.
+    Unlike ``functools.cached_property``, which from Python 3.12 on lets several threads compute the same
+    value and before that made all objects wait for each other, each value is computed once and objects do not
+    wait.
 
     Parameters
     ----------
@@ -178,7 +180,7 @@ class kept_property(cached_property[Value]):  # noqa: N801 - used like ``propert
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Value: ...
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | Value:
-        # Called only while the object has nothing of this name: what is in its __dict__ comes first.
+        # Called only while the object has no value of this name: an entry of __dict__ takes precedence.
         if instance is None:
             return self
         name = self.func.__name__

@@ -1,4 +1,4 @@
-"""Checks of user input; every message names the parameter, what it must be and what it got."""
+"""Checks of user input; each message names the parameter, its valid values and the value received."""
 
 import inspect
 import os
@@ -12,7 +12,7 @@ import numpy as np
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
 
-# What options of fits are called in other packages, by what they may be called here.
+# Options of fits by the names that this package uses, with the names that other packages use for them.
 ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("rng",): ("seed", "random_state", "random_seed", "set_seed"),
     ("draws", "particles"): (
@@ -38,13 +38,13 @@ def show(value: object, limit: int = 60) -> str:
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a message, the first `most` of many."""
+    """Return names for a message: the first `most`, and how many there are in all."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
 def bad_value(name: str, owner: str, must: str, value: object) -> ParameterError:
-    """Return the error for parameter `name` of `owner` that must be `must`."""
+    """Return the error for a parameter `name` of `owner` that does not satisfy `must`."""
     return ParameterError(f"The {name!r} parameter of {owner} must be {must}. Got {show(value)} instead.")
 
 
@@ -72,7 +72,7 @@ def check_real(
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
             number = float(value)
-        except OverflowError:  # an int beyond every float is not a finite number here
+        except OverflowError:  # an int too large for a float is not finite
             number = np.inf
     good = bool(np.isfinite(number))
     if good:
@@ -115,7 +115,7 @@ def check_path(value: object, name: str, owner: str, must: str = "the path of a 
 
 
 def check_file(value: object, name: str, owner: str) -> str:
-    """Return `value` as the path of a regular file or of nothing yet, or raise :class:`ParameterError`."""
+    """Return `value` as the path of a regular file or of a new one, or raise :class:`ParameterError`."""
     path = check_path(value, name, owner)
     if os.path.isdir(path):
         raise bad_value(name, owner, "the path of a file, not of a folder", value)
@@ -125,20 +125,21 @@ def check_file(value: object, name: str, owner: str) -> str:
 
 
 def check_unicode(names: Iterable[object], what: str, owner: str) -> None:
-    """Raise :class:`DataError` if a name has half of a surrogate pair, which no file can hold."""
+    """Raise :class:`DataError` if a name has an unpaired surrogate, which no file can store."""
     for name in names:
         try:
             str(name).encode()
         except UnicodeEncodeError as error:
             raise DataError(
-                f"The {what} of {owner} must be Unicode. Got {name!a} instead, with half of a surrogate pair."
+                f"The {what} of {owner} must be valid Unicode. Got {name!a} instead, with an unpaired "
+                "surrogate."
             ) from error
 
 
 def unmasked(values: object) -> Any:
-    """Return an array without a mask: masked cells of floats are NaN, and of other kinds None.
+    """Return an array without its mask: masked floats become NaN, masked values of other types None.
 
-    What is no array of ``numpy.ma`` is returned as it is.
+    Anything that is not an array of ``numpy.ma`` is returned unchanged.
     """
     if not isinstance(values, np.ma.MaskedArray):
         return values
@@ -151,17 +152,23 @@ def unmasked(values: object) -> Any:
     return found
 
 
-def unknown_name(name: object, what: str, owner: str, known: Iterable[object]) -> UnknownNameError:
-    """Return the error for a `name` that is not among the `known` ones, with a guess at what was meant."""
-    return UnknownNameError(f"{owner} got {what} {show(name)}, which is not known.{_guess(name, known)}")
+def unknown_name(
+    name: object, noun: str, owner: str, known: Iterable[object], where: str = ""
+) -> UnknownNameError:
+    """Return the error for a `name` that is not among the `known` ones, with the closest as a suggestion.
+
+    The `noun` says what kind of thing it names, and `where` in which parameter it was given.
+    """
+    place = f" {where}" if where else ""
+    return UnknownNameError(f"{owner} got an unknown {noun} {show(name)}{place}.{_guess(name, known)}")
 
 
 def unknown_option(
-    name: str, what: str, owner: str, options: Iterable[str], fit: Callable[..., object]
+    name: str, where: str, owner: str, options: Iterable[str], fit: Callable[..., object]
 ) -> UnknownNameError:
-    """Return the error for a word that is neither of the `options` nor a parameter of `fit`.
+    """Return the error for a keyword that is neither one of the `options` nor a parameter of `fit`.
 
-    It names the right one where the word is what another package calls it.
+    If other packages use that keyword, the message gives the name used here.
     """
     known = [*options]
     known += [
@@ -170,10 +177,11 @@ def unknown_option(
     for ours, theirs in ELSEWHERE.items():
         meant = next((each for each in ours if each in known), None)
         if meant and name.lower() in theirs:
+            place = f" {where}" if where else ""
             return UnknownNameError(
-                f"{owner} got {what} {show(name)}, which is not known. Here it is called {meant!r}."
+                f"{owner} got an unknown option {show(name)}{place}. It is called {meant!r} here."
             )
-    return unknown_name(name, what, owner, known)
+    return unknown_name(name, "option", owner, known, where)
 
 
 def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNameError:

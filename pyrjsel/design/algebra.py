@@ -69,7 +69,7 @@ def parse_terms(
     functions : tuple of str
         Names of the user's functions.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def parse_terms(
     if len(text) > MAX_FORMULA:
         raise FormulaError(
             f"The formula of {owner} has {len(text)} characters; at most {MAX_FORMULA} are allowed. "
-            "Designs with that many terms can be given as arrays."
+            "Use arrays instead of a formula for designs with that many terms."
         )
     root = parse(text, owner)
     if root.kind != "~" or len(root.args) != 2:
@@ -95,10 +95,10 @@ def parse_terms(
     total = reader.evaluate(right, 0)
     if total.intercept is False:
         raise FormulaError(
-            f"The formula {show(text)} of {owner} takes the intercept out, which is in every model. "
+            f"The formula {show(text)} of {owner} removes the intercept, which all models include. "
             "Leave out '- 1' or '+ 0'."
         )
-    # Factors of terms that a minus has taken away again are not needed.
+    # Factors of terms that a minus has removed again are not needed.
     every = list(reader.factors.values())
     used = sorted({factor for term in total.terms.values() for factor in term})
     place = {old: new for new, old in enumerate(used)}
@@ -121,12 +121,12 @@ class _Algebra:
             raise self._error("has more than one '~'")
         if node.kind != "code" or node.code == "." or _is_number(node.code):
             raise self._error(
-                "must have one response on the left; arithmetic stands inside I(), as in I(a + b)"
+                "must have one response on the left; write arithmetic inside I(), as in I(a + b)"
             )
         return read_expression(node.code, self._functions, self._owner)
 
     def evaluate(self, node: Node, depth: int) -> _Sum:
-        """Return the sum of terms that a node stands for."""
+        """Return the sum of terms that a node denotes."""
         if depth > _MAX_NESTING:
             raise self._error(f"nests parentheses more than {_MAX_NESTING} deep")
         if node.kind == "code":
@@ -156,7 +156,7 @@ class _Algebra:
             steps.append((node.kind, read_node(node.args[0])))
             total = _Sum()
             if node.kind == "-" and steps[-1][1].code not in ("0", "1"):
-                raise self._error("begins with a minus, which takes nothing away")
+                raise self._error("begins with a minus, but there is no term to remove yet")
         else:
             total = self.evaluate(node, depth + 1)
         for sign, operand in reversed(steps):
@@ -176,7 +176,7 @@ class _Algebra:
         if code in ("0", "1"):
             return _Sum(intercept=code == "1")
         if _is_number(code):
-            raise self._error(f"has the number {code}; numbers besides 0 and 1 stand after ** or inside I()")
+            raise self._error(f"has the number {code}; numbers other than 0 and 1 go after ** or inside I()")
         if code == ".":
             return self._sum((self._factor(column_expression(name)),) for name in self.others())
         return self._sum((self._factor(self._read(piece)),) for piece in self._powers(code))
@@ -185,7 +185,7 @@ class _Algebra:
         return read_expression(code, self._functions, self._owner)
 
     def _powers(self, code: str) -> list[str]:
-        """Return the factors that ``poly(x, degree)`` is short for; any other code as it is."""
+        """Expand ``poly(x, degree)`` into its factors; return any other code unchanged."""
         if not code.startswith(POLY) or POLY in self._functions:
             return [code]
         try:
@@ -196,7 +196,7 @@ class _Algebra:
             return [code]
         given = [*call.args, *(item.value for item in call.keywords if item.arg == "degree")]
         if len(given) != 2 or len(call.args) + len(call.keywords) != 2 or not call.args:
-            raise self._error(f"has {show(code)}; poly() takes a column and a degree, as in poly(x, 3)")
+            raise self._error(f"has {show(code)}; write poly(x, degree), as in poly(x, 3)")
         column = ast.get_source_segment(code, given[0]) or ""
         if not isinstance(self._read(column).tree, ast.Name):
             raise self._error(f"has {show(code)}; the first argument of poly() must be a column of the data")
@@ -211,12 +211,12 @@ class _Algebra:
 
     def _power(self, base: _Sum, exponent: Node) -> _Sum:
         if base.intercept is not None:
-            raise self._error("raises the intercept to a power")
+            raise self._error("applies a power to the intercept")
         if not (exponent.kind == "code" and exponent.code.isdecimal() and 1 <= len(exponent.code) <= 3):
             raise self._error("must have a whole number after **")
         power = int(exponent.code)
         if not 1 <= power <= MAX_POWER:
-            raise self._error(f"has the power {power}; it must be from 1 to {MAX_POWER}")
+            raise self._error(f"has the power {power}; powers must be from 1 to {MAX_POWER}")
         total = self._join(base)
         layer = base
         for _ in range(1, min(power, max(len(base.terms), 1))):

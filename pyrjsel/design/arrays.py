@@ -1,4 +1,4 @@
-"""Designs from a response and a matrix or data frame of columns, one term a column, without a formula."""
+"""Designs from a response and a matrix or data frame of columns, one term per column, without a formula."""
 
 from collections.abc import Iterable, Mapping
 
@@ -76,7 +76,7 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     exog : DataFrame, Series or array-like, shape (n, p)
         The columns; those of an array are named x1, x2, ...
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     Raises
     ------
     DataError
-        If shapes or indexes do not match, or a name is there twice.
+        If shapes or indexes do not match, or a name occurs twice.
     """
     exog = as_pandas(exog)
     frame = _columns(exog, owner)
@@ -101,8 +101,8 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     table.check_unique(table.names)
     if response in table:
         raise DataError(
-            f"The 'exog' of {owner} has a column {response!r}, which is the name of the response. "
-            "Leave it out, or give endog another name."
+            f"The 'exog' of {owner} has a column {response!r}, which is also the name of the response. "
+            "Leave it out, or rename endog."
         )
     whole = frame.copy(deep=False)
     whole.columns = pd.Index(table.names, dtype=object)
@@ -169,7 +169,7 @@ def _response(
     """Return the name of the response and its values, as many as `exog` has rows."""
     table = as_pandas(endog)
     if table is not endog and len(table) == len(exog):
-        endog = table.set_axis(exog.index)  # it has no index of its own
+        endog = table.set_axis(exog.index)  # it has no index
     if isinstance(endog, (pd.Categorical, pd.CategoricalIndex)):
         own = exog.index if len(endog) == len(exog) else None
         endog = pd.Series(endog, index=own)  # an array would forget the order of its levels
@@ -194,7 +194,7 @@ def _response(
         values, length = array, len(array)
     if length != len(exog):
         raise DataError(
-            f"The 'endog' of {owner} has {length} rows, and its 'exog' {len(exog)}; they must match."
+            f"The 'endog' of {owner} has {length} rows, but its 'exog' {len(exog)}; they must match."
         )
     if isinstance(values, pd.Series) and indexed and not values.index.equals(exog.index):
         raise DataError(
@@ -209,5 +209,5 @@ def _check_ones(columns: Mapping[str, Column], names: list[str], owner: str) -> 
     if ones:
         raise DataError(
             f"The 'exog' of {owner} has the constant column(s) {', '.join(map(repr, ones))} of ones. "
-            "The intercept is always included; leave them out."
+            "The model always includes the intercept; leave them out."
         )

@@ -113,7 +113,7 @@ def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: s
     missing : {"drop", "raise"}
         What to do with rows that have missing values.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def complete_rows(
     extras : mapping
         Weights, offset and the like that are wanted.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
     columns = {name: table.column(name, needed_by=term) for name, term in names.items()}
     others = {key: read_extra(key, value, table, owner) for key, value in extras.items()}
@@ -182,12 +182,12 @@ def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str, ow
     listed = ", ".join(f"{name}: {count}" for name, count in ordered[:10])
     if len(ordered) > 10:
         listed += f", ... {len(ordered)} columns in all"
-    what = f"{n_gone} of {n_rows} rows have missing values ({listed})"
+    what = f"{n_gone} of {n_rows} rows ({listed})"
     if n_gone == n_rows:
-        raise DataError(f"In the data of {owner} {what}, so that no row is left.")
+        raise DataError(f"The data of {owner} have no complete row: {what}.")
     if missing == "raise":
-        raise DataError(f"In the data of {owner} {what}. missing='drop' leaves those rows out.")
-    text = f"In the data of {owner} {what} and were dropped."
+        raise DataError(f"The data of {owner} have missing values: {what}. Use missing='drop' to drop them.")
+    text = f"Rows with missing values were dropped from the data of {owner}: {what}."
     warn(text, MissingDataWarning)
 
 
@@ -356,7 +356,7 @@ def check_shadowing(functions: Mapping[str, Function], names: Mapping[str, str],
     if both:
         raise ParameterError(
             f"The 'functions' parameter of {owner} has {', '.join(map(repr, both))}, which the formula "
-            "uses as a column. Give the function another name."
+            "uses as a column. Rename the function."
         )
 
 

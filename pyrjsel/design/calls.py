@@ -56,7 +56,7 @@ def parse_call(
     functions : tuple of str
         Names of the user's functions.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def parse_call(
     called = " or ".join(f"{name}(...)" for name in names)
     name, pieces = _pieces(right)
     if name not in names:
-        raise FormulaError(f"{start} must have {called} on its right-hand side, alone. Write {example}.")
+        raise FormulaError(f"{start} must have only {called} on its right-hand side. Write {example}.")
     factors: dict[str, Expression] = {}
     order: int | None = None
     for piece in pieces:
@@ -90,13 +90,13 @@ def parse_call(
         if keyword == "order" and order is None and value.isdecimal():
             order = int(value)
         elif keyword:
-            raise FormulaError(f"{start} may give {name}() one order=, a whole number. Got {show(piece)}.")
+            raise FormulaError(f"{start} may give {name}() one order=, an int. Got {show(piece)}.")
         else:
             every = [column_expression(column) for column in others(response)] if piece == "." else []
             for factor in every or [read_expression(piece, functions, owner)]:
                 if factor.key == response.key or _column(response) in factor.variables:
                     raise FormulaError(
-                        f"{start} has its response {response.label!r} on the right side, in the feature "
+                        f"{start} has its response {response.label!r} on the right-hand side, in the feature "
                         f"{factor.label!r}. Leave that feature out."
                     )
                 if factor.key in factors:

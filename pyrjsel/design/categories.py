@@ -58,8 +58,8 @@ def check_asked(label: Level, known: Iterable[Level], expression: Expression, ow
     values = list(known)
     if label not in values:
         raise DataError(
-            f"{owner} found no row of the data that {expression.label!r} asks for: "
-            f"{label!r} is none of the values {listed_levels(values)}."
+            f"{owner} compares {expression.label!r} with a label that no row of the data has: "
+            f"{label!r} is not one of the values {listed_levels(values)}."
         )
 
 
@@ -90,7 +90,7 @@ def used_levels(
     if len(levels) < least:
         raise DataError(
             f"The {what} {label!r} of {owner} must have at least two levels in the rows used. "
-            f"Got {listed_levels(levels)} alone."
+            f"Got only {listed_levels(levels)}."
         )
     return levels
 
@@ -102,7 +102,7 @@ def check_known(
     strange = [item for item in found if item not in known]
     if strange:
         raise DataError(
-            f"{owner} found values of {label!r} that its {what} do not have: {listed_levels(strange)}."
+            f"{owner} found values of {label!r} that are not among its {what}: {listed_levels(strange)}."
         )
 
 
@@ -123,7 +123,7 @@ def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expres
         unseen = pd.unique(value.values[codes < 0]).tolist()
         raise DataError(
             f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
-            f"term {expression.label!r}: {listed_levels(unseen)}. Known from the fit: "
+            f"term {expression.label!r}: {listed_levels(unseen)}. Levels in the fit: "
             f"{listed_levels(levels)}."
         )
     return codes

@@ -90,7 +90,7 @@ class FrameChunks(_InTurn):
     data : iterable of DataFrames, or callable that returns one
         An iterator is read once; a list, and what a function returns, as often as needed.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
 
     merged_categories = False
@@ -116,8 +116,8 @@ class FrameChunks(_InTurn):
             if isinstance(chunk, Mapping) and chunk and not any(map(is_list_like, chunk.values())):
                 raise DataError(
                     f"The 'data' of {self.owner} must be a DataFrame, a mapping of columns, or chunks of "
-                    f"them. Item {number} is a row, a mapping of single values: of a list of rows "
-                    "pandas.DataFrame(data) makes a table."
+                    f"them. Item {number} is a row, a mapping of single values: convert a list of rows "
+                    "with pandas.DataFrame(data)."
                 )
             yield as_frame(chunk, f"{self.owner}, chunk {number},")
 
@@ -135,9 +135,9 @@ class FrameChunks(_InTurn):
             if here != known:
                 lacks, more = sorted(known - here), sorted(here - known)
                 said = [f"lacks {', '.join(map(repr, lacks[:8]))}"] if lacks else []
-                said += [f"has {', '.join(map(repr, more[:8]))} beside them"] if more else []
+                said += [f"has the additional {', '.join(map(repr, more[:8]))}"] if more else []
                 raise DataError(
-                    f"The chunks of the data of {self.owner} must have the columns of the first. Chunk "
+                    f"All chunks of the data of {self.owner} must have the same columns as the first. Chunk "
                     f"{number} {' and '.join(said)}."
                 )
             yield chunk
@@ -151,7 +151,7 @@ class ParquetChunks(_InTurn):
     data : path, ``pyarrow.parquet.ParquetFile`` or ``pyarrow.dataset.Dataset``
         A path to a folder is a dataset of the Parquet files in it.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
 
     once = False
@@ -226,7 +226,7 @@ class DaskChunks:
     data : dask.dataframe.DataFrame
         The rows. They are computed once for each pass, unless they have been persisted.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
 
     once = False
@@ -265,7 +265,7 @@ def as_chunks(data: Any, owner: str) -> Chunks | None:
     data : object
         What a user gave.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
     if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
         return None
@@ -284,4 +284,4 @@ def as_chunks(data: Any, owner: str) -> Chunks | None:
 
 def no_chunks(owner: str) -> DataError:
     """Return the error for data without a chunk."""
-    return DataError(f"The data of {owner} have no rows: there is no chunk with a column.")
+    return DataError(f"The data of {owner} have no rows: no chunk has a column.")

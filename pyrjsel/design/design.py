@@ -51,7 +51,8 @@ class Design:
 
     Attributes
     ----------
-    formula : str
+    Created by :meth:`from_formula` or :meth:`from_arrays`. It can be pickled, and saved as plain data
+    (:meth:`to_dict`); the design read back computes the same columns bit for bit.
         The formula as it was given, or its kept terms after :meth:`restrict`; empty for a design from arrays.
     layout : Layout
         How the columns are made.
@@ -147,7 +148,7 @@ class Design:
             Whether a response of labels with two levels is 1 for the second one, in the order of a
             categorical or sorted, and 0 for the first.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class Design:
             If the data have no complete row, infinite values, a factor of one level, or columns that are
             neither numbers nor labels; or missing values under ``missing="raise"``.
         ParameterError
-            If another parameter has a value that it must not have.
+            If another parameter has an invalid value.
 
         Warns
         -----
@@ -326,7 +327,7 @@ class Design:
             `new` unless they are given here (None: not wanted); those that were arrays are None unless
             given.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -352,7 +353,7 @@ class Design:
         new : DataFrame or mapping of columns
             The rows, with the columns that the response uses.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -376,7 +377,7 @@ class Design:
         keep : collection of str
             Names of the terms to keep; they stay in the order that they have.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -401,7 +402,7 @@ class Design:
         names = [term.name for term in self.terms]
         for name in keep:
             if name not in names:
-                raise unknown_name(name, "in 'keep' the term", owner, names)
+                raise unknown_name(name, "term", owner, names, "in 'keep'")
         layout = self.layout.restrict([term for term, name in enumerate(names) if name in keep])
         formula = _written(self.left, layout) if self.formula else ""
         functions = {name: self.functions[name] for name in _called(self.left, layout)}
@@ -438,7 +439,7 @@ class Design:
         functions : mapping of str to callable, optional
             The user's functions that the formula calls.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Raises
         ------

@@ -61,7 +61,7 @@ class Evaluator:
     functions : mapping of str to callable
         The user's functions.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class Evaluator:
         args = [self._number(self._value(item), f"{name}()", text=True) for item in node.args]
         named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
         if not any(isinstance(item, np.ndarray) for item in (*args, *named.values())):
-            raise self._refusal(f"gives {name}() no column")
+            raise self._refusal(f"calls {name}() without a column")
         return name, args, named
 
     def _summary(self, name: str, args: list[object], named: dict[str, object]) -> Summary:
@@ -219,7 +219,7 @@ class Evaluator:
         if not isinstance(value, Categories):
             array = self._shaped(value, "C()")
             if array.ndim != 1:
-                raise self._refusal("gives C() more than one column")
+                raise self._refusal("calls C() with more than one column")
             value = Categories(self._labels(array, node.args[0]))
         if levels is not None:
             written = ast.literal_eval(levels)
@@ -228,7 +228,7 @@ class Evaluator:
                 or not all(isinstance(item, (str, int, float)) for item in written)
                 or len(set(map(str, written))) != len(written)
             ):
-                raise self._refusal("has levels= that are not a list of distinct numbers or strings")
+                raise self._refusal("has a levels= that is not a list of distinct numbers or strings")
             value = replace(value, levels=tuple(plain_level(item) for item in written))
         if contrast is not None:
             value = replace(value, contrast=_read_contrast(contrast))
@@ -277,11 +277,11 @@ class Evaluator:
         function = _COMPARISONS[type(op)]
         if isinstance(left, Categories) or isinstance(right, Categories):
             if not isinstance(op, (ast.Eq, ast.NotEq)):
-                raise self._refusal("orders the values of a column that is not numeric")
+                raise self._refusal("compares the order of values in a column that is not numeric")
             self._ask(left, right)
             sides = [side.values if isinstance(side, Categories) else side for side in (left, right)]
             if not all(isinstance(side, (np.ndarray, str, bool, int, float)) for side in sides):
-                raise self._refusal("compares a column with something that is no single value")
+                raise self._refusal("compares a column with something that is not a single value")
             return np.asarray(function(*sides), dtype=bool)
         sides = [self._number(side, "a comparison") for side in (left, right)]
         self._check_shapes(sides)
@@ -310,8 +310,9 @@ class Evaluator:
             return value
         if isinstance(value, Categories):
             raise DataError(
-                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or categories "
-                f"stands in {where}. Compare it, as in I(x == 'a'), or make it numeric in the data."
+                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or "
+                f"categories is used in {where}. Compare it, as in I(x == 'a'), or make it numeric in "
+                "the data."
             )
         raise self._refusal(f"has {show(value)} in {where}")
 
@@ -319,7 +320,7 @@ class Evaluator:
         if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
             return value
         raise self._refusal(
-            "uses &, |, ^ or ~ on what is not true or false (a power is written **, inside I())"
+            "uses &, |, ^ or ~ on values that are not True or False (write powers as **, inside I())"
         )
 
     def _check_shapes(self, sides: list[object]) -> None:
@@ -332,9 +333,9 @@ class Evaluator:
         try:
             array = np.asarray(unmasked(value))
         except ValueError as error:
-            raise self._refusal(f"gives {where} a shape that is no matrix: {error}") from error
+            raise self._refusal(f"gives {where} a shape that is not a matrix: {error}") from error
         if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:
-            raise self._refusal(f"gives {where} shape {array.shape} where {self._n_rows} rows are needed")
+            raise self._refusal(f"gives {where} shape {array.shape}, but it must have {self._n_rows} rows")
         return array
 
     def _finish(self, value: object) -> FloatArray | Categories:
@@ -346,7 +347,7 @@ class Evaluator:
                 if flat is None or flat.isna().any():
                     raise DataError(
                         f"{self._owner} computed {self._expression.label!r}, which must be numbers or text "
-                        "without gaps."
+                        "without missing values."
                     )
                 inferred = pd.api.types.infer_dtype(flat, skipna=True)
                 if inferred == "string":
@@ -367,7 +368,7 @@ class Evaluator:
             numbers = array.astype(np.float64, copy=False)
         except OverflowError as error:
             raise DataError(
-                f"{self._owner} computed integers beyond every float for the term {self._expression.label!r}."
+                f"{self._owner} computed integers too large for floats in {self._expression.label!r}."
             ) from error
         numbers = numbers[:, None] if numbers.ndim == 1 else numbers
         self._check_finite(numbers)
@@ -379,7 +380,7 @@ class Evaluator:
             what = "NaN" if np.isnan(numbers).any() else "infinite values"
             raise DataError(
                 f"{self._owner} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
-                f"of {self._n_rows} rows where no value is missing. Check its arguments."
+                f"of {self._n_rows} rows that have no missing value. Check its arguments."
             )
 
     def _guarded(self, what: str, compute: Callable[[], _T]) -> _T:

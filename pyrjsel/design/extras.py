@@ -1,4 +1,4 @@
-"""Weights, offsets and other values, one a row, that go with a design."""
+"""Weights, offsets and other values, one per row, that accompany a design."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
     table : Table
         The data, n rows.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
         value = given.set_axis(table.index)  # it has no index of its own
     if isinstance(value, str):
         if value not in table:
-            raise unknown_name(value, f"as {key!r} the column", owner, table.names)
+            raise unknown_name(value, "column", owner, table.names, f"as {key!r}")
         column = table.column(value)
     elif isinstance(value, pd.Series):
         column = read_column(_aligned(key, value, table, owner), key, owner)
@@ -88,5 +88,5 @@ def _aligned(key: str, value: pd.Series, table: Table, owner: str) -> pd.Series:
         return value.loc[table.index]
     raise DataError(
         f"The {key!r} parameter of {owner} is a Series whose index does not match that of the data. "
-        "Give it the same index, or pass .to_numpy() if its order is that of the rows."
+        "Give it the same index, or pass .to_numpy() if its order matches the rows."
     )

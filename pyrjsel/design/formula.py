@@ -92,7 +92,7 @@ def parse(text: str, owner: str) -> Node:
         # The second line of patsy's message repeats the formula.
         reason = str(error).split("\n")[0] or "bad syntax"
         if "`" in text:
-            reason = 'it has backticks; a name with spaces or signs is written Q("a b")'
+            reason = 'it has backticks; write a name with spaces or symbols as Q("a b")'
         raise FormulaError(f"The formula {show(text)} of {owner} cannot be read: {reason}.") from error
 
 
@@ -139,7 +139,7 @@ def code_terms(
     factors : sequence of CodingFactor
         The factors.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -189,12 +189,12 @@ def _patsy_contrast(spec: CodingFactor, owner: str) -> Any:
             rows = np.array(contrast.args[0], dtype=np.float64)
             if rows.ndim != 2 or len(rows) != len(spec.levels or ()):
                 raise ValueError(
-                    f"its matrix of shape {rows.shape} needs one row for each of the levels {spec.levels}"
+                    f"its shape {rows.shape} must have one row for each of the levels {spec.levels}"
                 )
             return rows
         return getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
     except (patsy.PatsyError, ValueError, TypeError) as error:
-        raise FormulaError(f"The contrast of {spec.label!r} of {owner} is not possible: {error}.") from error
+        raise FormulaError(f"The contrast of {spec.label!r} of {owner} is invalid: {error}.") from error
 
 
 def learn_spline(name: str, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:

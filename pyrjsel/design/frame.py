@@ -104,7 +104,7 @@ def as_pandas(data: Any) -> Any:
     try:
         found = nw.from_native(data, eager_only=True, allow_series=True, pass_through=True)
     except DuplicateError as error:
-        raise DataError(f"The names of the columns of a table must be different: {error}") from error
+        raise DataError(f"A table must have different column names: {error}") from error
     if isinstance(found, nw.Series):
         name = found.name or None
         frame = as_pandas(found.alias("values").to_frame().to_native())
@@ -180,7 +180,7 @@ class Table:
     data : DataFrame
         n rows.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     """
 
     def __init__(self, data: pd.DataFrame, owner: str) -> None:
@@ -237,7 +237,7 @@ class Table:
         if doubled:
             raise DataError(
                 f"The data of {self._owner} have more than one column named {', '.join(map(repr, doubled))} "
-                "(names that are not strings count as their text)."
+                "(names that are not strings are compared as text)."
             )
 
 
@@ -250,9 +250,9 @@ def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
         try:
             return pd.DataFrame({key: unmasked(values) for key, values in data.items()})
         except (ValueError, TypeError) as error:
-            raise DataError(f"The {name!r} of {owner} do not make a data frame: {error}.") from error
+            raise DataError(f"The {name!r} of {owner} cannot be made into a data frame: {error}.") from error
     check_no_path(data, owner, name)
-    hint = " collect() makes a DataFrame of it." if hasattr(data, "collect") else ""
+    hint = " Call collect() to make it a DataFrame." if hasattr(data, "collect") else ""
     raise DataError(
         f"The {name!r} of {owner} must be a DataFrame or a mapping of columns. "
         f"Got {type(data).__name__} instead.{hint}"
@@ -267,7 +267,7 @@ def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = 
     data : object
         What a user gave as rows.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     name : str
         Parameter that the rows were given as.
     parquet : bool
@@ -286,8 +286,8 @@ def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = 
     if (parquet and reader == "read_parquet") or (reader is None and (parquet or isinstance(data, str))):
         return
     raise DataError(
-        f"The {name!r} of {owner} must be rows and not the path of a file. Got {show(path, 200)} instead; "
-        f"read it first, as with pandas.{reader or 'read_csv'}()."
+        f"The {name!r} of {owner} must be a table, not the path of a file. Got {show(path, 200)} instead; "
+        f"read the file first, for example with pandas.{reader or 'read_csv'}()."
     )
 
 
@@ -301,7 +301,7 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
     name : str
         Its name, for messages.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:
 def _check_integers(values: np.ndarray, name: str, owner: str) -> None:
     if len(values) and (values.max() > MAX_INTEGER or values.min() < -MAX_INTEGER):
         raise DataError(
-            f"The column {name!r} of {owner} has integers beyond 2**53, which float64 does not hold exactly. "
+            f"The column {name!r} of {owner} has integers beyond 2**53, which float64 cannot hold exactly. "
             "Convert it to floats, or to strings if it is a label."
         )
 
@@ -384,7 +384,7 @@ def _read_categorical(series: pd.Series, name: str, owner: str) -> Column:
         found = types.infer_dtype(categories, skipna=True)
         raise DataError(
             f"The categories of the column {name!r} of {owner} must be text, numbers or booleans. "
-            f"Got {found} instead; data[{name!r}].cat.rename_categories(str) makes them text."
+            f"Got {found} instead; convert them with data[{name!r}].cat.rename_categories(str)."
         )
     levels = tuple(plain_level(value) for value in categories.tolist())
     codes = series.cat.codes.to_numpy()
@@ -431,7 +431,7 @@ def _unusable(series: pd.Series, name: str, owner: str) -> str:
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
         way = "Convert it to a number, such as days since a date"
     elif types.is_complex_dtype(dtype):
-        way = "Take its real and imaginary parts as columns of their own"
+        way = "Split it into columns for its real and imaginary parts"
     else:
         way = "Convert it to numbers, or to text with astype(str)"
     return (

@@ -175,7 +175,7 @@ class InputDesign:
         functions : mapping of str to callable, optional
             More functions for the formula, by name.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -211,14 +211,14 @@ class InputDesign:
         parsed = parse_terms(formula, others, tuple(own), owner)
         if any(len(term) > 1 for term in parsed.terms):
             raise FormulaError(
-                f"The formula {formula!r} of {owner} must be a sum of inputs, without interactions. A "
-                "product of numbers stands inside I(), as in I(a * b)."
+                f"The formula {formula!r} of {owner} must be a sum of inputs, without interactions. Write a "
+                "product of numbers inside I(), as in I(a * b)."
             )
         expressions = [parsed.factors[term[0]] for term in parsed.terms]
         if parsed.response.label in (one.label for one in expressions):
             raise FormulaError(
                 f"The formula {formula!r} of {owner} has its response {parsed.response.label!r} on the right "
-                "side. Leave it out there."
+                "side. Leave it out."
             )
         used = dict.fromkeys(name for one in (parsed.response, *expressions) for name in one.variables)
         check_shadowing(own, dict.fromkeys(used, ""), owner)
@@ -278,7 +278,7 @@ class InputDesign:
             m rows, with the columns that the inputs use; others are ignored. For a design from arrays also a
             matrix with the same columns.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -329,7 +329,7 @@ def _make(
     if len(table) == 0:
         raise no_rows(owner)
     if not expressions:
-        raise DataError(f"{owner} needs one input at least; the formula has none.")
+        raise DataError(f"{owner} needs at least one input; the formula has none.")
     labels, y, dtype = _learn_response(response, table, functions, classes, owner)
     names = {name: one.label for one in expressions for name in one.variables}
     columns = {name: table.column(name, term) for name, term in names.items()}
@@ -379,8 +379,8 @@ def _learn_response(
     if not len(rows):
         if levels is None or not plain:
             raise DataError(
-                f"The response {response.label!r} of {owner} is missing in every row. The 'classes' "
-                "parameter must say what the classes of a column without labels are."
+                f"The response {response.label!r} of {owner} is missing in every row. Name the classes with "
+                "the 'classes' parameter."
             )
         return LabelDesign.of_columns(response.label, levels, (), ()), y, dtype
     left, _, y = learn_levels(response, columns, len(table), functions, owner, "response", levels, False)
@@ -409,7 +409,7 @@ def _one_column(value: FloatArray | Categories, expression: Expression, owner: s
     if isinstance(value, Categories):
         raise DataError(
             f"The input {label!r} of {owner} must be numeric or boolean. Got labels instead: factors are not "
-            f"supported as inputs. I({expression.code} == 'a'), 0 or 1, is an input; or leave it out."
+            f"supported as inputs. Use an indicator such as I({expression.code} == 'a'), or leave it out."
         )
     if value.shape[1] != 1:
         raise DataError(f"The input {label!r} of {owner} must be one column. Got {value.shape[1]} instead.")

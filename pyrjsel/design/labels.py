@@ -163,7 +163,7 @@ class LabelDesign:
         functions : mapping of str to callable, optional
             More functions for the formula, by name.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class LabelDesign:
         check_choice(missing, "missing", owner, MISSING)
         response, names, frame = join_columns(endog, exog, owner)
         if not names:
-            raise DataError(f"The 'exog' of {owner} must have one column at least. Got none.")
+            raise DataError(f"The 'exog' of {owner} must have at least one column. Got none.")
         first, *others = (column_expression(name) for name in (response, *names))
         rows = read_labelled(Table(frame, owner), first, others, missing, owner)
         left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)
@@ -303,7 +303,7 @@ class LabelDesign:
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -341,7 +341,7 @@ class LabelDesign:
         new : DataFrame or mapping of columns
             m rows, with the columns that the response uses.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -367,7 +367,7 @@ class LabelDesign:
         labels : array-like, shape (m,)
             Classes.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------

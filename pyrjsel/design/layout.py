@@ -93,7 +93,7 @@ class Layout:
         functions : mapping of str to callable
             The user's functions.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------
@@ -160,14 +160,14 @@ def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> Floa
     label = factor.expression.label
     if isinstance(value, Categories):
         if factor.levels is None:
-            raise DataError(f"{owner} computed labels for the term {label!r}, which gave numbers in the fit.")
+            raise DataError(f"{owner} computed labels for the term {label!r}, which had numbers in the fit.")
         return level_codes(value, factor.levels, factor.expression, owner)
     if factor.levels is not None:
-        raise DataError(f"{owner} computed numbers for the term {label!r}, which gave labels in the fit.")
+        raise DataError(f"{owner} computed numbers for the term {label!r}, which had labels in the fit.")
     if value.shape[1] != factor.n_columns:
         raise DataError(
             f"{owner} computed {value.shape[1]} columns for the term {label!r}, "
-            f"which gave {factor.n_columns} in the fit."
+            f"which had {factor.n_columns} in the fit."
         )
     return value
 
@@ -192,7 +192,7 @@ def assemble(
     column_names : sequence of D str
         Names of the columns.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------

@@ -64,7 +64,7 @@ def learn_levels(
     functions : mapping of str to callable
         The user's functions.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     what : str
         What to call it there.
     levels : tuple of (str, int, float or bool), optional
@@ -94,7 +94,7 @@ def learn_levels(
     assert isinstance(value, Categories)
     if value.contrast is not None:
         raise FormulaError(
-            f"The formula of {owner} gives {expression.label!r} a contrast, which labels do not have."
+            f"The formula of {owner} gives {expression.label!r} a contrast, but labels cannot have one."
         )
     value = _whole(value, given is expression, expression.label, owner)
     gaps = len(rows) < n_rows
@@ -145,7 +145,7 @@ def find_levels(
     if unseen == "raise" and len(rows) < n_rows and not gaps:
         raise DataError(
             f"{owner} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
-            "No row of the fit has one, so that this is an unseen level."
+            "No row of the fit has a missing value, so this is an unseen level."
         )
     codes = np.full(n_rows, len(levels) if gaps else -1, dtype=np.int64)
     if len(rows):
@@ -175,8 +175,8 @@ def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories
     if not asked:
         raise DataError(
             f"The values of {label!r} of {owner} must be labels: text, categories, booleans or whole numbers."
-            " Got real numbers instead; np.floor() or pandas.cut puts them into classes, and in a formula "
-            f"C({label}) takes each distinct one as a label."
+            " Got real numbers instead; bin them with np.floor() or pandas.cut, or write "
+            f"C({label}) in a formula to take each distinct number as a label."
         )
     return value
 

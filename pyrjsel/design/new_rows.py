@@ -66,7 +66,7 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
             positions = positions[kept]
             columns = {name: column.take(kept) for name, column in columns.items()}
     if outside:
-        text = f"{outside} of {len(table)} rows are outside boundary knots, and predictions for them are NaN"
+        text = f"{outside} of {len(table)} rows are outside the boundary knots, so their predictions are NaN"
         warn(f"{text}. {reason}", PyrjselWarning)
     if X is not None and len(positions) == len(table):
         return X
@@ -88,9 +88,7 @@ def compute_response(
         evaluator = Evaluator(columns, len(positions), functions, owner)
         value = evaluator.apply(response.expression, response.states)
         if isinstance(value, Categories) or value.shape[1] != 1:
-            raise DataError(
-                f"The response {label!r} of {owner} must be one numeric column, as it was in the fit."
-            )
+            raise DataError(f"The response {label!r} of {owner} must be one numeric column, as in the fit.")
         y[positions] = value[:, 0]
     return y
 

@@ -62,13 +62,13 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 def allowed_text(functions: tuple[str, ...] = ()) -> str:
     """Return the sentence that says what a formula may call."""
-    own = f", and of functions= {', '.join(functions)}" if functions else ""
+    own = f", and from functions= {', '.join(functions)}" if functions else ""
     return (
-        f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons, and call "
+        f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons. It may call "
         f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy, with "
-        f"or without its prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}; poly(x, 3) is short for "
+        f"or without the prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}; poly(x, 3) is short for "
         "x + I(x**2) + I(x**3). "
-        "Other functions go in by name through functions={...}."
+        "Pass other functions by name, as functions={...}."
     )
 
 
@@ -138,7 +138,7 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
     functions : tuple of str
         The names of the user's functions.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
     if not reader.variables:
         raise FormulaError(
             f"The formula of {owner} has the term {show(code)}, which uses no column of the data. "
-            "Numbers besides 0 and 1 stand inside I(), and columns with odd names inside Q()."
+            "Write numbers other than 0 and 1 inside I(), and unusual column names inside Q()."
         )
     label = reader.label()
     key = _column_key(tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
@@ -183,7 +183,7 @@ def check_functions(
     known = functions if isinstance(functions, Mapping) else {}
     lacking = [name for name in needed if name not in known]
     if lacking:
-        must = f"a mapping with what the formula calls, {', '.join(map(repr, lacking))} among it"
+        must = f"a mapping that includes the functions the formula calls: {', '.join(map(repr, lacking))}"
         raise bad_value("functions", owner, must, functions)
     if functions is None:
         return {}
@@ -199,8 +199,8 @@ def check_functions(
             raise bad_value("functions", owner, f"a mapping of names to functions (see {name!r})", function)
         if hasattr(function, "__patsy_stateful_transform__"):
             raise ParameterError(
-                f"The 'functions' parameter of {owner} has the stateful transform {name!r}, which would be "
-                "learned anew from the rows to be predicted. Pass a function that works row by row."
+                f"The 'functions' parameter of {owner} has the stateful transform {name!r}, which would "
+                "learn anew from the rows to be predicted. Pass a function that works row by row."
             )
     return dict(functions)
 
@@ -276,7 +276,7 @@ class _Reader:
         elif isinstance(node, ast.BoolOp):
             raise self._refusal(node, "'and' and 'or' are not elementwise; write & and | between ()")
         elif isinstance(node, ast.Attribute):
-            raise self._refusal(node, "attributes are not allowed but for calls of np.<function>")
+            raise self._refusal(node, "attributes are not allowed except in calls of np.<function>")
         else:
             raise self._refusal(node, f"{type(node).__name__} is not allowed")
         return node
@@ -293,7 +293,7 @@ class _Reader:
             if name == "C":
                 return self._read_categorical(node, depth)
             if name in CONTRASTS:
-                raise self._refusal(node, "a contrast may only stand inside C(), as in C(x, Sum)")
+                raise self._refusal(node, "a contrast is allowed only inside C(), as in C(x, Sum)")
             if name == "I":
                 if len(node.args) != 1 or node.keywords:
                     raise self._refusal(node, "I() takes one argument")
@@ -303,9 +303,9 @@ class _Reader:
                 node.func = ast.Attribute(ast.Name(ARRAY_MODULES[0], ast.Load()), name, ast.Load())
                 self._check_array_call(node)
             elif name not in STATEFUL:
-                raise self._refusal(node, f"{name!r} may not be called")
+                raise self._refusal(node, f"calls of {name!r} are not allowed")
         else:
-            raise self._refusal(node, "only functions that are called by name are allowed")
+            raise self._refusal(node, "only functions called by name are allowed")
         node.args = [self.read(item, depth) for item in node.args]
         for item in node.keywords:
             item.value = self.read(item.value, depth)
@@ -319,15 +319,15 @@ class _Reader:
             and function.value.id in ARRAY_MODULES
             and function.attr in ARRAY_FUNCTIONS
         ):
-            raise self._refusal(node, "it may not be called")
+            raise self._refusal(node, "calls of it are not allowed")
         entry = ARRAY_FUNCTIONS[function.attr]
         if node.keywords:
-            raise self._refusal(node, f"np.{function.attr} takes no keyword arguments here")
+            raise self._refusal(node, f"np.{function.attr} takes no keyword arguments in a formula")
         if any(isinstance(item, ast.Starred) for item in node.args):
             raise self._refusal(node, "* is not allowed in a call")
         if not entry.least <= len(node.args) <= entry.most:
             count = str(entry.least) if entry.least == entry.most else f"{entry.least} to {entry.most}"
-            raise self._refusal(node, f"np.{function.attr} takes {count} argument(s) here")
+            raise self._refusal(node, f"np.{function.attr} takes {count} argument(s) in a formula")
 
     def _read_quote(self, node: ast.Call) -> ast.expr:
         if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.Constant):

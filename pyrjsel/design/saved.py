@@ -21,11 +21,11 @@ from pyrjsel.design.labels import LabelDesign
 from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
 
 OWNER = "load"
-HOW = "they are not in the file. Load it with them: rj.load(path, data=...)"
+HOW = "the file does not have it. Load it with the data: rj.load(path, data=...)"
 
 
 class Absent:
-    """Something that lacks the rows of the fit, and says so where they are asked for."""
+    """Placeholder for a result that needs the training data; accessing it raises an error."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -52,13 +52,13 @@ class AbsentArray(Absent):
 
 
 def absent() -> NotAvailableError:
-    """Return the error for what needs rows that are not there."""
-    return NotAvailableError(f"This needs the rows of the fit, and {HOW}.")
+    """Return the error for methods that need the training data."""
+    return NotAvailableError(f"This needs the training data, and {HOW}.")
 
 
 @dataclass(frozen=True, eq=False)
 class AbsentRows(Absent):
-    """Stand-in for rows that were not saved.
+    """Placeholder for training data in results loaded without it.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def rows_to_plain(data: Any, with_rows: bool, known: str, *, summed: bool = Fals
     if with_rows and isinstance(data, AbsentRows):
         raise absent()
     if with_rows and summed:
-        raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
+        raise NotAvailableError("The training data came in chunks, so they cannot be saved.")
     if with_rows:
         rows = {"y": data.y, "X": data.X, "extras": data.extras, "index": labels_to_plain(data.index)}
     return facts_to_plain(data, int(data.n), rows, known, summed)
@@ -154,7 +154,7 @@ def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData 
 
 def other_rows() -> DataError:
     """Return the error for rows that are not those of the fit."""
-    return DataError("The 'data' of load must be the rows of the fit. Those given have other values.")
+    return DataError("The 'data' of load must be the training data of the fit. Those given differ.")
 
 
 def absent_rows(content: Content) -> AbsentRows:
@@ -219,7 +219,7 @@ def frames_again(
     n_rows : int
         How many there were.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
 
     Raises
     ------
@@ -238,8 +238,8 @@ def frames_again(
             data = frame[design.response], frame.drop(columns=design.response)
     if not isinstance(data, tuple) or len(data) != 2:
         raise DataError(
-            f"The 'data' of {owner} must be a pair (endog, exog), as the model was made from arrays. Got a "
-            f"{type(data).__name__} instead."
+            f"The 'data' of {owner} must be a pair (endog, exog), since the model was made from arrays. Got "
+            f"a {type(data).__name__} instead."
         )
     endog, exog = data
     if isinstance(exog, (pd.DataFrame, Mapping)):
@@ -276,13 +276,13 @@ def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int, owne
         if values is None:
             raise DataError(
                 f"The fit had an array as {key}, which the 'data' of {owner} do not have. Save the results "
-                "with their rows: save(path, data=True)."
+                "with the training data: save(path, data=True)."
             )
         extras[key] = values
     if any(np.isnan(values).any() for values in (y, rows.X, *extras.values())):
         raise DataError(
-            f"The 'data' of {owner} must be the rows of the fit. Those given have missing values where the "
-            "fit had none."
+            f"The 'data' of {owner} must be the training data of the fit. Those given have missing values "
+            "where the fit had none."
         )
     missing = pd.Series(dtype=np.int64, name="missing")
     return DesignData(y, rows.X, extras, rows.index, positions, n_rows, missing, n_rows - len(y))
@@ -291,5 +291,6 @@ def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int, owne
 def _check_length(length: int, n_rows: int, owner: str) -> None:
     if length != n_rows:
         raise DataError(
-            f"The 'data' of {owner} must be the rows of the fit, {n_rows:,} in all. Got {length:,} instead."
+            f"The 'data' of {owner} must be the training data of the fit, {n_rows:,} rows. Got "
+            f"{length:,} instead."
         )

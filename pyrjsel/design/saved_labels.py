@@ -302,12 +302,12 @@ def _again(design: InputDesign, given: Any, known: AbsentRows) -> InputRows:
         made, rows = InputDesign.from_arrays(*given, classes=design.classes, owner=OWNER)
     else:
         raise DataError(
-            f"The 'data' of {OWNER} must be a pair (endog, exog), as the model was made from arrays. Got a "
-            f"{type(given).__name__} instead."
+            f"The 'data' of {OWNER} must be a pair (endog, exog), since the model was made from arrays. Got "
+            f"a {type(given).__name__} instead."
         )
     if rows.n != known.n_rows or not set(design.names) <= set(made.names):
         raise DataError(
-            f"The 'data' of {OWNER} must be the rows of the fit, {known.n_rows:,} in all, with the inputs "
-            f"{listed(design.names)}. Got {rows.n:,} rows with {listed(made.names)} instead."
+            f"The 'data' of {OWNER} must be the training data of the fit, {known.n_rows:,} rows with the "
+            f"inputs {listed(design.names)}. Got {rows.n:,} rows with {listed(made.names)} instead."
         )
     return rows.restrict([made.names.index(name) for name in design.names]).take(places(known))

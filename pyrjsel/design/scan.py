@@ -43,7 +43,7 @@ class Plan:
     merged_categories : bool
         Whether the categories of a column are the union of those of the chunks.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     listed : tuple of str or None
         Names of the terms in the order that they have in an earlier design; None for that of the formula.
     """
@@ -93,10 +93,10 @@ class Plan:
         columns = {}
         for key, value in extras.items():
             if not isinstance(value, str):
-                must = "None or the name of a column where the data come in chunks"
+                must = "None or the name of a column, since the data come in chunks"
                 raise bad_value(key, owner, must, value)
             if value not in chunks.names:
-                raise unknown_name(value, f"as {key!r} the column", owner, chunks.names)
+                raise unknown_name(value, "column", owner, chunks.names, f"as {key!r}")
             columns[key] = value
         expressions = (parsed.response, *parsed.factors)
         used = {name for expression in expressions for name in expression.functions}
@@ -160,8 +160,8 @@ class Seen:
             return replace(self, levels=self._categories(other, name, plan))
         if self.categorical != other.categorical or (len(kinds) > 1 and kinds != {"integer", "real"}):
             raise DataError(
-                f"The column {name!r} of {plan.owner} must hold one kind of values. Got {self._what()} in "
-                f"chunk {self.chunk} and {other._what()} in chunk {other.chunk}."
+                f"The column {name!r} of {plan.owner} must have the same type in all chunks. Got "
+                f"{self._what()} in chunk {self.chunk} and {other._what()} in chunk {other.chunk}."
             )
         return self if len(kinds) == 1 else replace(self, kind="real")
 
@@ -174,7 +174,7 @@ class Seen:
         raise DataError(
             f"The categories of the column {name!r} of {plan.owner} must be the same in all chunks. Got "
             f"{listed_levels(mine)} in chunk {self.chunk} and {listed_levels(others)} in chunk "
-            f"{other.chunk}. Give every chunk one pandas.CategoricalDtype, or leave the column text."
+            f"{other.chunk}. Use one pandas.CategoricalDtype in every chunk, or leave the column as text."
         )
 
     def _what(self) -> str:
@@ -227,8 +227,8 @@ class Found:
         """Return what both sets of rows show."""
         if (self.labels is None) != (other.labels is None) or self.width != other.width:
             raise DataError(
-                f"{owner} computed the term {expression.label!r} with another number of columns, or labels "
-                "for numbers, in one chunk than in another."
+                f"{owner} computed the term {expression.label!r} with different numbers of columns, or with "
+                "labels in one chunk and numbers in another."
             )
         labels = None if self.labels is None else {**self.labels, **(other.labels or {})}
         levels = None if self.levels is None else tuple(dict.fromkeys((*self.levels, *(other.levels or ()))))

@@ -112,8 +112,8 @@ def reduce_chunks(
         part = chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
         if (part.n_rows, part.n_complete) != (scan.n_rows, scan.n_complete):
             raise DataError(
-                f"The data of {plan.owner} have {scan.n_rows} rows ({scan.n_complete} complete) when they "
-                f"are read first and {part.n_rows} ({part.n_complete}) the next time: a function must return "
+                f"The data of {plan.owner} have {scan.n_rows} rows ({scan.n_complete} complete) in the first "
+                f"pass and {part.n_rows} ({part.n_complete}) in the next: a function must return "
                 "a new iterator over the same rows each time."
             )
     else:
@@ -245,7 +245,7 @@ def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
         if found.summaries:
             reason = "transforms that learn from all rows"
         elif found.labels is not None and (found.levels is None or plan.merged_categories):
-            reason = "levels that are not known before all rows have been read"
+            reason = "levels that are unknown until all rows have been read"
         elif found.levels is not None:
             labels = np.empty(len(found.levels), dtype=object)
             labels[:] = found.levels
@@ -257,7 +257,7 @@ def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
             raise DataError(
                 f"The data of {plan.owner} can be read only once, and the term {expression.label!r} has "
                 f"{reason}. Give a function that returns a new iterator each time (a list or a Parquet file "
-                "will do as well), or declare levels with a pandas.CategoricalDtype or C(x, levels=[...])."
+                "also works), or declare the levels with a pandas.CategoricalDtype or C(x, levels=[...])."
             )
         if reason is not None:
             return None
@@ -271,7 +271,7 @@ def _all_used(plan: Plan, scan: Scan, once: bool) -> bool:
         if unused and once:
             raise DataError(
                 f"The levels {listed_levels(unused)} of the term {expression.label!r} of {plan.owner} are "
-                "declared and never occur, and the data can be read only once. Leave them out of the "
+                "declared but do not occur, and the data can be read only once. Leave them out of the "
                 "categories, or give a function that returns a new iterator each time."
             )
         if unused:

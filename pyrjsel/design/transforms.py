@@ -191,7 +191,7 @@ def _standardize(
     x: object, center: object = True, rescale: object = True, ddof: object = 0
 ) -> tuple[FloatArray, bool, bool, int]:
     if not isinstance(ddof, int) or ddof < 0:
-        raise ValueError("ddof must be an int from 0 on")
+        raise ValueError("ddof must be an int of at least 0")
     return _floats(x), bool(center), bool(rescale), ddof
 
 
@@ -223,9 +223,9 @@ def _check_size(args: Sequence[object], named: Mapping[str, object]) -> None:
     df = args[1] if len(args) > 1 else named.get("df")
     degree = args[3] if len(args) > 3 else named.get("degree")
     if isinstance(df, (int, float)) and df > rows:
-        raise ValueError(f"df={df} is more than the {rows} rows")
+        raise ValueError(f"df={df} is larger than the number of rows, {rows}")
     if isinstance(degree, (int, float)) and degree > MAX_DEGREE:
-        raise ValueError(f"degree={degree} is more than {MAX_DEGREE}")
+        raise ValueError(f"degree={degree} is larger than {MAX_DEGREE}")
 
 
 def _mean(x: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Distributions that are priors in more than one kind of model."""
+"""Distributions used as priors in several kinds of models."""
 
 from pyrjsel.distributions.inverse_gamma import InverseGamma
 from pyrjsel.distributions.log_normal import LogNormal

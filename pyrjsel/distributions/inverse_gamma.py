@@ -20,17 +20,17 @@ class InverseGamma:
     Parameters
     ----------
     a : float or sequence of float
-        Shape, above 0. The mean is ``b / (a - 1)`` for a above 1.
+        Shape, above 0. The mean is ``b / (a - 1)`` for a > 1.
     b : float or sequence of float
-        Scale, above 0, in squared units of what the variance is that of.
+        Scale, above 0, in squared units of the quantity whose variance it is.
 
     Notes
     -----
-    Patterns have it as a prior of the scale sigma of each order itself, with mode ``b / (a + 1)``.
+    Pattern models use it as the prior of the scale sigma of each order itself, with mode ``b / (a + 1)``.
 
-    A sequence has an entry for each number of terms in a model, from 0 to all of them (terms that are
-    always in count): the prior of sigma^2 depends on the size of the model then. Only
-    :class:`pyrjsel.SpikeSlab` knows such priors.
+    A sequence has one entry for each number of terms in a model, from 0 to all of them (terms that are
+    always included count): the prior of sigma^2 then depends on the size of the model. Only
+    :class:`pyrjsel.SpikeSlab` supports such priors.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class InverseGamma:
             if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
                 items = tuple(np.asarray(value, dtype=object).ravel().tolist())
                 if np.ndim(value) != 1 or len(items) == 0:
-                    raise bad_value(name, "InverseGamma", "a positive number, or a sequence of them", value)
+                    raise bad_value(name, "InverseGamma", "a positive number or a sequence of them", value)
                 object.__setattr__(self, name, items)
                 for item in items:
                     check_real(item, name, "InverseGamma", low=0, open_low=True)
@@ -59,18 +59,18 @@ class InverseGamma:
 
     @property
     def by_size(self) -> bool:
-        """Whether it depends on the size of the model."""
+        """Whether the prior depends on the size of the model."""
         return isinstance(self.a, tuple) or isinstance(self.b, tuple)
 
     def table(self, most: int, owner: str) -> FloatArray:
-        """Return a and b (2, most + 1) by the number of terms in a model of at most `most`.
+        """Return a and b (2, most + 1) by number of terms, for models of at most `most` terms.
 
         Parameters
         ----------
         most : int
             Number of terms.
         owner : str
-            Whose prior it is, for messages.
+            Name of the prior's owner, for messages.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class InverseGamma:
         Raises
         ------
         ParameterError
-            If there are other than `most` + 1 entries.
+            If the number of entries is not `most` + 1.
         """
         rows = []
         for name in ("a", "b"):
@@ -95,7 +95,7 @@ class InverseGamma:
         return np.array(rows)
 
     def restrict(self, most: int) -> "InverseGamma":
-        """Return the prior for models of at most `most` terms: that of larger ones is left out.
+        """Return the prior for models of at most `most` terms, without entries for larger models.
 
         Parameters
         ----------
@@ -116,9 +116,9 @@ class InverseGamma:
         Parameters
         ----------
         variance : float
-            Where, above 0.
+            The variance, above 0.
         size : int, default 0
-            Number of terms in the model, where a or b depend on it.
+            Number of terms in the model, if a or b depend on it.
 
         Returns
         -------
@@ -129,14 +129,14 @@ class InverseGamma:
         return float(a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(variance) - b / variance)
 
     def sample(self, rng: np.random.Generator, size: int = 0) -> float:
-        """Return a draw of the variance.
+        """Draw a variance.
 
         Parameters
         ----------
         rng : numpy.random.Generator
             Source of randomness.
         size : int, default 0
-            Number of terms in the model, where a or b depend on it.
+            Number of terms in the model, if a or b depend on it.
 
         Returns
         -------

@@ -40,7 +40,7 @@ class LogNormal:
         Parameters
         ----------
         sigma : float
-            Where, above 0.
+            The scale, above 0.
 
         Returns
         -------
@@ -51,7 +51,7 @@ class LogNormal:
         return float(-0.5 * ((t - self.w) / self.s) ** 2 - t - np.log(self.s) - 0.5 * np.log(2 * np.pi))
 
     def sample(self, rng: np.random.Generator) -> float:
-        """Return a draw of sigma.
+        """Draw a scale.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Densities on the real line that fall exponentially to both sides: quadrature nodes and draws."""
+"""Densities on the real line with exponential tails: quadrature nodes and draws."""
 
 from collections.abc import Callable
 
@@ -11,26 +11,26 @@ LogDensity = Callable[[FloatArray], FloatArray]
 
 # Densities below exp(-46) = 1e-20 of their maxima are left out.
 COARSE, DEPTH = 0.5, 46.0
-# Points of a grid for draws between two quadrature nodes, and by how much its envelope is higher than
-# the density at those points.
+# Points per interval between quadrature nodes of a grid for draws, and the factor by which the envelope
+# exceeds the density at these points.
 FINE, HIGHER = 8, 1.05
 
 
 def find_nodes(
     log_density: LogDensity, low: float, high: float, step: float, depth: float = DEPTH
 ) -> tuple[FloatArray, FloatArray]:
-    """Return nodes of the trapezoidal rule in [low, high] where there is mass, and log densities there.
+    """Return nodes of the trapezoidal rule in [low, high] where there is mass, with log densities.
 
     Parameters
     ----------
     log_density : callable
-        With one maximum, or with maxima farther apart than 0.5.
+        With one maximum, or with maxima at least 0.5 apart.
     low, high : float
-        What surely holds the mass.
+        Interval that contains the mass.
     step : float
-        From node to node.
+        Distance between nodes.
     depth : float
-        Where log densities are all so far below their maxima there are no nodes.
+        Nodes where all log densities are further below their maxima than this are left out.
 
     Returns
     -------
@@ -45,16 +45,16 @@ def find_nodes(
 
 
 def draw(log_density: LogDensity, nodes: FloatArray, size: int, rng: np.random.Generator) -> FloatArray:
-    """Draw from the density of one problem, by rejection.
+    """Draw from the density of one problem by rejection sampling.
 
     The envelope is constant between neighbouring points of a grid eight times as fine as the nodes, at
-    1.05 of the larger end: exact where the density between two points is nowhere higher than that,
-    which holds wherever there is mass to speak of.
+    1.05 of the larger end: exact if the density between two points is nowhere higher than that,
+    which holds wherever there is appreciable mass.
 
     Parameters
     ----------
     log_density : callable
-        Of one problem.
+        Log density of one problem.
     nodes : ndarray (k,)
         From :func:`find_nodes`.
     size : int

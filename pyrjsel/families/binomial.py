@@ -12,7 +12,7 @@ from pyrjsel.families._family import LOGIT, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.statistics import Statistic, average, brier, calibration, pearson
 
-# At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one.
+# A linear predictor beyond this at the maximum would mean odds of a million to one.
 FAR = 14.0
 
 
@@ -21,14 +21,14 @@ class Binomial(Family):
     """Binomial responses, logit link.
 
     The response is 0 or 1, or a proportion of successes in [0, 1] with the number of trials as
-    weight. The log-likelihood of a row is ``w (y eta - log(1 + exp(eta)))``: the binomial
-    coefficient, which no model changes, is left out.
+    weight. The log-likelihood of a row is ``w (y eta - log(1 + exp(eta)))``, without the binomial
+    coefficient, which is the same in all models.
     """
 
     name: ClassVar[str] = "binomial"
     link: ClassVar[str] = "logit"
     passes: ClassVar[Passes] = LOGIT
-    apart: ClassVar[str] = "The classes are separated, wholly or in part,"
+    apart: ClassVar[str] = "The classes are separated, completely or partially,"
     events: ClassVar[bool] = True
     error_name: ClassVar[str] = "brier"
 
@@ -55,16 +55,16 @@ class Binomial(Family):
                     f"The 'weights' must be non-negative numbers of trials. Got {weights.min():g}."
                 )
             if not np.any(weights > 0):
-                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+                raise DataError("The 'weights' must have a positive value. Got only zeros.")
         total = y.size if weights is None else weights.sum()
         ones = y.sum() if weights is None else (weights * y).sum()
         if ones <= 0 or ones >= total:
             only = 0 if ones <= 0 else 1
-            raise DataError(f"The response {response!r} must have both classes. Got {only} only.")
+            raise DataError(f"The response {response!r} must have both classes. Got only {only}.")
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the success probability at linear predictor `eta`, of the same shape."""
-        with np.errstate(over="ignore"):  # infinite odds against it are a probability of 0
+        with np.errstate(over="ignore"):  # infinite odds against success mean a probability of 0
             return np.asarray(1.0 / (1.0 + np.exp(-eta)))
 
     def linear(self, mean: float) -> float:
@@ -76,15 +76,15 @@ class Binomial(Family):
         return mean * (1.0 - mean)
 
     def tells_dispersion(self, weights: FloatArray) -> bool:
-        """Return whether rows have whole numbers of trials, and some more than one."""
+        """Return whether weights are whole numbers of trials, and some exceed one."""
         return bool(np.any(weights > 1) and np.all(weights == np.floor(weights)))
 
     def excess(self, mean: FloatArray) -> FloatArray:
-        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
         return 1.0 / self.curvature(mean) - 6.0
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood, binomial coefficients left out."""
+        """Return the log-likelihood without binomial coefficients."""
         terms = y * eta - np.logaddexp(0.0, eta)
         return float(np.sum(terms if weights is None else weights * terms))
 
@@ -94,7 +94,7 @@ class Binomial(Family):
         return float(np.sum(terms if weights is None else weights * terms))
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
-        """Return the intercept of a model without terms, roughly."""
+        """Return an approximate intercept of the model without terms."""
         total = float(weights.sum())
         odds = float((weights @ y + 0.5) / (weights @ (1.0 - y) + 0.5))
         return float(np.log(odds) - weights @ offset / total)
@@ -104,7 +104,7 @@ class Binomial(Family):
         return np.where(y == 1, 1.0, np.where(y == 0, -1.0, 0.0))
 
     def strays(self, smallest: float, largest: float) -> bool:
-        """Return whether the most extreme of the fitted odds may be on their way to 0 or infinity."""
+        """Return whether the most extreme fitted odds may be diverging to 0 or infinity."""
         return max(-smallest, largest) > FAR
 
     def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
@@ -119,7 +119,7 @@ class Binomial(Family):
         variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw proportions of successes in as many trials as the weights say.
+        """Draw proportions of successes, with the weights as numbers of trials.
 
         Raises
         ------
@@ -130,16 +130,16 @@ class Binomial(Family):
         if odd.size:
             raise DataError(
                 f"Simulated responses need whole numbers of trials as weights. Got {odd[0]:g} ({odd.size} "
-                "weight(s) of that kind)."
+                "weight(s) that are not whole)."
             )
         return rng.binomial(weights.astype(np.int64)[:, None], mean) / weights[:, None]
 
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
-        """Return log probabilities of the numbers of successes ``w y``, binomial coefficients in.
+        """Return log probabilities of the numbers of successes ``w y``, including binomial coefficients.
 
-        Factorials of what is not a whole number are gamma functions.
+        Factorials of non-integers are gamma functions.
         """
         ways = gammaln(weights + 1) - gammaln(weights * y + 1) - gammaln(weights * (1 - y) + 1)
         return ways[:, None] + weights[:, None] * (y[:, None] * eta - np.logaddexp(0.0, eta))
@@ -147,7 +147,7 @@ class Binomial(Family):
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the share of successes, Brier score and calibration; for trials also Pearson's statistic.
 
-        Pearson's statistic of single 0/1 outcomes says nothing about the fit.
+        For single 0/1 outcomes, Pearson's statistic says nothing about the fit.
         """
         found = {
             "mean": Statistic(average),
@@ -161,7 +161,7 @@ class Binomial(Family):
         return brier(y, mean, weights)
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
-        """Return the number of successes, and of trials where these are weights."""
+        """Return the number of successes, and of trials if weights give them."""
         if weights is None:
             return [("Events", share(float(y.sum()), float(y.size)))]
         total = float(weights.sum())

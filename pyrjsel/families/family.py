@@ -14,7 +14,7 @@ class Family(ABC):
     """A likelihood family with its link.
 
     The log-likelihood of a row is a concave function of its linear predictor eta, times its weight;
-    constants that no model changes are left out of it.
+    constants that are the same in all models are left out.
 
     Attributes
     ----------
@@ -22,11 +22,9 @@ class Family(ABC):
     passes : Passes
         The compiled log-likelihood.
     apart : str
-        What a linear combination of the columns does to rows along which the likelihood rises for ever.
-    events : bool
+        Start of the message about separation: what the data do if the likelihood has no maximum.
         Whether responses are events out of trials, and may be labels of two levels.
-    error_name : str
-        What :meth:`error` is called.
+        Name of the error that :meth:`error` computes.
     """
 
     name: ClassVar[str]
@@ -50,21 +48,21 @@ class Family(ABC):
 
     @abstractmethod
     def curvature(self, mean: FloatArray) -> FloatArray:
-        """Return the information on eta, where the mean is `mean`, in a row of weight 1.
+        """Return the information on eta at expectation `mean`, for an observation of weight 1.
 
-        Minus the second derivative of the log-likelihood, or its expectation where it depends on responses.
+        Minus the second derivative of the log-likelihood, or its expectation if it depends on the response.
         """
 
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the derivative of the log-likelihood in eta where the mean is `mean`, for weights of 1."""
+        """Return the derivative of the log-likelihood in eta at expectation `mean`, for weights of 1."""
         return y - mean
 
     def tells_dispersion(self, weights: FloatArray) -> bool:
-        """Return whether residuals of rows with these `weights` (n,) tell of overdispersion."""
+        """Return whether residuals with these `weights` (n,) can show overdispersion."""
         return False
 
     def excess(self, mean: FloatArray) -> FloatArray:
-        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
         return np.zeros_like(mean)
 
     @abstractmethod
@@ -73,29 +71,29 @@ class Family(ABC):
 
     @abstractmethod
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood of the saturated model, which the deviance is counted from."""
+        """Return the log-likelihood of the saturated model, the reference of the deviance."""
 
     @abstractmethod
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
-        """Return the intercept of a model without terms, roughly: where searches for modes begin."""
+        """Return an approximate intercept of the model without terms, the starting point of mode searches."""
 
     @abstractmethod
     def recession(self, y: FloatArray) -> FloatArray:
-        """Return, by row, the sign of the infinity to which eta may go while the likelihood never falls.
+        """Return, by row, the sign of the infinity towards which eta can go without lowering the likelihood.
 
-        0 where it falls both ways.
+        0 if the likelihood falls in both directions.
         """
 
     @abstractmethod
     def strays(self, smallest: float, largest: float) -> bool:
-        """Return whether fitted eta from `smallest` to `largest` may be on their way to infinity."""
+        """Return whether fitted eta from `smallest` to `largest` may be diverging to infinity."""
 
     @abstractmethod
     def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of each row, shape (rows, 2).
 
-        `means` (rows, m) are draws of its expectation, `variance` (m,) those of an error variance, for
-        families that have one; the law of the response is their mixture.
+        `means` (rows, m) are draws of its expectation, and `variance` (m,) draws of the error variance, for
+        families that have one; the predictive distribution is the mixture over the draws.
         """
 
     @abstractmethod
@@ -116,19 +114,19 @@ class Family(ABC):
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
-        """Return log densities (rows, m) of responses `y` (rows,) at linear predictors `eta`, constants in.
+        """Return log densities (rows, m) of responses `y` (rows,) at linear predictors `eta`, with constants.
 
         `weights` and `variance` as for :meth:`simulate`.
         """
 
     @abstractmethod
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return what predictive checks look at, by name, where rows have these `weights` (rows,)."""
+        """Return the default statistics of predictive checks, by name, for these `weights` (rows,)."""
 
     def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return what :meth:`log_likelihood` leaves out: logs of binomial coefficients, or of factorials.
+        """Return the constant that :meth:`log_likelihood` omits: logs of binomial coefficients or factorials.
 
-        Of no use for families with an error variance, which leave nothing out.
+        Not used for families with an error variance, which omit nothing.
         """
         w = np.ones(y.size) if weights is None else weights
         rows = w > 0
@@ -137,7 +135,7 @@ class Family(ABC):
         return float(full.sum()) - self.log_likelihood(y, zero, w)
 
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-        """Return how far responses are from their predicted expectations: the root mean squared error."""
+        """Return the prediction error of expectations: the root mean squared error."""
         return float(np.sqrt(weights @ (y - mean) ** 2 / weights.sum()))
 
     @abstractmethod
@@ -146,5 +144,5 @@ class Family(ABC):
 
 
 def share(part: float, whole: float) -> str:
-    """Return a number with the percentage of another that it is."""
+    """Return a number, with its percentage of a total."""
     return f"{part:,.6g} ({100 * part / whole:.1f} %)"

@@ -12,7 +12,7 @@ from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families.family import Family
 from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
 
-# Newton steps for a quantile of a mixture of normal laws; bisection takes over where they leave the bracket.
+# Newton steps for a quantile of a mixture of normal distributions, with bisection as a safeguard.
 MOST_STEPS = 60
 
 
@@ -20,13 +20,13 @@ MOST_STEPS = 60
 class Gaussian(Family):
     """Normal responses with error variance sigma^2 / w, identity link.
 
-    What depends on one linear predictor alone is given for sigma^2 = 1: what sigma^2 is, models say.
+    Methods without a variance argument use sigma^2 = 1; the models handle sigma^2.
     """
 
     name: ClassVar[str] = "gaussian"
     link: ClassVar[str] = "identity"
     passes: ClassVar[Passes] = NORMAL
-    apart: ClassVar[str] = "Rows are set apart"
+    apart: ClassVar[str] = "Observations are separated"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -36,7 +36,7 @@ class Gaussian(Family):
             if np.any(weights < 0):
                 raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
             if not np.any(weights > 0):
-                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+                raise DataError("The 'weights' must have a positive value. Got only zeros.")
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the expected response at linear predictor `eta`: itself."""
@@ -51,20 +51,20 @@ class Gaussian(Family):
         return np.ones_like(mean)
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood at sigma^2 = 1, constants left out."""
+        """Return the log-likelihood at sigma^2 = 1, without constants."""
         square = (y - eta) ** 2
         return -0.5 * float(np.sum(square if weights is None else weights * square))
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood of the saturated model at sigma^2 = 1, constants left out."""
+        """Return the log-likelihood of the saturated model at sigma^2 = 1, without constants."""
         return 0.0
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
-        """Return the intercept of a model without terms."""
+        """Return the intercept of the model without terms."""
         return float(np.average(y - offset, weights=weights))
 
     def recession(self, y: FloatArray) -> FloatArray:
-        """Return 0 for all rows: the likelihood falls both ways."""
+        """Return 0 for all rows: the likelihood falls in both directions."""
         return np.zeros_like(y)
 
     def strays(self, smallest: float, largest: float) -> bool:
@@ -72,10 +72,10 @@ class Gaussian(Family):
         return False
 
     def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
-        """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight one of each row, (rows, 2).
+        """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight 1 by row, (rows, 2).
 
-        `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the law is a mixture of
-        normal ones.
+        `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the predictive
+        distribution is a mixture of normal distributions.
         """
         scale = _scale(np.ones(1), variance, means.shape[1])[0]
         return np.column_stack([mixture_quantile(means, scale, p) for p in (alpha / 2, 1 - alpha / 2)])
@@ -87,18 +87,18 @@ class Gaussian(Family):
         variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw responses with error variance `variance` over the weight; 1 over it where that is None."""
+        """Draw responses with error variance `variance` / weight; 1 / weight if it is None."""
         return mean + _scale(weights, variance, mean.shape[1]) * rng.standard_normal(mean.shape)
 
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
-        """Return normal log densities (rows, m) with the variances of :meth:`simulate`, constants in."""
+        """Return normal log densities (rows, m) with the variances of :meth:`simulate`, with constants."""
         scale = _scale(weights, variance, eta.shape[1])
         return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the mean, the standard deviation, the smallest, the largest, and the skewness."""
+        """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
         return {
             "mean": Statistic(average),
             "sd": Statistic(deviation),
@@ -113,22 +113,22 @@ class Gaussian(Family):
         return self.moments(average(y, y, w), deviation(y, y, w))
 
     def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
-        """Return the facts of a response with this mean and standard deviation."""
+        """Return the description of a response with this mean and standard deviation."""
         return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
 
 
 def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> FloatArray:
-    """Return standard deviations of errors, (rows, draws)."""
+    """Return error standard deviations, (rows, draws)."""
     return np.asarray(np.sqrt((np.ones(draws) if variance is None else variance) / weights[:, None]))
 
 
 def mixture_quantile(
     means: FloatArray, scale: FloatArray, p: float, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return quantiles (rows,) of mixtures of m normal laws with `means` (rows, m).
+    """Return quantiles (rows,) of mixtures of m normal distributions with `means` (rows, m).
 
-    `scale` is (m,), or (rows, m) where it differs between rows; `weights` (m,) sum to one, and are equal by
-    default. Newton's method inside a bracket that every step narrows, to 1e-9 of the largest `scale`.
+    `scale` is (m,), or (rows, m) if it differs between rows; `weights` (m,) sum to one, and are equal by
+    default. Newton's method inside a bracket that narrows at every step, to 1e-9 of the largest `scale`.
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])

@@ -12,15 +12,15 @@ from pyrjsel.families._family import LOG, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
 
-# A maximum of the likelihood at infinity has fitted rates on their way to 0. The search for it stops where a
-# step gains less than 1e-9, at rates near exp(-20), or less than the rounding of the log-likelihood, at
+# If the maximum of the likelihood is at infinity, fitted rates go to 0. The search stops when a
+# step gains less than 1e-9, at rates near exp(-20), or less than the rounding error of the log-likelihood, at
 # rates some exp(-20) times the largest.
 LOW, SPAN = 8.0, 18.0
-# Counts that are as good as infinite.
+# Counts above this are treated as infinite.
 ENDLESS = 1e300
-# Quantiles of a mixture are enclosed by every 64th of its means first, then by every eighth.
+# Quantiles of a mixture are bracketed by every 64th of its means first, then by every eighth.
 STRIDES = (64, 8, 1)
-# Whole numbers beyond this are not all floats, and numpy draws no counts with means much larger.
+# Larger whole numbers are not all floats, and numpy cannot draw counts with much larger means.
 WHOLE = 2.0**53
 
 
@@ -28,15 +28,15 @@ WHOLE = 2.0**53
 class Poisson(Family):
     """Counts, log link.
 
-    The response is a whole number, or the mean count of several rows of which the weight is the number.
-    The log-likelihood of a row is ``w (y eta - exp(eta))``: ``w log y!``, which no model changes, is
-    left out. An offset is the logarithm of an exposure.
+    The response is a whole number, or the mean count of several rows with their number as weight.
+    The log-likelihood of a row is ``w (y eta - exp(eta))``, without ``w log y!``, which is the same in all
+    models. An offset is the logarithm of an exposure.
     """
 
     name: ClassVar[str] = "poisson"
     link: ClassVar[str] = "log"
     passes: ClassVar[Passes] = LOG
-    apart: ClassVar[str] = "Rows without events are set apart"
+    apart: ClassVar[str] = "The observations without events are separated"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -49,22 +49,22 @@ class Poisson(Family):
             if np.any(weights < 0):
                 raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
             if not np.any(weights > 0):
-                raise DataError("The 'weights' must be positive somewhere. Got zeros only.")
+                raise DataError("The 'weights' must have a positive value. Got only zeros.")
             events = weights * y
-            # A mean count times the number of rows, from decimals of ten digits and more.
+            # Mean counts times numbers of rows, where the means were rounded to ten digits or more.
             whole |= np.abs(events - np.round(events)) <= 1e-9 * np.maximum(events, 1.0)
         if not np.all(whole):
             odd = y[~whole]
             raise DataError(
                 f"The response {response!r} must be whole numbers, or mean counts with weights= giving the "
-                f"number of rows behind each. Got {odd[0]:g} ({odd.size} value(s) of that kind)."
+                f"number of rows behind each. Got {odd[0]:g} ({odd.size} value(s) like this)."
             )
         if not np.any(y > 0 if weights is None else weights * y > 0):
-            raise DataError(f"The response {response!r} must have events somewhere. Got zeros only.")
+            raise DataError(f"The response {response!r} must have a positive count. Got only zeros.")
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the expected count at linear predictor `eta`, of the same shape."""
-        with np.errstate(over="ignore"):  # inf is what it is then
+        with np.errstate(over="ignore"):  # overflow to inf is intended
             return np.exp(eta)
 
     def linear(self, mean: float) -> float:
@@ -84,20 +84,20 @@ class Poisson(Family):
         return 1.0 / mean
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood, factorials left out; -inf where a mean is infinite."""
+        """Return the log-likelihood without factorials; -inf where a mean is infinite."""
         terms = y * eta - self.mean(eta)
         if weights is None:
             return float(np.sum(terms))
         return float(weights[weights > 0] @ terms[weights > 0])
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood of the saturated model, factorials left out."""
+        """Return the log-likelihood of the saturated model, without factorials."""
         terms = xlogy(y, y) - y
         return float(np.sum(terms if weights is None else weights * terms))
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
-        """Return the intercept of a model without terms under a flat prior."""
-        events = max(float(weights @ y), 0.5)  # none has no maximum
+        """Return the intercept of the model without terms, under a flat prior."""
+        events = max(float(weights @ y), 0.5)  # no events would have no maximum
         return float(np.log(events) - logsumexp(offset, b=weights))
 
     def recession(self, y: FloatArray) -> FloatArray:
@@ -105,11 +105,11 @@ class Poisson(Family):
         return np.where(y == 0, -1.0, 0.0)
 
     def strays(self, smallest: float, largest: float) -> bool:
-        """Return whether the smallest fitted rate may be on its way to 0."""
+        """Return whether the smallest fitted rate may be going to 0."""
         return smallest < -LOW or largest - smallest > SPAN
 
     def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
-        """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
+        """Return the smallest counts whose cumulative probability reaches alpha/2 and 1 - alpha/2."""
         means = np.sort(np.minimum(means, ENDLESS), axis=1)
         ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
         return np.where(ends >= ENDLESS, np.inf, ends)
@@ -121,12 +121,12 @@ class Poisson(Family):
         variance: FloatArray | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw counts, or means of as many counts as the weights say; inf where the expectation is."""
+        """Draw counts, or means of as many counts as the weights say; inf where the mean is."""
         with np.errstate(over="ignore"):
             total = weights[:, None] * mean
         counts = rng.poisson(np.minimum(total, WHOLE)).astype(float)
         far = (total > WHOLE) & np.isfinite(total)
-        # Rounding is larger there than what the normal law gets wrong.
+        # Rounding errors are larger there than the error of the normal approximation.
         counts[far] = total[far] + np.sqrt(total[far]) * rng.standard_normal(int(far.sum()))
         counts[np.isinf(total)] = np.inf
         return np.asarray(counts / weights[:, None])
@@ -134,9 +134,9 @@ class Poisson(Family):
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
     ) -> FloatArray:
-        """Return log probabilities of the counts ``w y``, factorials in; -inf where a mean is infinite.
+        """Return log probabilities of the counts ``w y``, with factorials; -inf where a mean is infinite.
 
-        Factorials of what is not a whole number are gamma functions.
+        Factorials of non-integers are gamma functions.
         """
         count = weights * y
         constant = count * np.log(weights) - gammaln(count + 1)
@@ -144,7 +144,7 @@ class Poisson(Family):
             return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the mean, the variance over the mean, the share of zeros and the largest count."""
+        """Return the mean, the variance divided by the mean, the share of zeros and the largest count."""
         return {
             "mean": Statistic(average),
             "dispersion_index": Statistic(dispersion_index),
@@ -153,20 +153,20 @@ class Poisson(Family):
         }
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
-        """Return the number of events, and of rows without any."""
+        """Return the number of events, and of observations without events."""
         rows = np.ones(y.size) if weights is None else weights
         total = float(rows.sum())
         return [
-            ("Events", f"{rows @ y:,.6g} ({rows @ y / total:.4g} a row)"),
-            ("Rows without events", share(float(rows @ (y == 0)), total)),
+            ("Events", f"{rows @ y:,.6g} ({rows @ y / total:.4g} per observation)"),
+            ("Observations without events", share(float(rows @ (y == 0)), total)),
         ]
 
 
 def mixture_quantile(means: FloatArray, p: float) -> FloatArray:
-    """Return the smallest counts (rows,) at which mixtures of Poisson laws reach probability `p`.
+    """Return the smallest counts (rows,) at which mixtures of Poisson distributions reach probability `p`.
 
-    `means` (rows, m) in ascending order, m laws of equal weight a row. A distribution function falls as
-    its mean rises: a block of laws lies between those of its smallest and its largest mean.
+    `means` (rows, m) in ascending order, m components of equal weight per row. A distribution function falls
+    as its mean rises: a block of components lies between those with its smallest and its largest mean.
     """
     rows, m = means.shape
     top = means[:, -1]

@@ -7,7 +7,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray
 
-# Groups of rows by expected response whose observed and expected sums are compared.
+# Groups of observations by expected response, whose observed and expected sums are compared.
 GROUPS = 10
 
 
@@ -33,12 +33,12 @@ def average(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
 
 
 def deviation(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the weighted standard deviation of the responses about their own mean."""
+    """Return the weighted standard deviation of the responses about their mean."""
     return float(np.sqrt(average((y - average(y, mean, weights)) ** 2, mean, weights)))
 
 
 def skewness(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the weighted mean cube of standardised responses; 0 where all are the same."""
+    """Return the weighted mean cube of standardised responses; 0 if all are equal."""
     if y.min() == y.max():
         return 0.0
     scaled = (y - average(y, mean, weights)) / deviation(y, mean, weights)
@@ -56,12 +56,12 @@ def largest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
 
 
 def share_of_zeros(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the share of rows whose response is 0."""
+    """Return the share of responses that are 0."""
     return float(np.mean(y == 0))
 
 
 def dispersion_index(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the variance of counts over their mean; 1 where all are 0, as where a single one is not."""
+    """Return the variance of counts divided by their mean; 1 if all counts are 0."""
     middle = average(y, mean, weights)
     if middle == 0 or y.size == 1:
         return 1.0
@@ -69,7 +69,7 @@ def dispersion_index(y: FloatArray, mean: FloatArray, weights: FloatArray) -> fl
 
 
 def brier(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the mean squared difference of single 0/1 outcomes from their probabilities."""
+    """Return the mean squared difference between single 0/1 outcomes and their probabilities."""
     return average(y * (1.0 - mean) ** 2 + (1.0 - y) * mean**2, mean, weights)
 
 
@@ -79,10 +79,10 @@ def pearson(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
 
 
 def calibration(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the chi-square of successes in ten groups of rows by their probability.
+    """Return the chi-square statistic of successes in ten groups of observations by their probability.
 
-    Groups have about equal weight, and rows of equal probability are in one group (Hosmer and Lemeshow,
-    1980).
+    Groups have about equal weight, and observations of equal probability are in one group (Hosmer and
+    Lemeshow, 1980).
     """
     _, place = np.unique(mean, return_inverse=True)
     tied = np.bincount(place, weights)
@@ -94,8 +94,8 @@ def calibration(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
 
 
 def _squares(gap: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return squared gaps over their variances; 0 for empty groups and where probabilities round to 0 or 1.
+    """Return squared differences over variances; 0 for empty groups and where probabilities round to 0 or 1.
 
-    An outcome against a probability that rounds to 0 or 1 has a chance of 1e-16.
+    An outcome that contradicts a probability rounded to 0 or 1 has a chance of 1e-16.
     """
     return np.divide(gap**2, variance, out=np.zeros_like(gap), where=variance > 0)

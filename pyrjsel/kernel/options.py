@@ -91,6 +91,6 @@ def choose(
     for name in options:
         if name not in own and name not in loop:
             known = [*own, *loop]
-            raise unknown_option(name, f"for sampler={sampler!r} the option", owner, known, fit)
+            raise unknown_option(name, f"for sampler={sampler!r}", owner, known, fit)
     chosen = kind(**{name: value for name, value in options.items() if name in own})
     return chosen, {name: value for name, value in options.items() if name in loop}

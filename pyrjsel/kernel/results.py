@@ -237,7 +237,7 @@ class KernelResults(KernelTables):
         NotAvailableError
             If the rows are asked for and are not there.
         ParameterError
-            If `path` is none, or that of a folder.
+            If `path` is not a path, or is a folder.
         StoreError
             If a name or label cannot be written, or there are too many of them.
         OSError

@@ -404,7 +404,7 @@ class MixtureClassifier(OverSpace):
         known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
         for option in options:
             if option not in known:
-                raise unknown_option(option, "the option", owner, known, self.fit)
+                raise unknown_option(option, "", owner, known, self.fit)
         chosen = MixtureOptions(proposal=self.proposal, **options)
         settings = FitSettings.check(
             owner,

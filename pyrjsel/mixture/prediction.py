@@ -91,7 +91,7 @@ def places_of(
         raise bad_value("inputs", owner, "different names of inputs", inputs)
     for name in names:
         if name not in model.term_names:
-            raise unknown_name(name, "the input", owner, model.term_names)
+            raise unknown_name(name, "input", owner, model.term_names)
     places = [model.term_names.index(name) for name in names]
     mean = posterior.mean
     if not selected(mean.reshape(-1, *mean.shape[2:]), places).any():

@@ -279,7 +279,7 @@ class MixtureResults(MixtureTables, ModelLooks):
         owner, classes = "calibration", self.model.classes
         bins = check_int(bins, "bins", owner, low=1)
         if of is not None and of not in classes:
-            raise unknown_name(of, "the class", owner, classes)
+            raise unknown_name(of, "class", owner, classes)
         probability, true = self._true(new, endog, owner)
         if of is None and len(classes) > 2:
             chosen = probability.argmax(axis=1)
@@ -372,7 +372,7 @@ class MixtureResults(MixtureTables, ModelLooks):
         NotAvailableError
             If the rows are asked for and are not there.
         ParameterError
-            If `path` is none, or that of a folder.
+            If `path` is not a path, or is a folder.
         StoreError
             If a name or label cannot be written, or there are too many of them.
         OSError

@@ -30,7 +30,7 @@ def as_gamma(gamma: ArrayLike, n_terms: int | None = None, owner: str = "gamma")
     n_terms : int, optional
         The number of columns that is asked for.
     owner : str, default "gamma"
-        Who asks, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------

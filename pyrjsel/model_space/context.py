@@ -49,7 +49,7 @@ class PriorContext:
     n_observations : float
         Number of observations (sum of the weights where rows are grouped).
     owner : str, default "ModelSpace"
-        Who asks, for messages.
+        Name of the caller, for messages.
     heredity : {None, "weak", "strong"}
         The rule in force.
     orders : tuple of int

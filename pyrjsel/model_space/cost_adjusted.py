@@ -80,8 +80,8 @@ class CostAdjusted(ModelPrior):
         given = dict(self.costs)
         for name in given:
             if name not in context.names:
-                what = "in the 'costs' parameter of CostAdjusted the term"
-                raise unknown_name(name, what, context.owner, context.names)
+                where = "in the 'costs' parameter of CostAdjusted"
+                raise unknown_name(name, "term", context.owner, context.names, where)
         missing = [name for name in context.free_names if name not in given]
         if missing:
             raise ParameterError(

@@ -95,7 +95,7 @@ def price_items(
     data_columns : iterable
         Columns of the data; the variables of the terms are added.
     owner : str
-        Who asks, for messages.
+        Name of the caller, for messages.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def price_items(
     for key in prices:
         if key not in columns and key not in term_names:
             known = sorted({str(name) for name in columns | term_names})
-            raise unknown_name(key, "in 'costs' the name", owner, known)
+            raise unknown_name(key, "name", owner, known, "in 'costs'")
 
     numbers: dict[tuple[str, Hashable], int] = {}
     paid: list[float] = []

@@ -149,9 +149,8 @@ class Bernoulli(ModelPrior):
             given = dict(self.p)
             for name in given:
                 if name not in names:
-                    raise unknown_name(
-                        name, "in the 'p' parameter of Bernoulli the term", context.owner, names
-                    )
+                    where = "in the 'p' parameter of Bernoulli"
+                    raise unknown_name(name, "term", context.owner, names, where)
             missing = [name for name in context.free_names if name not in given]
             if missing:
                 raise ParameterError(

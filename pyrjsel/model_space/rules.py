@@ -19,7 +19,7 @@ def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]
         if not isinstance(name, str):
             raise bad_value("always", owner, "a name or names of terms", always)
         if name not in names:
-            raise unknown_name(name, "in 'always' the term", owner, names)
+            raise unknown_name(name, "term", owner, names, "in 'always'")
     return set(kept)
 
 

@@ -135,7 +135,7 @@ class ModelSpace:
         n_observations : float
             Number of observations.
         owner : str, default "LogitSelection"
-            Who asks, for messages.
+            Name of the caller, for messages.
 
         Returns
         -------

@@ -48,7 +48,7 @@ def given_start(
     gamma = space.empty_model()
     for name in () if isinstance(start, str) else start:
         if not isinstance(name, str) or name not in space.names:
-            raise unknown_name(name, "in 'start' the term", owner, space.names)
+            raise unknown_name(name, "term", owner, space.names, "in 'start'")
         gamma[space.names.index(name)] = 1
     reason = space.why_infeasible(gamma)
     if reason is not None:

@@ -107,7 +107,7 @@ class Features:
             Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
             A missing value is such a level where missing values are levels.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
 

@@ -119,5 +119,5 @@ def choose(
     for option in options:
         if option not in kind.__dataclass_fields__:
             known = kind.__dataclass_fields__
-            raise unknown_option(option, f"for sampler={name!r} the option", owner, known, fit)
+            raise unknown_option(option, f"for sampler={name!r}", owner, known, fit)
     return name, kind(**options)

@@ -464,11 +464,11 @@ class PatternResults(SampledResults[PatternModel]):
         code = np.full(len(names), ANY, dtype=np.int32)
         for name, level in pattern.items():
             if name not in names:
-                raise unknown_name(name, "the feature", owner, names)
+                raise unknown_name(name, "feature", owner, names)
             j = names.index(name)
             level = None if pd.api.types.is_scalar(level) and pd.isna(level) else level
             if level not in features.levels[j]:
-                raise unknown_name(level, f"for the feature {name!r} the level", owner, features.levels[j])
+                raise unknown_name(level, "level", owner, features.levels[j], f"of the feature {name!r}")
             code[j] = features.levels[j].index(level)
         fixed = np.flatnonzero(code != ANY)
         if len(fixed) > features.order:

@@ -137,7 +137,7 @@ def _check_labels(continuous: object, known: Collection[str], owner: str) -> Non
         raise bad_value("continuous", owner, "a collection of labels of 'panels'", continuous)
     for label in continuous:
         if not isinstance(label, str) or label not in known:
-            raise unknown_name(label, "in 'continuous' the panel", owner, known)
+            raise unknown_name(label, "panel", owner, known, "in 'continuous'")
 
 
 def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
+"""Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Independent of all models."""
 
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Rule, above
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends, by_chain, known_ends

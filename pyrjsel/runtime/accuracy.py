@@ -1,4 +1,4 @@
-"""How accurate a run is to be that stops by itself, and how accurate it is."""
+"""Target accuracy of runs with ``draws="auto"``, and the accuracy reached."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 from pyrjsel._validate import bad_value, check_int, check_real, counted
 from pyrjsel.storage import Content, Plain
 
-# What stands for a number of draws where accuracy decides it.
+# Value of `draws` that lets the accuracy decide.
 AUTO = "auto"
-# Monte Carlo error that is asked for, and draws of a chain at most, where nothing is said.
+# Default target for the Monte Carlo error, and default limit of draws per chain.
 MCSE, MOST = 0.005, 100_000
-# Draws of a chain in the first round. Chains are cut into batches of about its square root: four of them have
-# 56 batches then, and their errors are known to a tenth. A run that could stop before that would stop where
+# Draws per chain in the first round. Batches have about the square root of that length: four chains have
+# 56 batches then, and their errors are known to a tenth. A run that could stop earlier would stop when
 # its errors happen to look small.
 FIRST = 200
 # Iterations of burn-in.
@@ -22,18 +22,18 @@ WARM = 100
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The accuracy and the limits asked of a run with ``draws="auto"``.
+    """Target accuracy and limits of a run with ``draws="auto"``.
 
     Attributes
     ----------
     mcse : float
-        Largest Monte Carlo error of the figures that results show.
+        Largest Monte Carlo error allowed in the results.
     max_draws : int
-        Draws of a chain at most.
+        Limit of draws per chain.
     max_seconds : float or None
-        Seconds after which no further round begins; rounds are cut to end about then.
+        Time after which no further round begins; rounds are shortened to end at about that time.
     first : int
-        Draws of a chain in the first round.
+        Draws per chain in the first round.
     """
 
     mcse: float = MCSE
@@ -51,7 +51,7 @@ class Accuracy:
         most: int,
         first: int = FIRST,
     ) -> "Accuracy":
-        """Return what is asked.
+        """Return the checked settings.
 
         Raises
         ------
@@ -68,47 +68,47 @@ class Accuracy:
         )
 
     def to_plain(self) -> Plain:
-        """Return it as plain data."""
+        """Return the settings as plain data."""
         return dict(vars(self))
 
     @classmethod
     def from_plain(cls, content: Content, owner: str, most: int) -> "Accuracy":
-        """Return what was written.
+        """Return the settings that :meth:`to_plain` wrote.
 
         Raises
         ------
         StoreError
-            If something is missing or no number.
+            If an entry is missing or is not a number.
         ParameterError
-            If something is out of range.
+            If a value is out of range.
         """
         seconds = content.number("max_seconds") if "max_seconds" in content else None
         most_draws, first = content.integer("max_draws"), content.integer("first", 1, most)
         return cls.check(owner, content.number("mcse"), most_draws, seconds, most, first)
 
     def check_unused(self, owner: str, draws: object, usual: "Accuracy") -> None:
-        """Raise :class:`ParameterError` if other than what is `usual` is asked of a run of so many draws."""
+        """Raise :class:`ParameterError` if a run with a fixed number of draws was given accuracy settings."""
         for name in ("mcse", "max_draws", "max_seconds"):
             given = getattr(self, name)
             if given != getattr(usual, name):
-                must = f"left out where 'draws' is a number ({draws}): the run then has just so many"
+                must = f"left out unless draws='auto'; this run has a fixed number of draws ({draws})"
                 raise bad_value(name, owner, must, given)
 
 
-# What is asked where nothing is said.
+# The default settings.
 USUAL = Accuracy()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that results show and that is not accurate enough.
+    """A figure in the results that is not accurate enough.
 
     Attributes
     ----------
     text : str
-        What it is and should be: "the MCSE of the inclusion of x3 is 0.0071, above 0.005".
+        The value and its target: "the MCSE of the inclusion of x3 is 0.0071, above 0.005".
     needed : float
-        Times as many draws as there are that would do, by its law; above 1.
+        Factor by which the number of draws must grow to reach the target; above 1.
     """
 
     text: str
@@ -116,72 +116,72 @@ class Figure:
 
     @classmethod
     def of_error(cls, name: str, value: float, target: float) -> "Figure":
-        """Return a figure that falls as 1 / sqrt(draws)."""
+        """Return a shortfall of a figure whose error falls as 1 / sqrt(draws)."""
         return cls(f"{name} is {above(value, target)}", (value / target) ** 2)
 
 
 def above(value: float, target: float) -> str:
-    """Return a value above a target in words, with as many digits as tell the two apart."""
+    """Return a value above its target in words, with enough digits to tell the two apart."""
     known = f"{target:.15g}"
     digits = next((d for d in range(2, 17) if float(f"{value:.{d}g}") > target), 17)
     return f"{value:.{digits}g}, above {known}"
 
 
-# From what chains have drawn, and how many draws each: the figures that are not accurate enough, in an order
-# that never changes.
+# Takes the draws of the chains and their number per chain; returns the figures that are not accurate enough,
+# always in the same order.
 Rule = Callable[[Sequence[Any], int], Sequence[Figure]]
 
 
 def worst(figures: Sequence[Figure]) -> Figure | None:
-    """Return the figure that needs most draws, if there is one."""
+    """Return the figure that needs the most draws, if there is one."""
     return max(figures, key=lambda each: each.needed, default=None)
 
 
 def missed(figures: Sequence[Figure], draws: int, limit: str) -> list[str]:
-    """Return what is to be said of a run of `draws` draws a chain that ended at a limit."""
+    """Return the warnings for a run of `draws` draws per chain that ended at a limit."""
     first = worst(figures)
     if first is None:
         return []
     others = len(figures) - 1
-    more = f", and {counted(others, 'more figure')} {'is' if others == 1 else 'are'} not accurate yet"
+    more = f", and {counted(others, 'more figure')} {'is' if others == 1 else 'are'} above the target"
     what = f"{first.text}{more if others else ''}"
-    enough = f"It would take about {_rounded(first.needed * draws)} draws a chain."
-    return [f"The run ended at {limit} before its figures were accurate: {what}. {enough}"]
+    enough = f"This needs about {_rounded(first.needed * draws)} draws per chain: increase the limit."
+    return [f"The run stopped at {limit} before reaching the requested accuracy: {what}. {enough}"]
 
 
 def _rounded(draws: float) -> str:
-    """Return a number of draws to two digits."""
+    """Return a number of draws rounded to two digits."""
     return f"{int(float(f'{min(draws, 1e18):.2g}')):,}"
 
 
 @dataclass(frozen=True)
 class Clock:
-    """When rounds end."""
+    """The schedule of rounds."""
 
     accuracy: Accuracy
     begun: float
 
     @classmethod
     def of(cls, accuracy: Accuracy, begun: float | None = None) -> "Clock":
-        """Return one that begins now, or that has begun."""
+        """Return a schedule that begins now, or at a given time."""
         return cls(accuracy, time.perf_counter() if begun is None else begun)
 
     @property
     def seconds(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return time.perf_counter() - self.begun
 
     def at_least(self, draws: int) -> int:
-        """Return the draws of the first round that has so many: rounds double, whatever a run began with."""
+        """Return the first round with at least so many draws: rounds double, whatever a run started with."""
         size = self.accuracy.first
         while size < draws:
             size *= 2
         return max(draws, min(size, self.accuracy.max_draws))
 
     def after(self, draws: int, rate: float) -> int:
-        """Return the draws of the round after one of `draws`; as many if there is none.
+        """Return the draws of the round after one of `draws`; `draws` if there is none.
 
-        `rate` are draws a second: where seconds are limited, a round ends about there.
+        `rate` is draws per second: if time is limited, a round is cut to end at the limit.
         """
         size = max(draws, self.at_least(draws + 1)) if draws < self.accuracy.max_draws else draws
         limit = self.accuracy.max_seconds
@@ -190,7 +190,7 @@ class Clock:
         return size
 
     def limit(self, draws: int) -> str:
-        """Return what ended a run after `draws` draws, in words."""
+        """Return the limit that stopped a run after `draws` draws, in words."""
         if draws >= self.accuracy.max_draws:
-            return f"{draws:,} draws a chain ('max_draws')"
-        return f"{draws:,} draws a chain, after {self.seconds:.3g} seconds ('max_seconds')"
+            return f"{draws:,} draws per chain ('max_draws')"
+        return f"{draws:,} draws per chain, after {self.seconds:.3g} seconds ('max_seconds')"

@@ -1,4 +1,4 @@
-"""One thread of BLAS a worker: chains already keep the processors busy."""
+"""One BLAS thread per worker: the chains already use all processors."""
 
 import threading
 from types import TracebackType
@@ -7,10 +7,10 @@ from threadpoolctl import threadpool_limits
 
 
 class _OneBlasThread:
-    """Context manager: BLAS has one thread in this process while any of its threads is inside.
+    """Context manager: BLAS has one thread in this process while any thread is inside.
 
-    Chains of one worker process may overlap. If each set the limit on its own, the first to end would lift
-    that of the others, and the last would leave the limit of the first behind.
+    Chains of one worker process may overlap. If each set the limit on its own, the first to end would remove
+    the limit of the others, and the last would restore the limit of the first.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where chains end, so that they can go on from there."""
+"""Final states of chains, from which they can be resumed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,19 +11,19 @@ from pyrjsel.storage import Content, Plain
 
 @dataclass(frozen=True)
 class ChainEnd:
-    """Where a chain ended.
+    """The final state of a chain.
 
     Attributes
     ----------
     done : int
-        Iterations behind it, burn-in included.
+        Iterations done, including burn-in.
     seconds : float
-        By the clock, of all calls that it took.
+        Wall-clock seconds, over all calls.
     state : plain data
         As ``plain_state`` of a chain gives it.
     recorded : mapping of str to ndarray
-        What it had recorded and the results of the run do not hold: with those of a run that was
-        interrupted, which may end earlier than the chain, everything.
+        Recorded values that the results of the run do not hold: after an interrupted run, whose results may
+        end earlier than the chain, all of them.
     cpu : float
         CPU seconds.
     """
@@ -35,41 +35,41 @@ class ChainEnd:
     cpu: float = 0.0
 
     def to_plain(self) -> Plain:
-        """Return it as plain data."""
+        """Return the final state as plain data."""
         return {**vars(self), "seconds": float(self.seconds), "cpu": float(self.cpu)}
 
     @classmethod
     def from_plain(cls, content: Content) -> "ChainEnd":
-        """Return what was written; the state is looked at when a chain goes on from it.
+        """Return the final state that :meth:`to_plain` wrote; the chain's state is checked on resuming.
 
         Raises
         ------
         StoreError
-            If it is something else.
+            If the content is invalid.
         """
         content.part("state")
         recorded = dict(content.part("recorded").items())
         if not all(isinstance(value, np.ndarray) for value in recorded.values()):
             raise content.wrong("recorded", "arrays")
         done, seconds = content.integer("done"), content.number("seconds", 0.0)
-        cpu = content.number("cpu", 0.0) if "cpu" in content else 0.0  # files did not always have it
+        cpu = content.number("cpu", 0.0) if "cpu" in content else 0.0  # missing in old files
         return cls(done, seconds, content.plain("state"), recorded, cpu)
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Where the chains of a run ended.
+    """The final states of the chains of a run.
 
     Attributes
     ----------
     chains : sequence of ChainEnd
-        By chain, those that had no draw yet among them.
+        By chain, including chains without draws.
     complete : bool
-        Whether the results of the run hold all that was recorded; if not, the ends do.
+        Whether the results of the run hold everything that was recorded; if not, the final states do.
     before : int
-        How many of the recorded draws, the first ones, were taken from results.
+        Number of recorded draws at the beginning that were taken from earlier results.
     entropy : bytes
-        Seed of what is drawn beside the chains.
+        Seed of the draws made outside the chains.
     """
 
     chains: Sequence[ChainEnd]
@@ -78,7 +78,7 @@ class Ends:
     entropy: bytes = b""
 
     def to_plain(self) -> Plain:
-        """Return them as plain data."""
+        """Return the final states as plain data."""
         return {
             "chains": [end.to_plain() for end in self.chains],
             "complete": self.complete,
@@ -87,26 +87,26 @@ class Ends:
 
     @classmethod
     def from_plain(cls, content: Content, count: int, iterations: int) -> "Ends":
-        """Return what was written of a run of `count` chains, each of at most so many iterations.
+        """Return the final states of a run of `count` chains, each of at most `iterations` iterations.
 
         Raises
         ------
         StoreError
-            If it is something else.
+            If the content is invalid.
         """
         chains = [ChainEnd.from_plain(part) for part in content.parts("chains")]
         if len(chains) != count:
-            raise content.wrong("chains", f"the ends of {count} chains")
+            raise content.wrong("chains", f"the final states of {count} chains")
         if any(end.done > iterations for end in chains):
-            raise content.wrong("chains", f"ends after at most {iterations} iterations")
+            raise content.wrong("chains", f"final states after at most {iterations} iterations")
         return cls(chains, content.flag("complete"), content.integer("before", high=iterations))
 
     def length(self, burn_in: int, thin: int) -> int:
-        """Return the draws of the longest chain, one that it has begun among them."""
+        """Return the number of draws of the longest chain, including an unfinished one."""
         return max(-(-max(0, end.done - burn_in) // thin) for end in self.chains)
 
     def with_recorded(self, recorded: Sequence[Mapping[str, np.ndarray]], before: int) -> "Ends":
-        """Return ends that hold what results have recorded, by chain."""
+        """Return final states that hold the recorded values of results, by chain."""
         chains = [
             replace(end, recorded={**held, **end.recorded})
             for end, held in zip(self.chains, recorded, strict=True)
@@ -114,7 +114,7 @@ class Ends:
         return replace(self, chains=chains, before=before)
 
     def thinned(self, step: int, names: Collection[str]) -> "Ends":
-        """Return ends that hold every `step`-th of what was recorded under some names."""
+        """Return final states that keep every `step`-th of the values recorded under some names."""
         chains = [
             replace(
                 end,
@@ -128,13 +128,13 @@ class Ends:
 
 
 def by_chain(draws: Mapping[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
-    """Return arrays with an axis of chains in front by chain."""
+    """Split arrays along their first axis, the chains."""
     count = len(next(iter(draws.values())))
     return [{name: array[chain] for name, array in draws.items()} for chain in range(count)]
 
 
 def known_ends(ends: Ends | None) -> Ends:
-    """Return the ends of results.
+    """Return the final states of results.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def known_ends(ends: Ends | None) -> Ends:
     """
     if ends is None:
         raise NotAvailableError(
-            "These results cannot be extended: a chain was lost with its worker, or the file that they come "
-            "from was written before states of chains were saved. Fit again with more draws."
+            "These results cannot be extended: a chain was lost with its worker, or the results come from a "
+            "file written before chain states were saved. Fit again with more draws."
         )
     return ends

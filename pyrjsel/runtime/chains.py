@@ -1,4 +1,4 @@
-"""Run the chains of a sampler side by side: seeds, blocks, workers, progress and interrupts."""
+"""Parallel chains of a sampler: seeds, blocks, workers, progress and interrupts."""
 
 import os
 import pickle
@@ -27,67 +27,67 @@ from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
 from pyrjsel.storage import Content, Plain
 
-# Seconds that a block should take: long enough that the turn-around between blocks costs
-# nothing, short enough that Ctrl-C feels immediate.
+# Seconds per block: long enough that the overhead between blocks is negligible,
+# short enough that Ctrl-C feels immediate.
 BLOCK_SECONDS = 0.1
-# A block is at most this many times the last: a first iteration can be untypically quick.
+# A block is at most this many times as long as the previous one: a first iteration can be untypically quick.
 GROWTH = 4.0
 
 
 class ChainRunner(Protocol):
-    """One chain under way: its state and what it has collected."""
+    """A running chain: its state and its recorded values."""
 
     def advance(self, n: int) -> None:
-        """Run `n` more iterations; the draws must not depend on how they are cut into blocks."""
+        """Run `n` more iterations; the draws must not depend on the block lengths."""
 
     def finish(self, completed: bool) -> Any:
-        """Return the result (picklable); partial, possibly empty, where `completed` is False."""
+        """Return the result (picklable); partial, possibly empty, if `completed` is False."""
 
 
 class ResumableRunner(ChainRunner, Protocol):
-    """A chain that can write down where it is."""
+    """A running chain that can save its state."""
 
     job: Any
     """The job of the chain; replaced by one of more iterations in a run of several rounds."""
 
     def look(self) -> Any:
-        """Return what ``finish`` does, without what the accuracy of a run does not need.
+        """Return the result as ``finish`` does, but only the parts needed to assess accuracy.
 
-        The chain goes on afterwards.
+        The chain can be continued afterwards.
         """
 
     def plain_state(self) -> Plain:
-        """Return the state between two iterations, with sums over what was recorded, as plain data."""
+        """Return the state between two iterations, with sums over recorded values, as plain data."""
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return arrays of what was recorded since this was last asked.
+        """Return the arrays recorded since the last call.
 
-        Those of several times are put together along their first axis, by name; what is empty may be left
-        out.
+        Arrays of several calls are concatenated along their first axis, by name; empty ones may be
+        left out.
         """
 
 
 class ChainJob(Protocol):
-    """The job of every chain of a run: plain data that can be pickled."""
+    """The job of all chains of a run: plain data that can be pickled."""
 
     total: int
     """Iterations of a chain: burn-in and thinned-out draws included."""
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> ChainRunner:
-        """Return the runner of chain number `chain` (from 0), whose randomness comes from `seed`."""
+        """Return the runner of chain number `chain` (from 0), with `seed` as its source of randomness."""
 
 
 class ResumableJob(ChainJob, Protocol):
-    """A job whose chains can go on from what they have written down."""
+    """A job whose chains can be resumed from saved states."""
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> ResumableRunner:
-        """Return the runner of a state and of all that it had recorded.
+        """Return the runner of a state and of everything it had recorded.
 
-        Its draws go on to the same, bit for bit, however many iterations the job has beyond that state.
+        Its draws continue bit for bit, however many iterations the job has beyond that state.
         """
 
     def recorded(self, result: Any) -> dict[str, np.ndarray]:
-        """Return what the chain of a result had recorded, as :meth:`resume` takes it."""
+        """Return what the chain of a result had recorded, in the form that :meth:`resume` takes."""
 
 
 @dataclass(frozen=True)
@@ -97,19 +97,20 @@ class ChainsOutcome:
     Attributes
     ----------
     results : list
-        What ``finish`` of each chain returned, by chain, without those that are lost.
+        What ``finish`` of each chain returned, by chain, without lost chains.
     completed : bool
         False if Ctrl-C stopped any chain before its last iteration.
     spent : list of RunTime
-        Of each chain, in all calls that it took.
+        Run time of each chain, over all calls.
     iterations : list of int
-        Iterations that each chain did.
+        Iterations of each chain.
     ends : list of ChainEnd
-        Where each chain ended that is not lost; none of chains that cannot go on, or that were not to.
+        Final state of each chain that is not lost; empty if chains cannot be resumed, or states were not
+        requested.
     lost : list of int
-        Numbers of the chains whose worker died each time that they were begun.
+        Numbers of the chains whose worker died at every attempt.
     aside : float
-        CPU seconds of the calling thread meanwhile, those of chains that ran there among them.
+        CPU seconds of the calling thread meanwhile, including chains that ran in it.
     """
 
     results: list[Any]
@@ -121,16 +122,16 @@ class ChainsOutcome:
     aside: float = 0.0
 
     def drawn(self, size: Callable[[Any], int], asked: int, stops: bool = False) -> "DrawnChains":
-        """Return the chains that have draws: all of a completed run.
+        """Return the chains that have draws: all chains of a completed run.
 
         Parameters
         ----------
         size : callable
             Number of draws of a chain's result.
         asked : int
-            Draws that each was to have.
+            Requested draws per chain.
         stops : bool, default False
-            Whether these are of a round, of a run that stops by itself.
+            Whether this is a round of a run with ``draws="auto"``.
 
         Raises
         ------
@@ -164,17 +165,17 @@ class DrawnChains:
     Attributes
     ----------
     results : list
-        Theirs, by chain.
+        Results by chain.
     spent : list of RunTime
-        Of each.
+        Run time of each chain.
     draws : int
         Draws of the shortest.
     notes : list of str
-        What is to be said of an interrupted run, or one that lost chains; empty of another.
+        Messages about an interrupted run or lost chains; empty otherwise.
     ends : Ends or None
-        Where all chains of the run ended, those without draws among them; None where one is lost.
+        Final states of all chains of the run, including chains without draws; None if a chain was lost.
     asked : int
-        Draws that each was to have, in the last round of a run that stops by itself.
+        Requested draws per chain, in the last round of a run with ``draws="auto"``.
     """
 
     results: list[Any]
@@ -186,7 +187,7 @@ class DrawnChains:
 
     @property
     def seconds(self) -> list[float]:
-        """Seconds by the clock of each chain."""
+        """Wall-clock seconds of each chain."""
         return [spent.clock for spent in self.spent]
 
 
@@ -208,53 +209,53 @@ def run_chains(
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
-    Each chain gets a child of the generator's seed sequence, so that the results do not depend on
-    `n_jobs` or on the backend. BLAS uses one thread per worker meanwhile.
+    Each chain gets a child of the generator's seed sequence, so the results do not depend on
+    `n_jobs` or on the backend. BLAS uses one thread per worker during the run.
 
     Parameters
     ----------
     job : ChainJob
-        What a chain does.
+        The job of each chain.
     chains : int
         Number of chains.
     rng : numpy.random.Generator
         Source of the seeds; its seed sequence is spawned from, its stream is not used.
-    n_jobs : int, optional
-        Workers at a time; -1 is one per processor. None follows ``joblib.parallel_config``, and
+    Number of workers; -1 is one per processor. None follows ``joblib.parallel_config``; if that is
+        not set, one thread per chain, at most one per processor.
         without one is a thread per chain, at most as many as there are processors.
     progress : bool, optional
         Whether to show a progress bar. None shows one after a second in a terminal or notebook.
     label : str
-        What stands before the progress bar.
+        Label of the progress bar.
     checkpoint : Checkpoint, optional
-        Where chains of a :class:`ResumableJob` write down where they are, at least every ten seconds and
-        before they end, and from where they go on.
+        Folder in which chains of a :class:`ResumableJob` save their states, at least every ten seconds and
+        at their end, and from which they resume.
     earlier : sequence of ChainEnd, default ()
-        Where chains of a :class:`ResumableJob` ended, by chain, which go on from there.
+        Final states from which chains of a :class:`ResumableJob` resume, by chain.
     keep_ends : bool, default False
-        Whether the outcome says where chains of a :class:`ResumableJob` have ended.
+        Whether the outcome includes the final states of chains of a :class:`ResumableJob`.
     spare : bool, default False
-        Whether the run can do without some of its chains, if their worker processes keep dying.
+        Whether the run can continue without some of its chains, if their worker processes keep dying.
     live : LiveChains, optional
-        Where chains are kept, and gone on with, of a round of a longer run: what they give is a look.
+        Chains kept from one round of a run to the next; the results are then preliminary.
     seeds : sequence of SeedSequence, optional
-        What chains begin with; None are children of that of `rng`.
+        Seeds of the chains; None spawns children of that of `rng`.
     name : str, optional
-        What stands in the names of the files of a checkpoint; None is `label`.
+        Prefix of the names of the checkpoint files; None is `label`.
 
     Returns
     -------
     ChainsOutcome
-        The results by chain. After a first Ctrl-C each chain ends with its current block (of
-        about 0.1 s), and what it has is returned with ``completed=False``; a second raises
-        KeyboardInterrupt at once. Workers on another machine do not see the first one; those of a Dask
-        cluster that was begun in the same terminal die of it, as Dask has it, with what they have.
+        The results by chain. After a first Ctrl-C each chain stops after its current block (of
+        about 0.1 s), and its results are returned with ``completed=False``; a second raises
+        KeyboardInterrupt at once. Workers on another machine do not see the first one; a Dask
+        cluster started in the same terminal is killed by it, with the draws of its chains.
 
     Warns
     -----
     WorkerWarning
-        If a worker process died. What it was doing, and what joblib ended with it, is begun again, from the
-        checkpoint where there is one: twice at most, and the second time each chain alone.
+        If a worker process died. Its chains, and those that joblib ended with it, are restarted from the
+        checkpoint, if there is one: at most twice, and the second time one chain at a time.
 
     Raises
     ------
@@ -266,10 +267,10 @@ def run_chains(
     StoreError
         If the files of the checkpoint are damaged or in use.
     WorkerError
-        If chains were lost and the run cannot do without them, or has no others.
+        If chains were lost and the run cannot continue without them, or no chain is left.
     KeyboardInterrupt
-        At a second Ctrl-C, or if the first one killed worker processes, and with them all chains or some
-        that the run cannot do without.
+        After a second Ctrl-C, or if the first one killed worker processes and with them chains
+        that the run needs.
 
     Examples
     --------
@@ -294,7 +295,7 @@ def run_chains(
     seeds = spawn_seeds(rng, chains) if seeds is None else seeds
     if checkpoint is not None:
         if not hasattr(job, "resume"):
-            raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
+            raise NotAvailableError(f"The chains of {label!r} cannot be resumed: leave out 'checkpoint'.")
         checkpoint.begin()
     workers, thread = count_workers(n_jobs, chains), time.thread_time()
     signals, parent = Signals(chains), os.getpid()
@@ -320,7 +321,7 @@ def run_chains(
                 job, make, chains, workers, again=signals.renew, interrupted=lambda: guard.count > 0
             )
     finally:
-        # After an error or a second Ctrl-C, threads that still run end with their block.
+        # After an error or a second Ctrl-C, running threads end with their block.
         signals.stop()
         signals.close()
     if workers > 1:
@@ -328,8 +329,8 @@ def run_chains(
     lost = [chain for chain in range(chains) if chain not in parts]
     if lost and not (spare and parts):
         if guard.count:
-            # Of loky, those that have not begun a chain; of a Dask cluster in the same terminal, all.
-            raise KeyboardInterrupt("workers died of Ctrl-C before their chains could end")
+            # With loky, chains that have not begun; with a Dask cluster in the same terminal, all chains.
+            raise KeyboardInterrupt("workers were killed by Ctrl-C before their chains could end")
         raise WorkerError(_deaths(lost))
     found = [parts[chain] for chain in sorted(parts)]
     results, iterations, spent, ends = zip(
@@ -350,8 +351,8 @@ def run_chains(
 def _deaths(lost: Sequence[int]) -> str:
     numbers = f"{'s' if len(lost) > 1 else ''} {listed([str(chain) for chain in lost])}"
     return (
-        f"The worker of chain{numbers} (they count from 0) died {ATTEMPTS} times. If the system ended it for "
-        "want of memory, fewer workers, fewer draws or a larger 'thin' may help."
+        f"The worker of chain{numbers} (counting from 0) died {ATTEMPTS} times. If the system ended it for "
+        "lack of memory, use fewer workers, fewer draws or a larger 'thin'."
     )
 
 
@@ -361,18 +362,18 @@ def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSeq
     Raises
     ------
     ParameterError
-        If the bit generator was not made from a seed sequence that can spawn.
+        If the bit generator was not created from a seed sequence that can spawn children.
     """
     sequence = rng.bit_generator.seed_seq
     if not isinstance(sequence, ISpawnableSeedSequence):
-        must = "a Generator made from a SeedSequence, as numpy.random.default_rng makes it"
+        must = "a Generator created from a SeedSequence, as by numpy.random.default_rng"
         raise bad_value("rng", "run_chains", must, rng)
     children: list[Any] = sequence.spawn(chains)
     return children
 
 
 class _ChainContext:
-    """Names the chain in an error that leaves it, and stops the other chains then."""
+    """Name the chain in an error that it raises, and stop the other chains."""
 
     def __init__(self, chain: int, signals: Signals | RemoteSignals) -> None:
         self._chain = chain
@@ -386,12 +387,12 @@ class _ChainContext:
     ) -> None:
         if error is not None:
             self._signals.stop()
-            error.add_note(f"Raised in chain {self._chain} (chains count from 0).")
+            error.add_note(f"Raised in chain {self._chain} (counting from 0).")
 
 
 @dataclass(frozen=True)
 class _Start:
-    """How a chain begins, and what is kept of where it is."""
+    """The start of a chain, and the saving of its state."""
 
     seed: np.random.SeedSequence
     chain: int
@@ -401,7 +402,7 @@ class _Start:
     live: LiveChains | None
 
     def runner(self, job: Any) -> tuple[Any, int, RunTime]:
-        """Return a runner, and the iterations and the run time that it has behind it."""
+        """Return a runner, with the iterations and the run time done so far."""
         held = None if self.live is None else self.live.take(self.chain, job)
         if held is not None:
             return held
@@ -409,20 +410,20 @@ class _Start:
         if end is None:
             return job.start(self.seed, self.chain), 0, RunTime()
         if not 0 <= end.done <= job.total:
-            raise StoreError(f"A chain has {end.done:,} iterations behind it, of {job.total:,} in all.")
+            raise StoreError(f"A saved chain has {end.done:,} iterations, but the run only {job.total:,}.")
         state = Content(end.state, "the state of a chain")
         runner = job.resume(state, end.recorded, self.chain)
         if self.earlier is not None and runner.done != end.done:
-            raise StoreError(f"A chain has {end.done:,} iterations behind it, and its state {runner.done:,}.")
+            raise StoreError(f"A saved chain has {end.done:,} iterations, but its state has {runner.done:,}.")
         return runner, end.done, RunTime(end.cpu, end.seconds)
 
 
 def _run_chain(
     sent: Any, start: _Start, signals: Signals | RemoteSignals, parent: int
 ) -> tuple[int, tuple[Any, int, RunTime, ChainEnd | None] | bytes | None]:
-    """Return a chain's number and its result, iterations, run time and end; runs in the worker.
+    """Return a chain's number, result, iterations, run time and final state; runs in the worker.
 
-    Of processes the latter are pickled; None is in their place if the signals does not let the chain begin.
+    Processes pickle these; None is returned if the signals do not allow the chain to begin.
     """
     chain = start.chain
     if not signals.begin(chain):
@@ -432,7 +433,7 @@ def _run_chain(
             ignore_in_worker(parent)
         with one_blas_thread:
             found = _advance(received(sent), start, signals)
-        # Clusters hand arrays out at any address, and sums of such can differ in the last bit.
+        # Clusters return arrays at any memory address, and sums can then differ in the last bit.
         return chain, pickle.dumps(found, pickle.HIGHEST_PROTOCOL) if signals.remote else found
 
 
@@ -464,6 +465,6 @@ def _advance(
 
 
 def next_block(n: int, seconds: float) -> int:
-    """Return the iterations of the block after one of `n` iterations that took `seconds`."""
+    """Return the length of the block after one of `n` iterations that took `seconds`."""
     factor = GROWTH if seconds * GROWTH <= BLOCK_SECONDS else BLOCK_SECONDS / seconds
     return max(1, int(n * factor))

@@ -1,12 +1,12 @@
-"""Checkpoints: chains write down where they are and what they have drawn, and a killed run goes on.
+"""Checkpoints: chains save their states and draws, and a killed run can be resumed.
 
-A checkpoint is a folder of files in the format of :mod:`pyrjsel.storage`. ``checkpoint.rjs`` says of which
-run it is and holds the state of its random numbers. Each chain has a file of its state, which is replaced as
-a whole, and a file of draws, to which new ones are appended, each part with its length (uint64,
-little-endian) before it; the state says how many bytes of draws belong to it, and what a crash has left
-beyond them is cut off. Chains write their own files, wherever they run, and their states have a digest of
-the run: of two that begin at once in a new folder one makes ``checkpoint.rjs``, and the other is refused
-unless it is the same.
+A checkpoint is a folder of files in the format of :mod:`pyrjsel.storage`. ``checkpoint.rjs`` identifies
+the run and holds the state of its random numbers. Each chain has a file with its state, which is replaced as
+a whole, and a file of draws, to which new ones are appended, each part preceded by its length (uint64,
+little-endian); the state records how many bytes of draws belong to it, and anything that a crash has left
+beyond them is cut off. Chains write their own files, wherever they run, and their states contain a digest of
+the run: if two runs start at once in a new folder, one creates ``checkpoint.rjs``, and the other is refused
+unless it is the same run.
 """
 
 import os
@@ -43,31 +43,31 @@ from pyrjsel.storage import (
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
 SCHEMA = 3
-# Seconds between two writes of a chain, which take some hundredths of one.
+# Seconds between two saves of a chain, each of which takes some hundredths of a second.
 INTERVAL = 8.0
-# Longer descriptions are kept, and compared, as digests.
+# Longer descriptions are stored and compared as digests.
 SHOWN = 80
-# Words of the pool of a SeedSequence; four unless a user asks for more.
+# Words of the pool of a SeedSequence; four unless a user chooses more.
 LARGEST_POOL = 2**16
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where the chains of one run write down where they are.
+    """The folder in which the chains of one run save their states.
 
     Attributes
     ----------
     folder : Path
     about : dict of str to str
-        What the run is: values that are short as they are, digests of others.
+        Description of the run: short values as they are, others as digests.
     generator : plain data
-        State of the random numbers at its beginning.
+        State of the random numbers at the start of the run.
     owner : str
-        Who is asking, for messages.
+        Name of the caller, for messages.
     clock : float
-        Seconds by the clock behind the run, in calls that were killed.
+        Wall-clock seconds that the run took before, in calls that were killed.
     begun : float
-        When this call began, by the time of day: chains may write on other machines.
+        Time of day at which this call began: chains may write on other machines.
     """
 
     folder: Path
@@ -85,25 +85,26 @@ class Checkpoint:
         rng: RNGLike | SeedLike | None,
         owner: str,
     ) -> tuple["Checkpoint", np.random.Generator]:
-        """Return a checkpoint and the random numbers of its run: of that which is there, if there is one.
+        """Return a checkpoint and the random numbers of its run: the existing one, if there is one.
 
         Parameters
         ----------
         path : str or path-like
-            A folder; nothing is written before chains run.
+            A folder; nothing is written before the chains run.
         about : mapping of str to plain data
-            Everything that draws depend on, by names that users understand: model, data, priors, settings.
+            Everything that the draws depend on, by names that users understand: model, data, priors,
+            settings.
         rng : None, int, SeedSequence or Generator
-            As for ``fit``; None is that of the run that is there.
+            As for ``fit``; None takes that of the existing run.
         owner : str
-            Who is asking, for messages.
+            Name of the caller, for messages.
 
         Raises
         ------
         ParameterError
-            If `path` is no path, or `rng` none that can be kept.
+            If `path` is not a path, or the state of `rng` cannot be saved.
         StoreError
-            If there is something else, or a checkpoint of another run.
+            If the folder holds another run's checkpoint, or something else.
         """
         folder = Path(check_path(path, "checkpoint", owner, "None or the path of a folder"))
         words = {name: _worded(value) for name, value in about.items()}
@@ -112,7 +113,7 @@ class Checkpoint:
             return cls(folder, words, _generator_state(generator, owner), owner), generator
         if not (folder / f"{RUN}.rjs").exists():
             raise StoreError(
-                f"The 'checkpoint' parameter of {owner} must be a new folder or one with a checkpoint. "
+                f"The 'checkpoint' parameter of {owner} must be a new folder or one that holds a checkpoint. "
                 f"{os.fspath(folder)!r} holds something else."
             )
         there = cls._there(folder, owner)
@@ -124,25 +125,25 @@ class Checkpoint:
     def _there(cls, folder: Path, owner: str) -> "Checkpoint":
         document = read(folder / f"{RUN}.rjs")
         if document.kind != RUN:
-            raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file and no checkpoint.")
+            raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file, not a checkpoint.")
         if document.schema != SCHEMA or document.version != __version__:
             raise StoreError(
                 f"The checkpoint {os.fspath(folder)!r} was written by version {document.version} of the "
-                f"package, in layout {document.schema}. This is version {__version__}, with layout {SCHEMA}: "
-                "its draws may be others."
+                f"package, with layout {document.schema}. This is version {__version__}, with layout "
+                f"{SCHEMA}, whose draws may differ."
             )
         content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
         about = {key: str(value) for key, value in content.part("about").items()}
         return cls(folder, about, content.plain("generator"), owner)
 
     def _spent(self) -> float:
-        """Return the seconds by the clock behind the chains that have written down where they are."""
+        """Return the largest run time, in wall-clock seconds, of the chains that have saved their states."""
         files = (file for file in self.folder.glob("*.rjs") if file.name != f"{RUN}.rjs")
         contents = (Content(read(file).content, f"the state {os.fspath(file)!r}") for file in files)
         return max((content.number("clock", 0.0) for content in contents), default=0.0)
 
     def _compare(self, run: "Checkpoint") -> None:
-        """Raise where `run` is not the one of this checkpoint."""
+        """Raise if `run` is not the run of this checkpoint."""
         different = []
         for name in dict.fromkeys([*run.about, *self.about]):
             now, then = run.about.get(name, "not given"), self.about.get(name, "not given")
@@ -150,20 +151,20 @@ class Checkpoint:
                 known = not any(value.startswith("digest ") for value in (now, then))
                 different.append(f"{name} was {then} and is {now}" if known else f"{name} differs")
         if not different and digest(run.generator) != digest(self.generator):
-            different = ["its random numbers began elsewhere. Give the same 'rng' again, or None"]
+            different = ["its random numbers had another seed. Give the same 'rng', or None"]
         if different:
             raise StoreError(
-                f"The 'checkpoint' of {self.owner}, {os.fspath(self.folder)!r}, is that of another run: "
-                f"{listed(different)}. Give another folder, or remove this one."
+                f"The 'checkpoint' of {self.owner}, {os.fspath(self.folder)!r}, belongs to another run: "
+                f"{listed(different)}. Give another folder, or delete this one."
             )
 
     def begin(self) -> None:
-        """Have the folder, and in it what the run is.
+        """Create the folder and the file that identifies the run.
 
         Raises
         ------
         StoreError
-            If another run has begun there meanwhile.
+            If another run has started there meanwhile.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
@@ -177,28 +178,28 @@ class Checkpoint:
         return ChainFile(self.folder, f"{label}-{chain}", run, self.begun - self.clock)
 
     def furthest(self, label: str, chains: int) -> int:
-        """Return the iterations of the longest chain of a job that has written down where it is.
+        """Return the iterations of the longest chain of a job that has saved its state.
 
         Raises
         ------
         StoreError
-            If a file is damaged, or that of another run.
+            If a file is damaged, or belongs to another run.
         """
         return max(self.chain(label, chain).done() for chain in range(chains))
 
 
 class Recording(Protocol):
-    """A chain as its checkpoint files see it; see :class:`pyrjsel.runtime.ResumableRunner`."""
+    """A chain, seen from its checkpoint files; see :class:`pyrjsel.runtime.ResumableRunner`."""
 
     def plain_state(self) -> Plain:
         """Return the state."""
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
+        """Return the values recorded since the last call."""
 
 
 class ChainFile:
-    """The state of one chain and its draws; a context manager that keeps other processes away.
+    """The state of one chain and its draws; a context manager that locks out other processes.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ class ChainFile:
     run : str
         Digest of the run.
     begun : float
-        When the run began, by the time of day, as if it had never stopped.
+        Time of day at which the run began, as if it had never stopped.
     """
 
     def __init__(self, folder: Path, name: str, run: str, begun: float) -> None:
@@ -223,9 +224,9 @@ class ChainFile:
         except OSError as error:
             self._file.close()
             reason = (
-                "is in use: another run that has not ended writes to it"
+                "is in use by another run"
                 if isinstance(error, BlockingIOError)
-                else f"cannot be locked: {error}. Give a folder on another file system"
+                else f"cannot be locked: {error}. Choose a folder on another file system"
             )
             raise StoreError(f"The checkpoint {os.fspath(self._draws.parent)!r} {reason}.") from error
         self._written = time.perf_counter()
@@ -237,22 +238,22 @@ class ChainFile:
         self._file.close()
 
     def load(self, earlier: ChainEnd | None = None) -> ChainEnd | None:
-        """Return where the chain was when it wrote last, with all that it had recorded.
+        """Return the chain at its last save, with everything it had recorded.
 
         Parameters
         ----------
         earlier : ChainEnd, optional
-            Where it had begun, if it went on from an end.
+            The state from which it had started, if it extended an earlier run.
 
         Returns
         -------
         ChainEnd or None
-            `earlier` where there is nothing yet.
+            `earlier` if nothing has been saved yet.
 
         Raises
         ------
         StoreError
-            If a file is damaged, or that of another run.
+            If a file is damaged, or belongs to another run.
         """
         if not self._state.exists():
             self._file.truncate(0)
@@ -266,33 +267,33 @@ class ChainFile:
         try:
             recorded = {name: np.concatenate(arrays) for name, arrays in parts.items()}
         except ValueError as error:
-            raise StoreError(f"The draws in {os.fspath(self._draws)!r} do not fit together.") from error
+            raise StoreError(f"The draws in {os.fspath(self._draws)!r} are inconsistent.") from error
         self._file.truncate(size)
         seconds, cpu = content.number("seconds", 0.0), content.number("cpu", 0.0)
         return ChainEnd(content.integer("done"), seconds, content.plain("state"), recorded, cpu)
 
     def done(self) -> int:
-        """Return the iterations behind the state that was written last, 0 where there is none.
+        """Return the iterations of the state saved last, 0 if there is none.
 
         Raises
         ------
         StoreError
-            If the file is damaged, or that of another run.
+            If the file is damaged, or belongs to another run.
         """
         return self._content().integer("done") if self._state.exists() else 0
 
     def _content(self) -> Content:
         content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
         if content.text("run") != self._run:
-            raise StoreError(f"The state {os.fspath(self._state)!r} is that of another run.")
+            raise StoreError(f"The state {os.fspath(self._state)!r} belongs to another run.")
         return content
 
     def due(self) -> bool:
-        """Whether the last write is long enough ago."""
+        """Whether it is time for another save."""
         return time.perf_counter() - self._written >= INTERVAL
 
     def save(self, done: int, spent: RunTime, runner: Recording) -> None:
-        """Append what a chain has recorded since the last write, and replace its state.
+        """Append the values that a chain has recorded since the last save, and replace its state.
 
         `spent` is the run time of the chain alone.
 
@@ -318,7 +319,7 @@ class ChainFile:
 
 
 def _is_new(folder: Path) -> bool:
-    """Whether a folder holds nothing, or what a crash left of the first file that was to be written there."""
+    """Whether a folder is empty, except for an incomplete file left by a crash."""
     return folder.is_dir() and all(is_left_over(file.name) for file in folder.iterdir())
 
 
@@ -333,11 +334,11 @@ def _worded(value: Plain) -> str:
 
 
 def _generator_state(generator: np.random.Generator, owner: str) -> Plain:
-    """Return everything that the numbers of a generator, and of its children, depend on."""
+    """Return everything that determines the numbers of a generator and of its children."""
     bits = generator.bit_generator
     seed = bits.seed_seq
     if not isinstance(seed, np.random.SeedSequence) or seed.entropy is None:
-        raise bad_value("rng", owner, "None, an int, a SeedSequence or a Generator made of one", generator)
+        raise bad_value("rng", owner, "None, an int, a SeedSequence or a Generator made from one", generator)
     return {
         "name": type(bits).__name__,
         "state": plain(bits.state),
@@ -349,7 +350,7 @@ def _generator_state(generator: np.random.Generator, owner: str) -> Plain:
 
 
 def _generator(state: Plain, folder: Path) -> np.random.Generator:
-    """Return the generator of a state."""
+    """Return the generator with a given state."""
     content = Content(state, "the state of the random numbers")
     name = content.text("name", ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
     try:

@@ -6,9 +6,9 @@ from pyrjsel._typing import FloatArray, IntArray
 
 
 def deal(y: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Deal rows to `count` folds in the order of `y`, equal ones at random: one of each `count` to each fold.
+    """Assign observations to folds in the order of `y`, ties at random: each `count` to different folds.
 
-    Sizes differ by one at most, and every fold has about the same distribution of `y`.
+    Sizes differ by at most one, and every fold has about the same distribution of `y`.
     """
     order = np.lexsort((rng.random(y.size), y))
     fold = np.empty(y.size, dtype=np.int64)

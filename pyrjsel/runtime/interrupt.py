@@ -12,12 +12,12 @@ class InterruptGuard:
     """Context manager that turns the first SIGINT into a request to stop.
 
     A handler is installed only in the main thread, and only over one that Python can restore;
-    a process that ignores SIGINT goes on ignoring it. The former handler is back on leaving.
+    a process that ignores SIGINT continues to ignore it. The previous handler is restored on exit.
 
     Parameters
     ----------
     signals : Signals
-        Where the request is written.
+        Object that passes the request to the chains.
 
     Attributes
     ----------
@@ -47,14 +47,14 @@ class InterruptGuard:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
-        # Written at every interrupt: after a second one threads that cannot be killed still end.
+        # Written at every interrupt: after a second one, threads that cannot be killed still end.
         self._signals.stop()
         if self.count > 1:
             raise KeyboardInterrupt
 
 
 def ignore_in_worker(parent: int) -> None:
-    """Ignore SIGINT from here on in a worker process that is not process `parent`.
+    """Ignore SIGINT from here on in a worker process other than process `parent`.
 
     A terminal sends Ctrl-C to the whole process group. The parent passes the request on through
     the signals; a worker that died of the signal would take the results of every chain with it. The

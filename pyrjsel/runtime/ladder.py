@@ -1,4 +1,4 @@
-"""The temperatures of replicas: what users give, and how they are adapted in burn-in."""
+"""Inverse temperatures of replicas: checks of user input, and adaptation during burn-in."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ import numpy as np
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_int, check_real
 
-# Share of exchanges between neighbours that adaptation aims at: near the optimum of 0.23 for the time to
-# pass through a ladder, on the side of fewer temperatures lost where the posterior is rugged.
+# Target share of accepted exchanges between neighbours: near the optimum of 0.23 for the time to
+# traverse a ladder, on the side that loses fewer temperatures if the posterior is rugged.
 EXCHANGE_RATE = 0.3
-# Steps of the adaptation: gain / sqrt(number of the step) times what the rate is off, on the log of the gap.
+# Size of an adaptation step on the log of the gap: gain / sqrt(step number) times the error of the rate.
 GAIN = 3.0
-# Gaps between neighbours are log(t_k / t_(k+1)); the first ones, and their bounds.
+# Gaps between neighbours are log(t_k / t_(k+1)): initial value and bounds.
 FIRST_GAP, GAPS = 0.25, (0.005, 3.0)
-# The hottest replica is no hotter than this.
+# Smallest inverse temperature.
 HOTTEST = 0.02
-# Temperatures at most.
+# Most temperatures.
 MOST = 100
-# Exchanges to propose before a rate is worth a step.
+# Proposed exchanges before a rate is used for a step.
 FEWEST = 20
 
 Temperatures = int | str | Sequence[float]
@@ -27,25 +27,25 @@ Temperatures = int | str | Sequence[float]
 def check_temperatures(
     value: object, owner: str, auto: int, gap: float = FIRST_GAP
 ) -> tuple[FloatArray, bool]:
-    """Return the powers of the replicas (K,) and whether they are adapted.
+    """Return the inverse temperatures of the replicas (K,) and whether they are adapted.
 
     Parameters
     ----------
     value : "auto", int or sequence of float
-        A number of temperatures to be adapted, or the powers themselves.
+        A number of temperatures to be adapted, or the inverse temperatures themselves.
     owner : str
-        Who asks, for messages.
+        Name of the caller, for messages.
     auto : int
-        How many "auto" is.
+        Number of temperatures for "auto".
     gap : float
-        Gaps to begin with, where they are adapted.
+        Initial gaps, if they are adapted.
 
     Raises
     ------
     ParameterError
-        If it is something else, or the powers do not fall from 1.
+        If it is anything else, or the values do not decrease from 1.
     """
-    must = "'auto', an int of at least 1, or powers that fall from 1 towards 0, such as (1, 0.7, 0.4)"
+    must = "'auto', an int of at least 1, or inverse temperatures decreasing from 1, such as (1, 0.7, 0.4)"
     if isinstance(value, str):
         if value != "auto":
             raise bad_value("temperatures", owner, must, value)
@@ -62,13 +62,13 @@ def check_temperatures(
 
 
 def adapted(powers: FloatArray, exchanged: IntArray, step: int) -> tuple[FloatArray, IntArray]:
-    """Return the powers after one step of adaptation, and counts with those that were used set to 0.
+    """Return the inverse temperatures after one adaptation step, and the counts with used ones reset to 0.
 
     Parameters
     ----------
     powers : ndarray (K,)
     exchanged : ndarray (2, K - 1)
-        Exchanges of neighbours that were proposed and accepted since they were counted last.
+        Proposed and accepted exchanges of neighbours since the last reset.
     step : int
         Number of the step, from 1.
 

@@ -1,4 +1,4 @@
-"""Chains that are kept from one round of a run to the next."""
+"""Chains that are kept in memory from one round of a run to the next."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +7,9 @@ from pyrjsel.runtime.stopwatch import RunTime
 
 
 class LiveChains:
-    """The chains of this process that go on in the next round, with their iterations and run times.
+    """The chains of this process that continue in the next round, with their iterations and run times.
 
-    A worker process gets an empty one: its chains go on from what they have written down.
+    A worker process gets an empty collection: its chains resume from their saved states.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class LiveChains:
         self._held[chain] = runner, done, spent
 
     def take(self, chain: int, job: Any) -> tuple[Any, int, RunTime] | None:
-        """Return a chain that goes on with `job`, if it is here."""
+        """Return a chain that continues with `job`, if it is here."""
         held = self._held.pop(chain, None)
         if held is not None:
             held[0].job = job

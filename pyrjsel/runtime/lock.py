@@ -1,26 +1,26 @@
-"""Locks on files, which end with the process that holds them."""
+"""File locks, released when the process that holds them ends."""
 
 import time
 from typing import BinaryIO
 
 try:
     import fcntl
-except ImportError:  # systems that are not POSIX
+except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
-# Seconds that a chain has to end in once it is asked to, or its process killed.
+# Seconds that a chain has to end after a stop request or the death of its process.
 PATIENCE = 5.0
 
 
 def lock(file: BinaryIO) -> None:
-    """Lock an open file as long as it is open; without effect where the system has no such locks.
+    """Lock an open file until it is closed; no effect on systems without such locks.
 
     Raises
     ------
     BlockingIOError
         If it stays locked, by this process or another.
     OSError
-        If its file system has no such locks.
+        If its file system does not support locks.
     """
     end = time.monotonic() + PATIENCE
     held = fcntl is None

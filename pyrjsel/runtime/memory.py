@@ -1,4 +1,4 @@
-"""Memory that has been freed goes back to the system."""
+"""Return of freed memory to the system."""
 
 import ctypes
 import sys
@@ -8,17 +8,17 @@ from typing import Any
 
 @cache
 def _trim() -> Any:
-    """Return the function of the C library that gives freed memory back, None where it has none."""
+    """Return the function of the C library that returns freed memory, or None."""
     if not sys.platform.startswith("linux"):
         return None
     return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def release() -> None:
-    """Give freed memory back to the system, where the C library would keep it.
+    """Return freed memory to the system if the C library would keep it.
 
-    That of GNU keeps a pool for every thread: what the chains of a wide fit used on their way would stand
-    beside what their results need.
+    GNU's library keeps a pool for every thread: memory that the chains of a wide fit used temporarily would
+    remain allocated beside that of the results.
     """
     trim = _trim()
     if trim is not None:

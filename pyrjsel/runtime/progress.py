@@ -8,27 +8,27 @@ from tqdm import tqdm
 
 from pyrjsel.runtime.signals import Signals
 
-# Seconds between two looks at the signals, and before the bar of an interactive run appears.
+# Seconds between two readings of the signals, and before the bar of an interactive run appears.
 INTERVAL = 0.2
 DELAY = 1.0
 
 
 class ProgressBar:
-    """Context manager that shows how far the chains are, on standard error.
+    """Context manager that shows the progress of the chains on standard error.
 
-    A thread of its own reads the signals and is the only one to touch the bar, so that it does not
-    matter whether chains run in threads or in processes.
+    A separate thread reads the signals and is the only one to update the bar, so it makes no
+    difference whether chains run in threads or in processes.
 
     Parameters
     ----------
     signals : Signals
-        Where the chains note what they have done.
+        Object in which the chains record their progress.
     total : int
         Iterations of all chains together.
     show : bool or None
         None shows a bar after one second if standard error is a terminal or a notebook.
     label : str
-        What stands before the bar.
+        Label of the bar.
     """
 
     def __init__(self, signals: Signals, total: int, show: bool | None, label: str) -> None:
@@ -71,5 +71,5 @@ class ProgressBar:
 
 
 def _interactive() -> bool:
-    """Return whether somebody is likely to be watching standard error."""
+    """Return whether standard error is a terminal or a notebook."""
     return "ipykernel" in sys.modules or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""Fits of a model again, with other rows or priors: named in errors and warnings."""
+"""Repeated fits of a model with other rows or priors, identified in errors and warnings."""
 
 import warnings
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ class Refits:
     Parameters
     ----------
     kind : str
-        What tells them apart, such as "Fold".
+        Kind of fit, such as "Fold".
     """
 
     def __init__(self, kind: str) -> None:
@@ -25,7 +25,7 @@ class Refits:
 
     @contextmanager
     def named(self, label: str) -> Iterator[None]:
-        """Name the fit in errors of the package, and keep its warnings for :meth:`warn`."""
+        """Name the fit in errors of the package, and collect its warnings for :meth:`warn`."""
         with catching_warnings, warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             try:
@@ -38,7 +38,7 @@ class Refits:
                 labels.append(label)
 
     def warn(self) -> None:
-        """Warn once of each thing that fits warned of, and name these."""
+        """Issue each collected warning once, with the fits that it concerns."""
         for (category, text), labels in self.caught.items():
             several = "s" if len(labels) > 1 else ""
             warn(f"{self.kind}{several} {listed(labels)}: {text}", category)

@@ -1,7 +1,7 @@
-"""Runs that stop by themselves: rounds of draws, each twice as long, until figures are accurate.
+"""Runs with ``draws="auto"``: rounds of draws, each twice as long, until the figures are accurate.
 
-Rounds are extensions of one run. What the chains have drawn together is looked at between rounds, and nowhere
-else, so that the draws depend on the seed alone: not on the number of workers, on the speed of the machine,
+Each round extends the same run. Accuracy is assessed between rounds only, so the draws depend on the seed
+alone: not on the number of workers, on the speed of the machine,
 or on whether the run was killed in between.
 """
 
@@ -25,7 +25,7 @@ from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import count_workers
 from pyrjsel.storage import Content
 
-# From a number of draws: the job of a run of so many.
+# Takes a number of draws; returns the job of a run with that many draws.
 Jobs = Callable[[int], ResumableJob]
 
 
@@ -36,18 +36,18 @@ class Rounds:
     Attributes
     ----------
     jobs : callable
-        From a number of draws of a chain, what every chain of such a run does.
+        Takes a number of draws per chain; returns the job of such a run.
     chains : int
     rng : Generator
     rule : callable
-    size : callable
+    Rule that finds inaccurate figures.
         Number of draws of a chain's result.
     accuracy : Accuracy
     label : str
     earlier : Ends or None
-        Where a run ended that this one goes on from.
+        Final states of the run that this one extends, if any.
     n_jobs, progress, checkpoint, begun
-        As of settings.
+        As in the settings.
     """
 
     jobs: Jobs
@@ -65,7 +65,7 @@ class Rounds:
     live: LiveChains = field(default_factory=LiveChains)
 
     def run(self) -> tuple[ChainsOutcome, int, list[str]]:
-        """Return what the last round gave, its draws, and what is to be said of figures that are missed.
+        """Return the outcome of the last round, its draws, and warnings about figures that are not accurate.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Rounds:
                 first = worst(figures)
                 if first is None:
                     break
-                # Of a look alone, as if one worker had drawn everything.
+                # As if one worker had drawn everything: this outcome is preliminary.
                 made, seconds = draws - before, clock.seconds - at
                 rate = (
                     made / seconds
@@ -124,10 +124,10 @@ class Rounds:
             return self.finished(replace(outcome, aside=aside), draws), draws, notes
 
     def begin(self, clock: Clock) -> int:
-        """Return the draws of the round to begin with: that which a run that was killed had come to."""
+        """Return the draws of the first round: the one that a killed run had reached."""
         draws = clock.at_least(1)
         if self.earlier is not None:
-            # What is complete is looked at before there is more of it.
+            # A complete round is assessed before more draws are made.
             draws = self.length if self.earlier.complete else clock.at_least(self.length)
         if self.checkpoint is None:
             return draws
@@ -137,13 +137,13 @@ class Rounds:
 
     @property
     def length(self) -> int:
-        """Draws of the longest chain that there were before."""
+        """Draws of the longest chain at the start."""
         assert self.earlier is not None
         job: Any = self.jobs(1)
         return self.earlier.length(job.burn_in, job.thin)
 
     def finished(self, outcome: ChainsOutcome, draws: int) -> ChainsOutcome:
-        """Return what chains give in the end, in the place of a look at them."""
+        """Return the final results of the chains, in place of preliminary ones."""
         job, thread = self.jobs(draws), time.thread_time()
         numbers = [chain for chain in range(self.chains) if chain not in outcome.lost]
 
@@ -178,7 +178,7 @@ class Rounds:
 
 
 def _shown(first: Figure, draws: int, rate: float) -> str:
-    """Return what a progress bar says of the figure that needs most draws."""
+    """Return the progress bar's text on the figure that needs the most draws."""
     left = (first.needed - 1.0) * draws / rate
     time = f", about {left:,.0f} s left" if np.isfinite(left) else ""
     return f"{first.text}{time}"

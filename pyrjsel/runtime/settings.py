@@ -1,4 +1,4 @@
-"""The parameters of a run that every sampler shares."""
+"""The run settings that all samplers share."""
 
 import os
 import time
@@ -20,62 +20,62 @@ from pyrjsel.runtime.rounds import Jobs, Rounds
 from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
 from pyrjsel.storage import Content, Plain
 
-# Limits of a run: rows of draws are counted in int32, iterations of a chain in int64.
+# Limits of a run: draws are counted in int32, iterations of a chain in int64.
 MOST_DRAWS, MOST_CHAINS = 10**9, 10_000
-# What is written of settings in files of results.
+# Settings that are saved in results files.
 SIZES = ("draws", "burn_in", "thin", "chains")
 
 
 def power_of_2(least: int) -> int:
-    """Return the smallest power of 2 that is not less, 1 at least."""
+    """Return the smallest power of 2 that is at least the number, and at least 1."""
     return 1 << max(0, least - 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Anew:
-    """The starts of a run that began anew because an audit found a mode that it had missed.
+    """The starts of a run that was restarted because an audit found a mode that it had missed.
 
     Attributes
     ----------
     found : uint8 array (runs, J)
-        What was missed, by the runs that it began anew after.
+        Missed models, one per restart.
     starts : uint8 array (chains, J)
-        What each chain starts from.
+        Starting model of each chain.
     """
 
     found: np.ndarray
     starts: np.ndarray
 
     def to_plain(self) -> Plain:
-        """Return it as plain data."""
+        """Return the starts as plain data."""
         return {"found": self.found, "starts": self.starts}
 
     @classmethod
     def from_plain(cls, content: Content, chains: int) -> "Anew":
-        """Return what was written of a run of `chains` chains.
+        """Return the starts of a run of `chains` chains that :meth:`to_plain` wrote.
 
         Raises
         ------
         StoreError
-            If it is something else.
+            If the content is invalid.
         """
         starts = content.array("starts", np.uint8, (chains, None))
         found = content.array("found", np.uint8, (None, starts.shape[1]))
         if not len(found):
-            raise content.wrong("found", "what was missed")
+            raise content.wrong("found", "the missed models")
         return cls(found, starts)
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The parameters of ``fit`` that every sampler shares, checked by :meth:`check`.
+    """The parameters of ``fit`` that all samplers share, checked by :meth:`check`.
 
     Attributes
     ----------
     draws : int
-        Kept draws of a chain; of the first round, in a run that stops by itself and has not ended yet.
+        Kept draws per chain; in a run with ``draws="auto"`` that has not ended, those of the first round.
     burn_in : int
-        Iterations left out at the start of each chain.
+        Iterations discarded at the start of each chain.
     thin : int
         Every `thin`-th iteration is kept.
     chains : int
@@ -83,25 +83,25 @@ class FitSettings:
     rng : Generator
         Source of randomness.
     n_jobs : int or None
-        Workers at a time.
+        Number of workers.
     progress : bool or None
         Whether to show progress.
     checkpoint : Checkpoint or None
-        Where chains write down where they are.
+        Folder in which chains save their states.
     earlier : Ends or None
-        Where chains begin, if they go on from a run; all that they had recorded is with it.
+        Final states from which chains resume, if they extend a run, with everything they had recorded.
     every : int
-        Draws to one of which large arrays are kept, at least: what chains that go on had kept.
+        Large arrays are kept for one in at least so many draws: the interval of the chains that are resumed.
     accuracy : Accuracy or None
-        What is asked of a run that stops by itself.
+        Target accuracy of a run with ``draws="auto"``.
     watch : Stopwatch
-        Of the call that these settings are of.
+        Stopwatch of the call with these settings.
     run_time : RunTime
-        Of the fit, once it has ended.
+        Run time of the fit, once it has ended.
     anew : Anew or None
-        Where chains begin, of a run that begins anew.
+        Starts of the chains, if the run was restarted.
     begun : float or None
-        When the first run began, of one that begins anew; its seconds count with it.
+        Start of the first run, if the run was restarted; its time counts.
     """
 
     draws: int
@@ -140,21 +140,21 @@ class FitSettings:
         warm: int = WARM,
         usual: Accuracy = USUAL,
     ) -> "FitSettings":
-        """Return the settings; a burn-in of None is ``draws // 5``, and `warm` of a run that stops by itself.
+        """Return the settings; `burn_in=None` is ``draws // 5``, or `warm` with ``draws="auto"``.
 
-        What is `usual` is what `mcse`, `max_draws` and `max_seconds` are where nothing is said, and how many
-        draws there are in a first round.
+        `usual` holds the defaults of `mcse`, `max_draws` and `max_seconds`, and the number of draws in a
+        first round.
 
-        With the folder of a `checkpoint`, the run is what it is `about` (model, data, priors, sampler and its
-        options as plain data, by names that users understand), with these draws and random numbers; the
-        latter are those of the run that is there where `rng` is None.
+        With a `checkpoint` folder, the run is identified by `about` (model, data, priors, sampler and its
+        options as plain data, by names that users understand), the number of draws and the random numbers; if
+        `rng` is None, the latter are taken from the existing run.
 
         Raises
         ------
         ParameterError
             If a setting is out of range.
         StoreError
-            If the checkpoint is that of another run, or something else.
+            If the folder holds another run's checkpoint, or something else.
         """
         watch = Stopwatch()
         accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
@@ -199,7 +199,7 @@ class FitSettings:
         )
 
     def to_plain(self) -> Plain:
-        """Return what is written of settings: iterations, what was asked for, and the run time."""
+        """Return the saved settings: iterations, requested accuracy, and run time."""
         return {
             **{name: getattr(self, name) for name in SIZES},
             "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
@@ -209,18 +209,18 @@ class FitSettings:
 
     @classmethod
     def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
-        """Return settings that were written; `rng` is for what is drawn after the fit.
+        """Return the settings that :meth:`to_plain` wrote; `rng` is used for draws after the fit.
 
         Raises
         ------
         StoreError
-            If one is missing or no whole number.
+            If one is missing or is not a whole number.
         ParameterError
             If one is out of range.
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
-        found: dict[str, Any] = {}  # files did not always have these
+        found: dict[str, Any] = {}  # missing in old files
         if "accuracy" in content:
             found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
         if "run_time" in content:
@@ -231,7 +231,7 @@ class FitSettings:
 
     @property
     def planned(self) -> int:
-        """Draws of a chain at most."""
+        """Limit of draws per chain."""
         return self.draws if self.accuracy is None else max(self.draws, self.accuracy.max_draws)
 
     def run(
@@ -242,7 +242,7 @@ class FitSettings:
         rule: Rule | None = None,
         jobs: Jobs | None = None,
     ) -> DrawnChains:
-        """Run the chains of a job, with `label` before the progress bar.
+        """Run the chains of a job, with `label` as the label of the progress bar.
 
         Parameters
         ----------
@@ -252,14 +252,14 @@ class FitSettings:
         size : callable
             Number of draws of a chain's result.
         rule : callable
-            What figures of a run are to be accurate, where it stops by itself.
+            Rule for the accuracy of the figures, with ``draws="auto"``.
         jobs : callable, optional
-            From a number of draws, the job of a run of so many; None is `job` with other `draws`.
+            Takes a number of draws; returns the job of such a run. None is `job` with other `draws`.
 
         Returns
         -------
         DrawnChains
-            Where they ended is among what they gave.
+            Including the final states.
 
         Raises
         ------
@@ -310,18 +310,18 @@ class FitSettings:
         return replace(drawn, ends=drawn.ends.with_recorded(recorded, self.before))
 
     def _cpu_of(self, outcome: ChainsOutcome) -> float:
-        """Return the CPU seconds of chains beyond those of the run that goes on."""
+        """Return the CPU seconds of chains beyond those of the extended run."""
         chains = () if self.earlier is None else self.earlier.chains
         earlier = sum(end.cpu for chain, end in enumerate(chains) if chain not in outcome.lost)
         return sum(spent.cpu for spent in outcome.spent) - earlier
 
     @property
     def before(self) -> int:
-        """How many draws, the first ones, were taken from the results that go on, as these hold them."""
+        """Number of initial draws that come from the extended results, as these hold them."""
         return 0 if self.earlier is None else self.earlier.before
 
     def entropy(self) -> bytes:
-        """Return the seed of what is drawn beside the chains: that of the run that goes on, if one does."""
+        """Return the seed of draws made outside the chains: that of the extended run, if there is one."""
         return self.rng.bytes(16) if self.earlier is None else self.earlier.entropy
 
     def extended(
@@ -341,28 +341,28 @@ class FitSettings:
         max_seconds: float | None = None,
         usual: Accuracy = USUAL,
     ) -> "FitSettings":
-        """Return the settings of a run that goes on.
+        """Return the settings of a run that extends this one.
 
         Parameters
         ----------
         ends : Ends
-            Where the run of these settings ended.
+            Final states of the run with these settings.
         have : int
-            Draws of a chain that its results have.
+            Draws per chain in its results.
         recorded : callable
-            What the results hold of what each chain had recorded, for those of a completed run.
+            Returns what the results hold of the recorded values of each chain, for a completed run.
         draws : int or None
-            How many more there are to be. A chain that is further already, in a run that was interrupted,
-            does not go back: all get as many as it has. None is as many as `mcse` asks for.
+            Additional draws. A chain that is already further, in a run that was interrupted,
+            does not go back: all chains get as many draws as it has. None lets `mcse` decide.
         n_jobs, progress, checkpoint
             As for ``fit``.
         about : callable
-            What the run is beside its settings, for the checkpoint.
+            Description of the run besides its settings, for the checkpoint.
         every : int
-            Draws to one of which chains have kept large arrays. A run that was interrupted may have been
-            planned for more draws than there are to be now, and have kept fewer than these would.
+            Large arrays were kept for one in so many draws. A run that was interrupted may have been
+            planned for more draws than it is to have now, and have kept fewer arrays than these would need.
         mcse, max_draws, max_seconds
-            As for ``fit``; an `mcse` of None is that of the run that goes on.
+            As for ``fit``; `mcse=None` is that of the extended run.
         usual : Accuracy
             As for :meth:`check`.
 
@@ -371,7 +371,7 @@ class FitSettings:
         ParameterError
             If a parameter is out of range.
         StoreError
-            If the checkpoint is that of another run, or something else.
+            If the folder holds another run's checkpoint, or something else.
         """
         owner, most, watch = "extend", MOST_DRAWS - have, Stopwatch(self.run_time)
         if draws is None:
@@ -384,7 +384,7 @@ class FitSettings:
         else:
             more = check_int(draws, "draws", owner, low=1, high=most)
             if mcse is not None:
-                must = "left out where 'draws' is a number: the run then goes on for just so many"
+                must = "left out if 'draws' is a number, which fixes the length of the extension"
                 raise bad_value("mcse", owner, must, mcse)
             size = {
                 "draws": max(have + more, ends.length(self.burn_in, self.thin)),
@@ -418,49 +418,49 @@ class FitSettings:
 
     @property
     def asked_mcse(self) -> float:
-        """The Monte Carlo error that was asked for, or that which is where nothing is said."""
+        """The target of the Monte Carlo error, or its default."""
         return MCSE if self.accuracy is None else self.accuracy.mcse
 
     def ends_of(self, content: Content) -> Ends | None:
-        """Return where the chains of results in a file ended, where the file knows it.
+        """Return the final states of the chains of results in a file, if the file has them.
 
         Raises
         ------
         StoreError
-            If they are not those of a run of these settings.
+            If they do not match a run with these settings.
         """
         if "ends" not in content:
             return None
         return Ends.from_plain(content.part("ends"), self.chains, self.burn_in + self.draws * self.thin)
 
     def thinned(self, step: int, names: Collection[str]) -> "FitSettings":
-        """Return settings whose chains go on with every `step`-th of what they recorded under some names."""
+        """Return settings whose chains resume with every `step`-th of the recorded values of some names."""
         return replace(self, earlier=self.earlier and self.earlier.thinned(max(1, step), names))
 
     def finished(self, draws: int | None = None) -> "FitSettings":
-        """Return the settings without what chains began with, with the `draws` that a run came to."""
+        """Return the settings without starting states, with the `draws` that a run reached."""
         draws = self.draws if draws is None else draws
         return replace(self, earlier=None, every=1, draws=draws, begun=None, run_time=self.watch.read())
 
     def begins_anew(self, found: np.ndarray, starts: np.ndarray, begun: float) -> "FitSettings":
-        """Return the settings of a run that takes the place of the one that these are of.
+        """Return the settings of a run that replaces the run of these settings.
 
-        Its chains have seeds of their own, and its checkpoint other files; draws begin to count again.
+        Its chains have their own seeds and checkpoint files, and draws are counted from zero.
 
         Parameters
         ----------
         found : uint8 array (J,)
-            What the last run had missed.
+            The model that the last run missed.
         starts : uint8 array (chains, J)
-            What each chain starts from.
+            Starting model of each chain.
         begun : float
-            When the first run began.
+            Start of the first run.
         """
         before = [] if self.anew is None else [self.anew.found]
         return replace(self, anew=Anew(np.vstack([*before, found]), starts), begun=begun)
 
     def lasts(self, begun: float) -> bool:
-        """Whether a run that stops by itself, and has begun at a given time, may go on."""
+        """Whether a run with ``draws="auto"`` that began at a given time may continue."""
         limit = None if self.accuracy is None else self.accuracy.max_seconds
         return self.accuracy is not None and (limit is None or time.perf_counter() - begun < limit)
 

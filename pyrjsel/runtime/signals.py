@@ -1,7 +1,7 @@
 """Messages between the parent of a run and its chains: "stop" one way, progress the other.
 
 Threads share the object itself. A worker process gets, when the object is pickled, a
-:class:`RemoteSignals`, which says the same through small files in a temporary directory.
+:class:`RemoteSignals`, which communicates through small files in a temporary directory.
 """
 
 import os
@@ -43,7 +43,7 @@ class Signals:
             _touch(self._directory)
 
     def renew(self) -> None:
-        """Ask the chains that processes run to end: those that are sent from now on are another attempt."""
+        """Ask chains in processes to end; chains started from now on belong to a new attempt."""
         with self._lock:
             if self._directory is not None:
                 _touch(self._directory)
@@ -55,7 +55,7 @@ class Signals:
         return not self._former
 
     def report(self, chain: int, done: int) -> None:
-        """Note that `chain` has finished `done` iterations."""
+        """Record that `chain` has finished `done` iterations."""
         self._done[chain] = done
 
     def total(self) -> int:
@@ -86,7 +86,7 @@ class Signals:
 class RemoteSignals:
     """The signals as a worker process sees it.
 
-    On a machine that does not share the parent's temporary directory nothing is told either way.
+    On a machine that does not share the parent's temporary directory, no signals are exchanged.
     """
 
     remote = True
@@ -104,7 +104,7 @@ class RemoteSignals:
         _touch(self._directory)
 
     def begin(self, chain: int) -> bool:
-        """Return whether a chain may begin: once in an attempt, as far as is known here."""
+        """Return whether a chain may begin: once per attempt, as far as is known here."""
         try:
             with open(os.path.join(self._directory, f"begun-{chain}"), "xb"):
                 return True
@@ -114,10 +114,10 @@ class RemoteSignals:
             return True
 
     def report(self, chain: int, done: int) -> None:
-        """Note that `chain` has finished `done` iterations."""
+        """Record that `chain` has finished `done` iterations."""
         path = _count_path(self._directory, chain)
-        # Written aside and renamed, so that the parent never reads half a number. On another machine, or
-        # where the disk is full, progress is not known; the chain goes on.
+        # Written to a temporary file and renamed, so that the parent never reads half a number. On another
+        # machine, or if the disk is full, progress is not known; the chain continues.
         with suppress(OSError):
             with open(path + ".new", "w", encoding="ascii") as file:
                 file.write(str(done))
@@ -129,7 +129,7 @@ def _exists(directory: str) -> bool:
 
 
 def _touch(directory: str) -> None:
-    # Where the disk is full, or the directory gone, those that look there run on to their end.
+    # If the disk is full, or the directory has gone, chains that look there run to their end.
     with suppress(OSError), open(os.path.join(directory, "stop"), "w", encoding="ascii"):
         pass
 

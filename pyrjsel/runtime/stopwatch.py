@@ -1,4 +1,4 @@
-"""Run time of fits: CPU seconds and seconds by the clock."""
+"""Run time of fits: CPU seconds and wall-clock seconds."""
 
 import math
 import time
@@ -9,14 +9,14 @@ from pyrjsel.storage import Content, Plain
 
 @dataclass(frozen=True)
 class RunTime:
-    """How long something took; NaN is unknown, in results of files of earlier versions.
+    """A run time; NaN is unknown, in results loaded from old files.
 
     Attributes
     ----------
     cpu : float
         CPU seconds of all workers.
     clock : float
-        Seconds by the clock.
+        Wall-clock seconds.
     """
 
     cpu: float = 0.0
@@ -26,45 +26,45 @@ class RunTime:
         return RunTime(self.cpu + other.cpu, self.clock + other.clock)
 
     def columns(self) -> dict[str, list[float]]:
-        """Return the columns of a table of diagnostics with one row."""
+        """Return the columns of a diagnostics table with one row."""
         return {"seconds": [self.clock], "cpu_seconds": [self.cpu]}
 
     def to_plain(self) -> Plain:
-        """Return it as plain data; None is unknown."""
+        """Return the run time as plain data; None is unknown."""
         return {name: value if math.isfinite(value) else None for name, value in vars(self).items()}
 
     @classmethod
     def from_plain(cls, content: Content) -> "RunTime":
-        """Return what was written.
+        """Return the run time that :meth:`to_plain` wrote.
 
         Raises
         ------
         StoreError
-            If it is no pair of lengths of time.
+            If it is not a pair of durations.
         """
         return cls(*(content.number(name, 0.0) if name in content else math.nan for name in vars(cls())))
 
     def fact(self, work: float) -> tuple[str, str]:
-        """Return the line of a summary; `work` are the seconds of all chains, known of every fit."""
+        """Return the line of a summary; `work` is the total of all chains, which is known for every fit."""
         if math.isnan(self.cpu + self.clock):
-            return "Run time", f"{work:.1f} s, of all chains together"
-        return "Run time", f"{self.cpu:.1f} s CPU, {self.clock:.1f} s by the clock"
+            return "Run time", f"{work:.1f} s, total over chains"
+        return "Run time", f"{self.cpu:.1f} s CPU, {self.clock:.1f} s elapsed"
 
 
-# Of results in files that do not know it.
+# Run time of results in files that do not record it.
 UNKNOWN = RunTime(math.nan, math.nan)
 
 
 class Stopwatch:
-    """The run time of one call, from when it is made.
+    """The run time of one call, from the creation of this object.
 
-    CPU seconds are those of the thread that makes it and of the chains, wherever these run: other threads
-    of the process do not count, be they of another fit or of a library.
+    CPU seconds are those of the creating thread and of the chains, wherever these run: other threads
+    of the process do not count, whether they belong to another fit or to a library.
 
     Parameters
     ----------
     before : RunTime, optional
-        Of the run that this one goes on from, and by the clock of calls that were killed.
+        Run time of the run that is extended, and wall-clock time of calls that were killed.
     """
 
     def __init__(self, before: RunTime | None = None) -> None:
@@ -73,7 +73,7 @@ class Stopwatch:
         self._chains = self._aside = 0.0
 
     def add(self, chains: float, aside: float = 0.0) -> None:
-        """Count CPU seconds of chains; `aside` are those of this thread meanwhile, which may be theirs."""
+        """Add CPU seconds of chains; `aside` are those of this thread meanwhile, which may include theirs."""
         self._chains += chains
         self._aside += aside
 

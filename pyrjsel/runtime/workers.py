@@ -1,4 +1,4 @@
-"""Send tasks to workers through joblib, and again those whose worker has died."""
+"""Distribution of tasks to workers through joblib, with restarts of tasks whose worker has died."""
 
 import pickle
 import time
@@ -14,15 +14,15 @@ from pyrjsel._errors import WorkerWarning
 from pyrjsel._validate import bad_value, listed
 from pyrjsel._warnings import warn
 
-# Times that a task is begun: all at once, again all that are left, and again each alone, since the death of
-# one worker process ends those beside it.
+# Attempts at a task: all tasks at once, again all that are left, and again one at a time, since the death of
+# one worker process ends its neighbours.
 ATTEMPTS = 3
-# Seconds to wait for a worker in the place of a dead one, which a cluster may start or not.
+# Seconds to wait for a replacement of a dead worker, which a cluster may or may not start.
 PATIENCE = 20.0
 
 
 def count_workers(n_jobs: object, tasks: int) -> int:
-    """Return how many workers joblib is to use for `tasks` tasks.
+    """Return how many workers joblib should use for `tasks` tasks.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def count_workers(n_jobs: object, tasks: int) -> int:
         If `n_jobs` is neither None nor an int other than 0.
     """
     if n_jobs is None:
-        configured = get_active_backend()[1]  # what joblib.parallel_config says; None without it
+        configured = get_active_backend()[1]  # set by joblib.parallel_config, or None
         wanted = -1 if configured is None else int(configured)
     elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise bad_value("n_jobs", "run_chains", "None or an int other than 0", n_jobs)
@@ -48,24 +48,24 @@ def run_tasks(
     again: Callable[[], None],
     interrupted: Callable[[], bool],
 ) -> Mapping[int, Any]:
-    """Return what tasks give, by number: without those whose worker has died each time.
+    """Return the results of tasks, by number, without tasks whose worker has died at every attempt.
 
     Parameters
     ----------
     shared : object
-        What all tasks need, which may be large.
+        Data that all tasks need, possibly large.
     make : callable
-        Returns a task as ``joblib.delayed`` makes it, from what stands for `shared` and its number. The task
+        Returns a task as ``joblib.delayed`` does, from a stand-in for `shared` and its number. The task
         returns its number and a result, which is None if the same attempt at it has been begun before: Dask
-        itself begins again what was lost with a worker, and joblib waits for ever once Dask gives up.
+        itself restarts what was lost with a worker, and joblib waits for ever once Dask gives up.
     tasks : int
-        How many there are.
+        Number of tasks.
     workers : int
-        Workers at a time.
+        Number of workers.
     again : callable
-        Called before tasks are begun again: ends those of the last attempt that may still run.
+        Called before tasks are restarted: ends tasks of the last attempt that may still be running.
     interrupted : callable
-        Whether there was a Ctrl-C: what died of it is not begun again.
+        Whether there was a Ctrl-C: tasks that it killed are not restarted.
     """
     done: dict[int, Any] = {}
     for attempt in range(ATTEMPTS):
@@ -73,7 +73,7 @@ def run_tasks(
         if attempt:
             again()
             numbers = listed([str(task) for task in left])
-            text = f"A worker died. Begun again, to the same draws: {numbers} (chains count from 0)."
+            text = f"A worker died. Restarted, with the same draws: chains {numbers} (counting from 0)."
             warn(text, WorkerWarning)
         for group in [left] if attempt + 1 < ATTEMPTS else [[task] for task in left]:
             if attempt:
@@ -92,36 +92,36 @@ def run_tasks(
 
 
 def _send(shared: object, tasks: int) -> object:
-    """Return what stands for `shared` among the arguments of `tasks` tasks.
+    """Return a stand-in for `shared` among the arguments of `tasks` tasks.
 
-    Dask gets a copy to a worker a task, or to all it has. Left to itself it would send one with every task;
-    or, of what it sees is large, one to the worker that then gets most of the tasks, and takes them with it
-    if it dies. The other backends of processes write the large arrays of an object to shared memory once.
+    Dask gets one copy per worker and task, or to all its workers. Left to itself it would send one with every
+    task; or, if it notices that it is large, one to the worker that then gets most of the tasks, and loses
+    them all if it dies. The other process backends write the large arrays of an object to shared memory once.
     """
     client = getattr(get_active_backend(prefer="threads")[0], "client", None)
     if client is None:
         return shared
     import cloudpickle  # comes with Dask
 
-    # Pickled here, since Dask hands arrays out at any address, and sums of such can differ in the last bit.
+    # Pickled here, since Dask returns arrays at any memory address, and sums can then differ in the last bit.
     return client.scatter(cloudpickle.dumps(shared), broadcast=tasks, hash=False)
 
 
 def received(sent: Any) -> Any:
-    """Return what the argument of a task stands for: joblib sends nothing to a cluster of one processor."""
+    """Return the object behind a stand-in: joblib sends nothing to a cluster with one processor."""
     held = sent.result() if type(sent).__module__.partition(".")[0] == "distributed" else sent
     return pickle.loads(held) if isinstance(held, bytes) else held  # noqa: S301 - what _send made
 
 
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
-    """Wait for as many workers as at first, but not for ever: to one alone joblib sends nothing."""
+    """Wait for as many workers as at first, but not for ever: joblib sends nothing to a single worker."""
     end = time.monotonic() + PATIENCE
     while joblib.effective_n_jobs(workers) < workers and time.monotonic() < end and not interrupted():
         time.sleep(0.1)
 
 
 def _parallel(workers: int) -> joblib.Parallel:
-    """Return joblib's dispatcher, which hands out results as they come where its backend can."""
+    """Return joblib's dispatcher, which yields results as they come if its backend can."""
     backend = get_active_backend(prefer="threads")[0]
     return_as = "generator_unordered" if backend.supports_return_generator else "list"
     return joblib.Parallel(

@@ -1,6 +1,6 @@
-"""Files of results and checkpoints: a documented format without pickle. Knows no model.
+"""File format of results and checkpoints: documented, and without pickle. Independent of all models.
 
-A file is a zip archive of members that are stored as they are, without compression:
+A file is a zip archive whose members are stored without compression:
 
 ``header.json``
     UTF-8 JSON, one object: ``format`` ("pyrjsel"), ``schema`` (version of the layout of this kind of file,
@@ -8,18 +8,19 @@ A file is a zip archive of members that are stored as they are, without compress
 ``0.npy``, ``1.npy``, ...
     Arrays in numpy's format 1.0: booleans, integers and floats, little-endian, in C order.
 
-`content` is plain data: what JSON has, and what stands in objects of one key. ``{"array": k}`` is the array
-in ``k.npy``, each in one place, ``{"float": "nan" | "inf" | "-inf"}`` a float that JSON does not have,
+`content` is plain data: JSON values, and objects with a single key. ``{"array": k}`` is the array
+in ``k.npy``, which occurs once, ``{"float": "nan" | "inf" | "-inf"}`` a float that JSON cannot express,
 ``{"int": "0x..."}`` an int beyond 2**53, ``{"bytes": "..."}`` bytes in hexadecimal, and ``{"object": [[key,
-value], ...]}`` an object that could be mistaken for one of these. So ``numpy.load`` opens a file, and any
-program that reads zip archives.
+value], ...]}`` an object that could be mistaken for one of these. So ``numpy.load`` opens a file, and so does
+any program that reads zip archives.
 
 Labels of rows and tables are ``range`` (start, stop, step), ``numbers`` (an array), ``text`` and ``ends`` (an
-array of UTF-8 bytes, and one of where in it each label ends), or ``labels``, a list; and their ``name``.
+array of UTF-8 bytes, and the position at which each label ends), or ``labels``, a list; and their ``name``.
 
-Files are written aside, flushed to the disk and renamed: what stands under a path is always whole. Reading
-one runs nothing from it and takes memory in proportion to its size: no member is compressed, sizes are
-compared with that of the file before anything is allocated, and whatever does not fit is a
+Files are written under a temporary name, flushed to the disk and renamed: a file under its own name is
+complete.
+Reading a file runs no code from it and takes memory in proportion to its size: no member is compressed, sizes
+are compared with that of the file before anything is allocated, and any inconsistency raises a
 :class:`pyrjsel.StoreError`.
 """
 

@@ -1,4 +1,4 @@
-"""The content of a file, read piece by piece with checks of types and shapes."""
+"""The content of a file, read entry by entry with checks of types and shapes."""
 
 import sys
 from collections.abc import Collection, Iterator
@@ -11,14 +11,14 @@ from pyrjsel.storage.plain import Plain
 
 
 class Content:
-    """An object of plain data whose parts are checked as they are taken.
+    """A mapping of plain data whose entries are checked as they are read.
 
     Parameters
     ----------
     value : plain data
-        A mapping, or anything: what is none has no parts.
+        A mapping; anything else raises.
     where : str
-        What it is, for messages.
+        Description of the mapping, for messages.
 
     Examples
     --------
@@ -32,18 +32,18 @@ class Content:
     def __init__(self, value: Plain, where: str) -> None:
         self._where = where
         if not isinstance(value, dict):
-            raise StoreError(f"{where} has something else where an object should be")
+            raise StoreError(f"{where} must be an object")
         self._value = value
 
     def __contains__(self, key: str) -> bool:
         return self._value.get(key) is not None
 
     def wrong(self, key: str, must: str) -> StoreError:
-        """Return the error for a part that is not what it must be."""
+        """Return the error for an invalid entry."""
         return StoreError(f"{key!r} in {self._where} must be {must}")
 
     def plain(self, key: str) -> Plain:
-        """Return a part of any type."""
+        """Return an entry of any type."""
         if key not in self._value:
             raise StoreError(f"{key!r} is missing from {self._where}")
         return self._value[key]
@@ -62,7 +62,7 @@ class Content:
         return int(value)
 
     def number(self, key: str, low: float = -np.inf) -> float:
-        """Return a finite float of at least `low`, or an int as one."""
+        """Return a finite float of at least `low`; an int is converted."""
         value = self._typed(key, (int, float), "a number")
         if not abs(value) <= sys.float_info.max:
             raise self.wrong(key, "a finite number")
@@ -75,21 +75,21 @@ class Content:
         return bool(self._typed(key, (bool,), "true or false"))
 
     def text(self, key: str, choices: Collection[str] | None = None) -> str:
-        """Return text, one of `choices` where they are given."""
+        """Return text; one of `choices` if they are given."""
         value = str(self._typed(key, (str,), "text"))
         if choices is not None and value not in choices:
             raise self.wrong(key, f"one of {', '.join(map(repr, choices))}")
         return value
 
     def raw(self, key: str, size: int) -> bytes:
-        """Return so many bytes."""
+        """Return bytes of a given length."""
         value = bytes(self._typed(key, (bytes,), "bytes"))
         if len(value) != size:
             raise self.wrong(key, f"{size} bytes")
         return value
 
     def sequence(self, key: str, kinds: tuple[type, ...] = (str,), length: int | None = None) -> list[Any]:
-        """Return a list of items of some types, of a given length where that is not None."""
+        """Return a list of items of some types, of a given length unless that is None."""
         value = self._typed(key, (list,), "a list")
         if not all(type(item) in kinds for item in value):
             raise self.wrong(key, f"a list of {' or '.join(kind.__name__ for kind in kinds)}")
@@ -100,7 +100,7 @@ class Content:
     def array(
         self, key: str, dtype: Any, shape: tuple[int | None, ...], *, finite: bool = False
     ) -> np.ndarray[Any, Any]:
-        """Return an array that can be written to, of a type and shape; None in `shape` is any number."""
+        """Return a writable array of a type and shape; None in `shape` matches any length."""
         value = self.plain(key)
         must = f"an array of {np.dtype(dtype)} and shape {shape}"
         if not isinstance(value, np.ndarray) or value.dtype != np.dtype(dtype) or value.ndim != len(shape):
@@ -121,7 +121,7 @@ class Content:
         unknown: bool = False,
         infinite: bool = False,
     ) -> np.ndarray[Any, Any]:
-        """Return an array of floats in [low, high]; NaN, and infinite ones, only where these are allowed."""
+        """Return an array of floats in [low, high]; NaN and infinite values only where they are allowed."""
         found = self.array(key, float, shape)
         missing = np.isnan(found)
         good = (found >= low) & (found <= high) & (infinite | np.isfinite(found)) | (unknown & missing)
@@ -140,10 +140,10 @@ class Content:
         return found
 
     def seconds(self, key: str = "seconds") -> list[float]:
-        """Return a list of lengths of time, of each chain."""
+        """Return a list of durations, one per chain."""
         found = [float(value) for value in self.sequence(key, (float, int))]
         if not all(0 <= value < np.inf for value in found):
-            raise self.wrong(key, "lengths of time")
+            raise self.wrong(key, "a list of durations")
         return found
 
     def pcg64(self, key: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Content:
         return dict(value)
 
     def part(self, key: str) -> "Content":
-        """Return a part that is an object."""
+        """Return an entry that is an object."""
         return Content(self.plain(key), f"{key!r}")
 
     def parts(self, key: str) -> Iterator["Content"]:

@@ -8,7 +8,7 @@ from pyrjsel.storage.plain import Plain, dump, encode
 
 
 def digest(value: Plain) -> str:
-    """Return 32 hexadecimal digits that tell plain data from other plain data.
+    """Return 32 hexadecimal digits that identify plain data.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files: an archive with a header and arrays, written whole or not at all; see ``__init__.py``."""
+"""Reading and writing of files: an archive with a header and arrays, written completely or not at all."""
 
 import errno
 import gc
@@ -27,24 +27,24 @@ from pyrjsel.storage.plain import DTYPES, MOST_PARTS, Plain, count_parts, decode
 
 FORMAT = "pyrjsel"
 HEADER = "header.json"
-# Bytes of a header. Parsed it takes some 20 times as much in the worst case.
+# Largest header in bytes. Parsed, it takes some 20 times as much memory in the worst case.
 LARGEST_HEADER = 2**24
-# Bytes of the archive's table of contents; it is some 10 times as large in memory.
+# Largest table of contents of the archive in bytes; it takes some 10 times as much memory.
 LARGEST_TABLE = 2**23
-# What the names of files begin with that are not whole; short, since the name of the whole one may be long.
+# Prefix of the names of incomplete files; short, since the name of the complete file may be long.
 LEFT_OVER = ".rjs-"
-# Members have the time of the archive format's beginning: the same content gives the same file.
+# All members have the earliest time that the format allows: the same content gives the same file.
 EPOCH = (1980, 1, 1, 0, 0, 0)
-# What numpy writes before the items of a plain array, version 1.0 of its format.
+# Start of a member: numpy's header of a plain array, version 1.0 of its format.
 ARRAY = re.compile(
     rb"\{'descr': '([|<][biuf][1248])', 'fortran_order': False, 'shape': \(((?:\d{1,18},? ?){0,32})\), \} *\n"
 )
-# The archive's last record: its table of contents has so many bytes. Archives of 4 GB and more have another
-# such record before it.
+# The last record of the archive, which holds the size of its table of contents. Archives of 4 GB and more
+# have another such record before it.
 LAST = struct.Struct("<4s4HLLH")
 LAST_LARGE = struct.Struct("<4sQ2H2L4Q")
 LOCATOR = struct.Struct("<4sLQL")
-# What a broken archive makes zipfile raise; OSError where it looks before the beginning of the file.
+# Errors that zipfile raises for a broken archive; OSError for seeking before the start of the file.
 BROKEN = (
     zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, ValueError, KeyError,
     IndexError, OverflowError, EOFError, OSError,
@@ -59,10 +59,10 @@ class Document:
     ----------
     kind : str
     schema : int
-        Version of the layout of this kind.
+        Version of the layout of this kind of file.
     content : plain data
     version : str
-        Of the package that wrote it.
+        Version of the package that wrote it.
     """
 
     kind: str
@@ -72,18 +72,18 @@ class Document:
 
 
 def write(path: str | os.PathLike[str], document: Document) -> None:
-    """Write a document to a file, in place of one that is there.
+    """Write a document to a file, replacing one that exists.
 
     Raises
     ------
     OSError
-        If it cannot be written; what was there is as it was then.
+        If it cannot be written; an existing file is then unchanged.
     """
     replace(path, to_bytes(document))
 
 
 def create(path: str | os.PathLike[str], document: Document) -> bool:
-    """Write a document to a file unless there is one; of several that try only one does.
+    """Write a document to a file unless it exists; of several concurrent calls only one writes.
 
     Returns
     -------
@@ -112,14 +112,14 @@ def create(path: str | os.PathLike[str], document: Document) -> bool:
 
 
 def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Have `data` under a path and on the disk; a crash leaves what was there or all of this.
+    """Write `data` to a path and to the disk; after a crash the file is either unchanged or complete.
 
-    Of a link, what it stands for is replaced, and whoever could read the file before can read it then.
+    A link is followed and its target replaced; the file's permissions are kept.
 
     Raises
     ------
     StoreError
-        If there is something that is no regular file, such as a pipe or a device.
+        If the path exists and is not a regular file, but a pipe or a device, say.
     OSError
         If it cannot be written.
     """
@@ -138,9 +138,9 @@ def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
 
 @contextmanager
 def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> Iterator[Path]:
-    """Write `data` to a file of another name beside `target`, which is gone in the end.
+    """Write `data` to a temporary file beside `target` that is removed in the end.
 
-    It gets the `mode`, and until then is nobody else's; where that is None, it is what the system gives.
+    It gets the permissions `mode` once complete, and is private until then; None is the system's default.
     """
     aside = target.with_name(f"{LEFT_OVER}{secrets.token_hex(4)}")
     private = None if mode is None else partial(os.open, mode=0o600)
@@ -148,7 +148,7 @@ def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> I
         with open(aside, "xb", opener=private) as file:
             file.write(data)
             if mode is not None:
-                with suppress(PermissionError):  # a file system that has no modes
+                with suppress(PermissionError):  # a file system without permissions
                     os.chmod(aside, mode)
             file.flush()
             os.fsync(file.fileno())
@@ -156,19 +156,19 @@ def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> I
     except OSError as error:
         if error.filename is None:
             raise
-        # In the name of the path that was given; OSError makes the subclass that belongs to the number.
+        # Raised for the path that was given; OSError picks the subclass for the error number.
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     finally:
         aside.unlink(missing_ok=True)
 
 
 def open_regular(path: str | os.PathLike[str], mode: str) -> BinaryIO:
-    """Open a file, without waiting for who writes to a pipe or reads from it.
+    """Open a file without blocking on a pipe.
 
     Raises
     ------
     StoreError
-        If it is no regular file.
+        If it is not a regular file.
     OSError
         If it cannot be opened.
     """
@@ -186,16 +186,16 @@ def open_regular(path: str | os.PathLike[str], mode: str) -> BinaryIO:
 
 
 def _irregular(path: str | os.PathLike[str]) -> StoreError:
-    return StoreError(f"{os.fspath(path)!r} is no regular file: it may be a pipe, a device or a folder.")
+    return StoreError(f"{os.fspath(path)!r} is not a regular file, but may be a pipe, a device or a folder.")
 
 
 def is_left_over(name: str) -> bool:
-    """Whether a file of this name is what a crash left of one that was not whole."""
+    """Whether a file name is that of an incomplete file left by a crash."""
     return re.fullmatch(re.escape(LEFT_OVER) + "[0-9a-f]{8}", name) is not None
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names of a folder's files on the disk; systems that cannot open a folder do so themselves."""
+    """Flush the file names of a folder to the disk; systems that cannot open a folder do so themselves."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -205,7 +205,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def append(file: BinaryIO, document: Document) -> None:
-    """Write a document at the place of an open file, with its length before it, and flush it to the disk."""
+    """Write a document to an open file, preceded by its length, and flush it to the disk."""
     data = to_bytes(document)
     file.write(struct.pack("<Q", len(data)))
     file.write(data)
@@ -228,7 +228,8 @@ def to_bytes(document: Document) -> memoryview:
     )
     if len(header) > LARGEST_HEADER or count_parts(header) > MOST_PARTS:
         raise StoreError(
-            f"A {document.kind} file cannot be written: its header would be over 16 MB, or of too many parts."
+            f"A {document.kind} file cannot be written: its header would be over 16 MB, or have too many "
+            "parts."
         )
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
@@ -245,7 +246,7 @@ def read(path: str | os.PathLike[str]) -> Document:
     Raises
     ------
     StoreError
-        If the file is none that this package wrote, or has been damaged.
+        If the file was not written by this package, or has been damaged.
     OSError
         If it cannot be opened or read.
     """
@@ -254,26 +255,26 @@ def read(path: str | os.PathLike[str]) -> Document:
 
 
 def read_all(path: str | os.PathLike[str], size: int) -> Iterator[Document]:
-    """Yield the documents that were appended to a file, of its first `size` bytes.
+    """Yield the documents appended to a file, from its first `size` bytes.
 
     Raises
     ------
     StoreError
-        If there are fewer bytes, or they are something else.
+        If the file is shorter or has other content.
     """
     name = os.fspath(path)
     with open_regular(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < size:
-            raise unreadable(name, f"it is shorter than the {size:,} bytes that it should have")
+            raise unreadable(name, f"it has fewer than the expected {size:,} bytes")
         while file.tell() < size:
             (length,) = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))
             if length > size - file.tell():
-                raise unreadable(name, "a part of it ends beyond it")
+                raise unreadable(name, "one of its parts is truncated")
             yield _read(io.BytesIO(file.read(length)), name)
 
 
 def unreadable(name: str, reason: object) -> StoreError:
-    """Return the error for a file that is not what it should be."""
+    """Return the error for a file that cannot be read."""
     return StoreError(f"The file {name!r} cannot be read: {reason}.")
 
 
@@ -297,7 +298,7 @@ def _read(file: BinaryIO, name: str) -> Document:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Do without the collector of garbage: it would look at a million new objects again and again."""
+    """Pause garbage collection: it would traverse a million new objects again and again."""
     on = gc.isenabled()
     gc.disable()
     try:
@@ -308,18 +309,18 @@ def _without_collector() -> Iterator[None]:
 
 
 def _check_table(file: BinaryIO, size: int) -> None:
-    """Raise where the table of contents is too large: zipfile reads all of it at once."""
+    """Raise if the table of contents is too large: zipfile reads all of it at once."""
     tail = min(size, LAST.size + LOCATOR.size)
     file.seek(size - tail)
     end = file.read(tail)
     if tail < LAST.size or not end.startswith(b"PK\5\6", tail - LAST.size):
-        raise StoreError("it is damaged, or not a file of this package (no end of an archive)")
+        raise StoreError("it is damaged, or not a file of this package (the end of the archive is missing)")
     table = LAST.unpack(end[-LAST.size :])[5]
     if end.startswith(b"PK\6\7") and tail > LAST.size:
         place = LOCATOR.unpack(end[: LOCATOR.size])[2]
         file.seek(min(place, size))
         large = file.read(LAST_LARGE.size)
-        # zipfile looks for that record where it must be if nothing stands between.
+        # zipfile looks for that record at this position, directly before the last record.
         file.seek(max(size - tail - LAST_LARGE.size, 0))
         for record in (large, file.read(LAST_LARGE.size)):
             if len(record) == LAST_LARGE.size:
@@ -329,16 +330,16 @@ def _check_table(file: BinaryIO, size: int) -> None:
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
-    """Return the header and the arrays in order, if they are what can be read safely."""
+    """Return the header and the arrays in order, if they can be read safely."""
     members = archive.infolist()
     names = [HEADER, *(f"{number}.npy" for number in range(len(members) - 1))]
     if [member.filename for member in members] != names:
-        raise StoreError("its members are not a header and arrays")
+        raise StoreError("it has members other than a header and arrays")
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
             raise StoreError(f"{member.filename!r} is compressed or encrypted")
         if member.compress_size != member.file_size:
-            raise StoreError(f"{member.filename!r} has two sizes")
+            raise StoreError(f"{member.filename!r} has two different sizes")
     if sum(member.file_size for member in members) > size:
         raise StoreError("its members are larger than the file")
     if members[0].file_size > LARGEST_HEADER:
@@ -349,24 +350,24 @@ def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
 def _array(data: bytes) -> np.ndarray:
     """Return the array in a member, read-only."""
     if data[:8] != b"\x93NUMPY\x01\x00" or len(data) < 10:
-        raise StoreError("a member is no array of format 1.0")
+        raise StoreError("a member is not an array of format 1.0")
     start = 10 + int.from_bytes(data[8:10], "little")
     found = ARRAY.fullmatch(data[10:start])
     if found is None or np.dtype(found[1].decode()) not in DTYPES:
-        raise StoreError("an array has a type or a layout that it must not have")
+        raise StoreError("an array has an invalid type or layout")
     dtype = np.dtype(found[1].decode())
     shape = tuple(int(number) for number in found[2].split(b",") if number.strip())
     if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise StoreError(f"an array of shape {shape} has {len(data) - start:,} bytes")
     if dtype == np.bool_ and data[start:].translate(None, b"\0\1"):
-        raise StoreError("an array of booleans has other values")
+        raise StoreError("an array of booleans has values other than 0 and 1")
     return np.frombuffer(data, dtype, offset=start).reshape(shape)
 
 
 def _document(header: object, arrays: list[np.ndarray]) -> Document:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise StoreError("its header is not that of this package's files")
+        raise StoreError("its header is not one of this package")
     kind, schema, version = (header.get(key) for key in ("kind", "schema", "version"))
     if not isinstance(kind, str) or not isinstance(version, str) or type(schema) is not int or schema < 1:
-        raise StoreError("its header does not say what it is")
+        raise StoreError("its header does not name the kind of file")
     return Document(kind, schema, decode(header.get("content"), arrays), version)

@@ -1,4 +1,4 @@
-"""The kinds of files that can be loaded, and what reads each; the rooms fill the registry."""
+"""Registry of the kinds of files that can be loaded, with their readers."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -13,20 +13,20 @@ from pyrjsel.storage.files import read, unreadable
 
 @dataclass(frozen=True)
 class Given:
-    """Arguments of :func:`load` beside the file: rows, or None, and functions by name."""
+    """Arguments of :func:`load` besides the file: the training data, or None, and functions by name."""
 
     data: Any = None
     functions: Mapping[str, Callable[..., Any]] | None = None
 
 
-# From the content of a file of some schema and what was given beside it: the object.
+# Reader: takes the content of a file, its schema and these arguments, and returns the object.
 Reader = Callable[[Content, int, "Given"], Any]
 
 _READERS: dict[str, tuple[int, Reader]] = {}
 
 
 def register(kind: str, schema: int, reader: Reader) -> None:
-    """Have `reader` read files of a kind, of all schemas up to `schema`, the one that is written."""
+    """Register `reader` for files of a kind, for all schemas up to `schema`, the current one."""
     _READERS[kind] = (schema, reader)
 
 
@@ -36,33 +36,34 @@ def load(
     *,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
-    """Load results that ``save`` wrote.
+    """Load results written by ``save``.
 
-    Nothing in the file is run: it holds numbers and text, and the formula calls what formulas may call.
+    Loading runs no code from the file: it holds numbers and text, and its formula may call only allowed
+    functions.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     data : DataFrame or mapping of columns, optional
-        The rows of the fit, for what needs them; where the model was made from arrays the pair
-        ``(endog, exog)``. Not needed for a file that was saved with its rows.
+        The training data, needed by some methods; for a model made from arrays, the pair
+        ``(endog, exog)``. Not needed if the file was saved with ``data=True``.
     functions : mapping of str to callable, optional
-        The user's functions that the formula calls, and a kernel of the user's, by name: a file has no code.
+        Functions that the formula calls, and a user-defined kernel, by name: files contain no code.
 
     Returns
     -------
     SelectionResults, PatternResults, KernelResults or MixtureResults
-        As they were saved. Without rows, what needs them raises :class:`NotAvailableError`.
+        As they were saved. Without training data, methods that need them raise :class:`NotAvailableError`.
 
     Raises
     ------
     StoreError
-        If the file is damaged, not of this package, of a newer version, or a checkpoint.
+        If the file is damaged, is not a file of this package, comes from a newer version, or is a checkpoint.
     DataError
-        If `data` are not the rows of the fit.
+        If `data` differ from the training data of the fit.
     ParameterError
-        If `path` is none, or that of a folder, or if a function is needed and not given.
+        If `path` is not a path, or is a folder, or if a function is needed and not given.
     OSError
         If the file cannot be opened.
 
@@ -83,13 +84,13 @@ def load(
     document = read(name)
     if document.kind not in _READERS:
         known = ", ".join(map(repr, sorted(_READERS)))
-        raise unreadable(name, f"it is of the kind {document.kind!r}; those that can be loaded are {known}")
+        raise unreadable(name, f"it is a {document.kind!r} file, and only these can be loaded: {known}")
     schema, reader = _READERS[document.kind]
     if document.schema > schema:
         raise unreadable(
             name,
-            f"its layout has version {document.schema}, written by version {document.version} of the "
-            f"package, and this one reads up to {schema}",
+            f"it has layout version {document.schema}, written by version {document.version} of the "
+            f"package; this version reads layouts up to {schema}",
         )
     try:
         return reader(Content(document.content, "the file"), document.schema, Given(data, functions))

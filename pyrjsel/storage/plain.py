@@ -1,4 +1,4 @@
-"""Plain data as JSON and arrays beside it, and back; see ``__init__.py`` for the format."""
+"""Conversion of plain data to JSON with separate arrays, and back; see ``__init__.py`` for the format."""
 
 import json
 import math
@@ -13,21 +13,21 @@ from pyrjsel._validate import show
 # None, bool, int, float, str, bytes, lists and tuples of plain data, mappings from str to it, and arrays.
 Plain = Any
 
-# Kinds and sizes of the items of arrays.
+# Allowed types of array items.
 CODES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8")
 DTYPES = tuple(map(np.dtype, CODES))
-# Ints beyond this are not what they were in programs whose numbers are all floats.
+# Larger ints would be rounded by programs that store all numbers as floats.
 EXACT = 2**53
-# Levels of lists and objects in each other.
+# Most levels of nested lists and objects.
 DEEPEST = 64
-# Hexadecimal digits of an int: states of bit generators have 32.
+# Most hexadecimal digits of an int: states of bit generators have 32.
 LONGEST_INT = 4096
-# Lists and objects of a header, or brackets in its text: each takes some 100 bytes, and time.
+# Most lists and objects of a header, counted by brackets in its text: each takes some 100 bytes, and time.
 MOST_PARTS = 2**20
 
 
 def encode(value: Plain, arrays: list[np.ndarray]) -> Any:
-    """Return plain data as what JSON has; arrays are appended to `arrays`.
+    """Return plain data as JSON values; arrays are appended to `arrays`.
 
     Raises
     ------
@@ -64,12 +64,14 @@ def to_utf8(text: str) -> bytes:
     Raises
     ------
     StoreError
-        If it has half of a surrogate pair, which no encoding has.
+        If it has an unpaired surrogate, which cannot be encoded.
     """
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise StoreError(f"The text {show(text)} cannot be written to a file: it is no Unicode.") from error
+        raise StoreError(
+            f"The text {show(text)} cannot be written to a file: it is not valid Unicode."
+        ) from error
 
 
 def _kept(value: np.ndarray, arrays: list[np.ndarray]) -> int:
@@ -91,12 +93,12 @@ def _object(value: Mapping[Any, Any], arrays: list[np.ndarray]) -> Any:
 
 
 def decode(value: Any, arrays: Sequence[np.ndarray]) -> Plain:
-    """Return what was encoded, in place of `value`; arrays are those of `arrays`, not copied.
+    """Return the plain data that was encoded as `value`; arrays come from `arrays` and are not copied.
 
     Raises
     ------
     StoreError
-        If it cannot be that.
+        If `value` is not valid.
     """
     return _decoded(value, list(arrays), 0)
 
@@ -135,11 +137,11 @@ def _tagged(tag: str, inner: Any, arrays: list[np.ndarray | None], depth: int) -
             return bytes.fromhex(inner)
     except ValueError:
         pass
-    raise StoreError(f"its header has something else than {_TAGS[tag]} where there should be one")
+    raise StoreError(f"its header must have {_TAGS[tag]} in one place, and has something else")
 
 
 _TAGS = {
-    "array": "the number of an array that stands nowhere else",
+    "array": "the number of an array that is used once",
     "float": "a float",
     "int": "an int",
     "bytes": "bytes",
@@ -152,7 +154,7 @@ def _is_item(value: Any) -> bool:
 
 
 def count_parts(data: bytes) -> int:
-    """Return a bound of how many lists and objects JSON has."""
+    """Return an upper bound of the number of lists and objects in JSON text."""
     return data.count(b"[") + data.count(b"{")
 
 
@@ -162,12 +164,12 @@ def dump(value: Any) -> bytes:
 
 
 def parse(data: bytes) -> Any:
-    """Return what JSON says.
+    """Return the value of JSON text.
 
     Raises
     ------
     StoreError
-        If it is no JSON, nested too deeply for the parser, or of too many parts.
+        If it is not JSON, is nested too deeply, or has too many parts.
     """
     if count_parts(data) > MOST_PARTS:
         raise StoreError("its header has too many parts")
@@ -176,7 +178,7 @@ def parse(data: bytes) -> Any:
     except RecursionError as error:
         raise StoreError("its header is nested too deeply") from error
     except ValueError as error:  # JSON, Unicode, or an int of thousands of digits
-        raise StoreError(f"its header is no JSON ({error})") from error
+        raise StoreError(f"its header is not valid JSON ({error})") from error
 
 
 def _no_constant(name: str) -> Any:

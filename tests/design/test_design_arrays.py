@@ -104,7 +104,7 @@ def test_new_rows_as_frame_or_matrix():
 @pytest.mark.parametrize(
     ("endog", "exog", "words"),
     [
-        ([1, 2], np.ones((3, 2)) * 2, "has 2 rows, and its 'exog' 3"),
+        ([1, 2], np.ones((3, 2)) * 2, "has 2 rows, but its 'exog' 3"),
         ([[1, 2], [3, 4]], np.eye(2), "'endog' of .* must be one column"),
         (["a", "b"], np.eye(2), "must be numeric or boolean"),
         ([1, 2], np.zeros((2, 2, 2)), "must be a DataFrame or a matrix"),

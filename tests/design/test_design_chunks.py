@@ -295,7 +295,7 @@ def test_names_and_parameters(frame):
         from_chunks("y ~ np.log(zz)", chunks)
     with pytest.raises(UnknownNameError, match="'weights' the column 'ww'"):
         from_chunks("y ~ x", chunks, extras={"weights": "ww"})
-    with pytest.raises(ParameterError, match=r"'weights'.*name of a column where the data come in chunks"):
+    with pytest.raises(ParameterError, match=r"'weights'.*name of a column, since the data come in chunks"):
         from_chunks("y ~ x", chunks, extras={"weights": np.ones(N)})
     with pytest.raises(ParameterError, match="'missing'"):
         from_chunks("y ~ x", chunks, missing="ignore")
@@ -323,7 +323,7 @@ def test_files_that_are_none(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.csv"
     path.write_text("y,x\n1,2\n")
-    with pytest.raises(DataError, match=r"'data' of Test must be rows.*rows\.csv.*pandas\.read_csv\(\)"):
+    with pytest.raises(DataError, match=r"'data' of Test must be a table.*rows\.csv.*pandas\.read_csv\(\)"):
         as_chunks(path, "Test")
     for source in (path.rename(tmp_path / "rows"), tmp_path / "none.parquet"):
         with pytest.raises(DataError, match="'data' of Test cannot be read as a Parquet file"):

@@ -159,7 +159,7 @@ def test_a_factor_of_one_level_is_named():
     frame.loc[3, "y"] = np.nan
     with pytest.warns(MissingDataWarning), pytest.raises(DataError, match="at least two levels"):
         Design.from_formula("y ~ x", frame)
-    with pytest.raises(DataError, match=r"C\(x, levels=\['p', 'q'\]\).* that its levels do not have: 'r'"):
+    with pytest.raises(DataError, match=r"C\(x, levels=\['p', 'q'\]\).* that are not among its levels: 'r'"):
         Design.from_formula("y ~ C(x, levels=['p', 'q'])", column_frame(WORDS))
 
 
@@ -182,7 +182,7 @@ def test_rows_with_missing_values_are_dropped_and_counted():
         design, data = Design.from_formula("y ~ x*g", frame, extras={"weights": "w"}, owner="Model")
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "In the data of Model 3 of 6 rows have missing values (y: 1, x: 1, g: 1, w: 1) and were dropped."
+        "Rows with missing values were dropped from the data of Model: 3 of 6 rows (y: 1, x: 1, g: 1, w: 1)."
     )
     assert caught[0].filename == __file__
     assert data.missing.to_dict() == {"y": 1, "x": 1, "g": 1, "w": 1}
@@ -233,9 +233,7 @@ def test_levels_lost_with_the_dropped_rows_are_gone():
     with pytest.warns(MissingDataWarning):
         design, _ = Design.from_formula("y ~ x", frame)
     assert design.column_names == ("x[T.b]",)
-    with pytest.raises(
-        DataError, match=r"unseen levels of the column 'x'.*'c'.*Known from the fit: 'a', 'b'"
-    ):
+    with pytest.raises(DataError, match=r"unseen levels of the column 'x'.*'c'.*Levels in the fit: 'a', 'b'"):
         design.transform(frame)
 
 

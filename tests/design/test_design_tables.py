@@ -126,7 +126,7 @@ def test_matrices_responses_and_weights(make):
     assert mixed.data.index[0] == "r0"
     np.testing.assert_array_equal(mixed.data.X, expected.data.X)
     np.testing.assert_array_equal(mixed.data.extras["weights"], expected.data.extras["weights"])
-    with pytest.raises(DataError, match="'endog' of LogitSelection has 60 rows, and its 'exog' 59"):
+    with pytest.raises(DataError, match="'endog' of LogitSelection has 60 rows, but its 'exog' 59"):
         rj.LogitSelection(y, labelled[1:])
 
 
@@ -179,12 +179,14 @@ def test_an_index_that_arrow_remembers():
 
 
 def test_errors(monkeypatch):
-    with pytest.raises(DataError, match=r"names of the columns of a table must be different"):
+    with pytest.raises(DataError, match=r"table must have different column names"):
         as_pandas(pa.table([[1], [2]], names=["a", "a"]))
     pl = pytest.importorskip("polars")
     lazy = pl.DataFrame(COLUMNS).lazy()
     for make in (rj.logit, rj.linear):
-        with pytest.raises(DataError, match=r"Got LazyFrame instead\. collect\(\) makes a DataFrame of it"):
+        with pytest.raises(
+            DataError, match=r"Got LazyFrame instead\. Call collect\(\) to make it a DataFrame"
+        ):
             make("y ~ label", lazy)
     monkeypatch.setitem(sys.modules, "narwhals.stable.v1", None)
     with pytest.raises(rj.NotAvailableError, match=r"A polars DataFrame.*pip install 'pyrjsel\[tables\]'"):

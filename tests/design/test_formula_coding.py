@@ -312,7 +312,7 @@ def test_names_that_would_mean_two_things_are_refused():
         ("y ~ x**2.5", "whole number"),
         ("y ~ (x + z)**-1", "whole number"),
         ("y ~ - x", "begins with a minus"),
-        ("y ~ x^2", "power is written"),
+        ("y ~ x^2", "write powers as"),
         ("y ~ (x + z", "Unmatched"),
         ("y ~ x z", "invalid syntax"),
         ("y ~ bs(x)", "must specify either df or knots"),
@@ -336,7 +336,7 @@ def test_the_formula_must_be_text_and_the_data_a_frame():
             Design.from_formula(formula, frame, owner="me")
     with pytest.raises(DataError, match="must be a DataFrame"):
         Design.from_formula("y ~ x", [[1.0, 2.0]])
-    with pytest.raises(DataError, match="do not make a data frame"):
+    with pytest.raises(DataError, match="cannot be made into a data frame"):
         Design.from_formula("y ~ x", {"y": [1, 2], "x": [1, 2, 3]})
     _, data = Design.from_formula("y ~ x", {"y": np.array([1, 2, 4]), "x": [1, 2, 3]})
     np.testing.assert_array_equal(data.X, [[1], [2], [3]])

@@ -95,7 +95,7 @@ def test_classes_that_are_given(frame):
     made, rows = design("y ~ b", frame, classes=["yes", "no", "maybe", "never"])
     assert made.classes == ("yes", "no", "maybe", "never")
     assert rows.y.tolist() == [1, 0, -1, 2, 1]
-    with pytest.raises(DataError, match="that its classes do not have: 'maybe'"):
+    with pytest.raises(DataError, match="that are not among its classes: 'maybe'"):
         design("y ~ b", frame, classes=["yes", "no"])
     unlabelled = frame.assign(y=None)
     made, rows = design("y ~ b", unlabelled, classes=["yes", "no"])
@@ -122,7 +122,7 @@ def test_missing_rows_can_be_dropped_or_refused(frame):
     # The row without a label has all inputs.
     assert rows.y.tolist() == [1, -1, 0, 1]
     assert rows.n_dropped == 1
-    with pytest.raises(DataError, match="missing='drop' leaves those rows out"):
+    with pytest.raises(DataError, match="Use missing='drop' to drop them"):
         design("y ~ a", frame, missing="raise")
 
 

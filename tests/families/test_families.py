@@ -112,9 +112,9 @@ BAD = [
     ([1, 0.5, 0], None, r"'y' must be whole numbers.*Got 0.5 \(1 value"),
     ([1, 0.5, 0], [1, 3, 1], "whole numbers, or mean counts with weights=.*Got 0.5"),
     ([1, 0, 2], [1, -1, 1], "'weights' must be non-negative. Got -1"),
-    ([1, 0, 2], [0, 0, 0], "positive somewhere"),
-    ([0, 0, 0], None, "events somewhere"),
-    ([1, 0, 0], [0, 1, 1], "events somewhere. Got zeros only"),
+    ([1, 0, 2], [0, 0, 0], "must have a positive value"),
+    ([0, 0, 0], None, "must have a positive count"),
+    ([1, 0, 0], [0, 1, 1], "positive count. Got only zeros"),
 ]
 
 

@@ -90,13 +90,13 @@ def test_limits_are_said():
     results, said = sampled(make(), mcse=0.001, max_draws=300)
     assert results.run.draws.k.shape == (4, 300)
     assert len(said) == 1
-    for part in (r"ended at 300 draws a chain ('max_draws') before its figures were accurate: the ",
-                 "above 0.00", "more figures are not accurate yet. It would take about "):  # fmt: skip
+    for part in (r"stopped at 300 draws per chain ('max_draws') before reaching the requested accuracy: the ",
+                 "above 0.00", "more figures are above the target. This needs about "):  # fmt: skip
         assert part in said[0]
     assert results.run.notes == said
     timed, said = sampled(make(), mcse=0.001, max_seconds=1e-6)
     assert timed.run.fit.draws == USUAL.first
-    assert "seconds ('max_seconds') before its figures were accurate" in said[0]
+    assert "seconds ('max_seconds') before reaching the requested accuracy" in said[0]
     # A short run says both why it ended and what is wrong with it.
     _, said = sampled(make(40, noise_prior=(2.0, 1e-4), max_kernels=None), max_draws=20, burn_in=0, thin=1)
     assert "'max_draws'" in said[0]
@@ -172,7 +172,10 @@ def test_what_never_changes_has_no_error():
         ({"max_seconds": 0}, "'max_seconds' parameter"),
         ({"max_draws": 0}, "'max_draws' parameter"),
         ({"thin": 0}, "'thin' parameter"),
-        ({"draws": 100, "mcse": 0.03}, "'mcse' parameter .* must be left out where 'draws' is a number"),
+        (
+            {"draws": 100, "mcse": 0.03},
+            "'mcse' parameter .* must be left out (unless draws='auto'|if 'draws' is a number)",
+        ),
         ({"draws": 100, "max_draws": 50}, "'max_draws' parameter .* must be left out"),
         ({"draws": 100, "max_seconds": 1.0}, "'max_seconds' parameter .* must be left out"),
     ],

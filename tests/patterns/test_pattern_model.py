@@ -188,7 +188,7 @@ def test_missing_symbols():
             "y ~ a + b",
             {},
             rj.FormulaError,
-            r"interactions\(...\) or sequence\(...\) on its right-hand side, alone",
+            r"only interactions\(...\) or sequence\(...\) on its right-hand side",
         ),
         ("y ~ a + interactions(b, c)", {}, rj.FormulaError, "alone"),
         (

@@ -200,7 +200,11 @@ def test_without_matplotlib(monkeypatch):
         (lambda: plot_trace({"a": SIZE}, continuous=None), ParameterError, "'continuous'.*Got None"),
         (lambda: plot_trace({"a": SIZE}, continuous="ab"), ParameterError, "'continuous'.*Got 'ab'"),
         (lambda: plot_trace({"a": SIZE}, continuous=3), ParameterError, "'continuous'.*collection of labels"),
-        (lambda: plot_trace({"a": SIZE}, continuous=["b"]), UnknownNameError, "'continuous' the panel 'b'"),
+        (
+            lambda: plot_trace({"a": SIZE}, continuous=["b"]),
+            UnknownNameError,
+            "unknown panel 'b' in 'continuous'",
+        ),
         (lambda: plot_trace({"a": SIZE}, continuous=[["a"]]), UnknownNameError, r"the panel \['a'\]"),
         (lambda: plot_trace({"a": SIZE}, ax=[1, 2]), ParameterError, r"'ax'.*Axes of shape \(1, 2\)"),
         (lambda: plot_trace({"a": SIZE}, ax=[[1, 2]]), ParameterError, "'ax' parameter of plot_trace"),

@@ -264,7 +264,7 @@ def test_extensions_have_checkpoints(monkeypatch, wanted, name, tmp_path):
                 found = first.extend(2 * extra, n_jobs=1, checkpoint=tmp_path / "run")
     assert crashes
     assert fits.digest_of(found) == wanted(name)
-    with pytest.raises(rj.StoreError, match="is that of another run: draws was"):
+    with pytest.raises(rj.StoreError, match="belongs to another run: draws was"):
         first.extend(extra, checkpoint=tmp_path / "run")
     with pytest.raises(rj.StoreError, match="chains that go on differs"):
         found.extend(1, checkpoint=tmp_path / "run")
@@ -284,7 +284,7 @@ def test_results_without_chains():
 @pytest.mark.parametrize("path", ["linear-rjmcmc", "pattern-sequence", "kernel-mcmc"])
 def test_files_of_the_first_version_have_no_states(path):
     found = rj.load(Path(__file__).parents[1] / "saved" / "version-1" / f"{path}.rjs")
-    with pytest.raises(rj.NotAvailableError, match="written before states of chains were saved"):
+    with pytest.raises(rj.NotAvailableError, match="written before chain states were saved"):
         found.extend(10)
 
 

@@ -149,14 +149,14 @@ FIT = {"sampler": "collapsed", "draws": 200, "chains": 2, "rng": 1, "progress": 
         ({}, {"thin": 2}, "thin was 1 and is 2"),
         ({}, {"chains": 3}, "chains was 2 and is 3"),
         ({}, {"temperatures": 2}, "option temperatures was 'auto' and is 2"),
-        ({}, {"rng": 2}, "its random numbers began elsewhere"),
+        ({}, {"rng": 2}, "its random numbers had another seed"),
     ],
     ids=lambda value: str(value)[:30] if isinstance(value, str) else "",
 )
 def test_checkpoints_of_other_runs(tmp_path, model, changed, reason):
     linear().fit(checkpoint=tmp_path / "run", **FIT)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(rj.StoreError, match=f"is that of another run: .*{reason}"):
+    with pytest.raises(rj.StoreError, match=f"belongs to another run: .*{reason}"):
         linear(**model).fit(checkpoint=tmp_path / "run", **{**FIT, **changed})
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
@@ -195,7 +195,7 @@ def test_of_other_models_of_patterns_and_kernels(tmp_path):
         (kernel(), {"particles": 21}, "particles was 20 and is 21"),
         (kernel(), {"row_order": "given"}, "row_order was 'random' and is 'given'"),
         (kernel(), {"runs": 2}, "runs was 1 and is 2"),
-        (kernel(), {"rng": 2}, "its random numbers began elsewhere"),
+        (kernel(), {"rng": 2}, "its random numbers had another seed"),
     ):
         with pytest.raises(rj.StoreError, match=reason):
             other.fit(checkpoint=tmp_path / "b", **{"rng": 1, "particles": 20, **more})

@@ -335,7 +335,10 @@ def test_board_tells_other_processes_through_files(tmp_path, monkeypatch):
         ({"n_jobs": True}, "'n_jobs' parameter"),
         ({"n_jobs": 1.5}, "'n_jobs' parameter"),
         ({"progress": "yes"}, "'progress' parameter"),
-        ({"rng": np.random.Generator(np.random.RandomState(1)._bit_generator)}, "made from a SeedSequence"),
+        (
+            {"rng": np.random.Generator(np.random.RandomState(1)._bit_generator)},
+            "created from a SeedSequence",
+        ),
     ],
 )
 def test_bad_arguments(arguments, match):

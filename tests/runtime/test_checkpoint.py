@@ -161,7 +161,7 @@ def test_two_runs_at_once_are_refused(monkeypatch, folder):
         advance(self, n)
         if not met:
             met.append(True)
-            with pytest.raises(StoreError, match="is in use: another run that has not ended"):
+            with pytest.raises(StoreError, match="is in use by another run"):
                 run(folder, chains=1)
 
     monkeypatch.setattr(WalkRunner, "advance", meeting)
@@ -194,7 +194,7 @@ def test_jobs_that_cannot_go_on_are_refused(folder):
         def start(self, seed, chain):
             raise AssertionError
 
-    with pytest.raises(NotAvailableError, match="chains of 'walk' cannot be resumed: give no 'checkpoint'"):
+    with pytest.raises(NotAvailableError, match="chains of 'walk' cannot be resumed: leave out 'checkpoint'"):
         run(folder, Bare())
     assert not folder.exists()
 
@@ -242,7 +242,7 @@ def test_runs_that_begin_at_once_do_not_mix(monkeypatch, folder, links, other):
     if not other:
         assert run(folder).results == first[0].results
         return
-    with pytest.raises(StoreError, match=r"is that of another run: (what was|its random numbers)"):
+    with pytest.raises(StoreError, match=r"belongs to another run: (what was|its random numbers)"):
         run(folder, **other)
     assert run(folder).results == first[0].results
 
@@ -272,7 +272,7 @@ def test_states_of_another_run_are_refused(folder):
     run(folder)
     run(folder.with_name("other"), rng=2)
     (folder.with_name("other") / "walk-1.rjs").replace(folder / "walk-1.rjs")
-    with pytest.raises(StoreError, match=r"walk-1\.rjs' is that of another run"):
+    with pytest.raises(StoreError, match=r"walk-1\.rjs' belongs to another run"):
         run(folder)
 
 
@@ -314,7 +314,7 @@ def test_other_versions_are_refused(folder):
         with pytest.raises(StoreError, match=r"was written by version .*, in layout .*This is version"):
             run(folder)
     write(folder / "checkpoint.rjs", Document("selection results", 1, document.content))
-    with pytest.raises(StoreError, match="holds a 'selection results' file and no checkpoint"):
+    with pytest.raises(StoreError, match="holds a 'selection results' file, not a checkpoint"):
         run(folder)
 
 
@@ -327,7 +327,7 @@ def test_what_differs_is_named(folder):
     reason = (
         "a was 1 and is 2, b was 'text' and is 'other', c differs, e was not given and is None, d differs"
     )
-    assert f"is that of another run: {reason}. Give another folder, or remove this one." in str(caught.value)
+    assert f"belongs to another run: {reason}. Give another folder, or delete this one." in str(caught.value)
 
 
 BITS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64]
@@ -350,7 +350,7 @@ def test_random_numbers_are_kept_whatever_makes_them(folder, bits):
     )
     assert run(folder, rng=None).results == first.results
     assert run(folder, rng=generator()).results == first.results
-    with pytest.raises(StoreError, match="its random numbers began elsewhere"):
+    with pytest.raises(StoreError, match="its random numbers had another seed"):
         run(folder, rng=found)
 
 

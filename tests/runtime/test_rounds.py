@@ -223,11 +223,13 @@ def test_patterns_stop_where_their_scales_are_accurate():
     assert (scales["mcse"] <= 0.05 * scales["sd"]).all()
     assert found["r_hat"].max() <= 1.05
     assert found["ess"].min() >= 100
-    limit = r"ended at 250 draws a chain \('max_draws'\) before its figures .*: the MCSE of the log sigma"
+    limit = r"stopped at 250 draws per chain \('max_draws'\) before .* accuracy: the MCSE of the log sigma"
     with pytest.warns(rj.ConvergenceWarning, match=limit):
         short = model.fit(rng=1, progress=False, mcse=0.01, max_draws=250)
     assert short.draws.s.shape[:2] == (4, 250)
-    with pytest.warns(rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before its figures"):
+    with pytest.warns(
+        rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before reaching the requested accuracy"
+    ):
         timed = model.fit(rng=1, progress=False, mcse=0.01, max_seconds=1e-6)
     assert settings_of(timed).draws == 200
 
@@ -257,9 +259,9 @@ def test_mixtures_stop_where_they_are_accurate():
         timed = easy.fit(rng=1, progress=False, mcse=1e-4, max_seconds=0.01, burn_in=100)
         assert settings_of(timed).draws == 800
     said = [str(each.message) for each in caught if issubclass(each.category, rj.ConvergenceWarning)]
-    for limit in ("ended at 100 draws a chain ('max_draws')", "seconds ('max_seconds')"):
-        assert any(f"{limit} before its figures were accurate: " in text for text in said)
-    assert all("It would take about" in text for text in said if "ended at" in text)
+    for limit in ("stopped at 100 draws per chain ('max_draws')", "seconds ('max_seconds')"):
+        assert any(f"{limit} before reaching the requested accuracy: " in text for text in said)
+    assert all("This needs about" in text for text in said if "stopped at" in text)
 
 
 def interrupt(monkeypatch, after, runner=WalkRunner):
@@ -311,15 +313,19 @@ def test_interrupted_kernel_runs_go_on(monkeypatch, wanted, after):
 
 def test_limits_are_said():
     model = FITS["linear"][0]
-    with pytest.warns(rj.ConvergenceWarning, match=r"ended at 300 draws a chain \('max_draws'\)") as caught:
+    with pytest.warns(
+        rj.ConvergenceWarning, match=r"stopped at 300 draws per chain \('max_draws'\)"
+    ) as caught:
         results = model.fit(sampler="collapsed", mcse=1e-4, max_draws=300, rng=1, progress=False)
     text = str(caught[0].message)
     assert "the MCSE of the inclusion of x" in text
     assert "above 0.0001" in text
-    assert "It would take about" in text
-    assert text in results.summary().as_text().replace("\n", " ") or "ended at 300" in text
+    assert "This needs about" in text
+    assert text in results.summary().as_text().replace("\n", " ") or "stopped at 300" in text
     assert results.settings.draws == results.draws.model.shape[1] == 300
-    with pytest.warns(rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before its figures"):
+    with pytest.warns(
+        rj.ConvergenceWarning, match=r"seconds \('max_seconds'\) before reaching the requested accuracy"
+    ):
         results = model.fit(sampler="collapsed", mcse=1e-5, max_seconds=0.3, rng=1, progress=False)
     assert FIRST <= results.settings.draws < 100_000
 
@@ -348,7 +354,7 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
 
     where = "pyrjsel.selection.samplers.collapsed.posterior.stopping"
     monkeypatch.setattr(where, lambda *given, **more: never)
-    with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. It would take about 2,000 draws"):
+    with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. This needs about 2,000 draws"):
         results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1000, rng=1, progress=False)
     assert asked == [200, 400, 800, 1000]
     assert results.settings.draws == 1000
@@ -367,7 +373,10 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
         ({"max_seconds": float("inf")}, "'max_seconds' parameter"),
         ({"max_draws": 0}, "'max_draws' parameter"),
         ({"max_draws": 1.5}, "'max_draws' parameter"),
-        ({"draws": 100, "mcse": 0.03}, "'mcse' parameter .* must be left out where 'draws' is a number"),
+        (
+            {"draws": 100, "mcse": 0.03},
+            "'mcse' parameter .* must be left out (unless draws='auto'|if 'draws' is a number)",
+        ),
         ({"draws": 100, "max_draws": 50}, "'max_draws' parameter .* must be left out"),
         ({"draws": 100, "max_seconds": 1.0}, "'max_seconds' parameter .* must be left out"),
     ],
@@ -408,8 +417,8 @@ def test_words():
     assert worst(figures).needed == pytest.approx(4.0)
     assert worst([]) is None
     (text,) = missed(figures, 1000, "1,000 draws")
-    assert "the MCSE of a is 0.01, above 0.005, and 1 more figure is not accurate yet" in text
-    assert "about 4,000 draws a chain" in text
+    assert "the MCSE of a is 0.01, above 0.005, and 1 more figure is above the target" in text
+    assert "about 4,000 draws per chain" in text
     assert missed([], 1000, "x") == []
 
 

@@ -1,4 +1,4 @@
-"""Run time of fits: CPU seconds and seconds by the clock, over kills, extensions and saved files."""
+"""Run time of fits: CPU seconds and wall-clock seconds, over kills, extensions and saved files."""
 
 import pickle
 import re
@@ -100,7 +100,7 @@ def test_every_room_has_a_line(name, n_jobs):
     # The process has also made the model, and waited in threads of joblib.
     assert 0.3 * cpu - SPIN <= found.cpu <= cpu + SPIN
     assert 0.0 < found.clock <= clock
-    assert line_of(results) == f"{found.cpu:.1f} s CPU, {found.clock:.1f} s by the clock"
+    assert line_of(results) == f"{found.cpu:.1f} s CPU, {found.clock:.1f} s elapsed"
     assert "Run time" in results._repr_html_()
 
 
@@ -139,11 +139,11 @@ def test_files_of_earlier_versions_know_the_work_alone(name, tmp_path):
     write(path, document)
     loaded = rj.load(path)
     assert np.isnan(run_time_of(loaded).cpu)
-    assert re.fullmatch(r"[\d.]+ s, of all chains together", line_of(loaded))
+    assert re.fullmatch(r"[\d.]+ s, total over chains", line_of(loaded))
     if name in EXTENDED:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rj.PyrjselWarning)
-            assert line_of(loaded.extend(10, progress=False)).endswith("of all chains together")
+            assert line_of(loaded.extend(10, progress=False)).endswith("total over chains")
 
 
 @pytest.mark.parametrize("name", EXTENDED)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="processes are killed as POSIX does it"
 )
 
-AGAIN = r"A worker died. Begun again, to the same draws: [\d, ]+ \(chains count from 0\)"
+AGAIN = r"A worker died. Restarted, with the same draws: chains [\d, ]+ \(counting from 0\)"
 
 
 class Mortal:
@@ -121,23 +121,21 @@ def test_a_chain_that_kills_every_worker_costs_no_other(tmp_path, loky, monkeypa
     assert drawn.results == [right[0], right[2], right[3]]
     assert job.marks(1) == [0, 0]
     assert len(drawn.notes) == 1
-    assert drawn.notes[0].startswith(
-        "3 of 4 chains. The worker of chain 1 (they count from 0) died 2 times. "
-    )
+    assert drawn.notes[0].startswith("3 of 4 chains. The worker of chain 1 (counting from 0) died 2 times. ")
 
 
 def test_where_none_are_left_or_none_can_be_spared(tmp_path, loky, monkeypatch):
     monkeypatch.setattr(workers, "ATTEMPTS", 1)
     monkeypatch.setattr(chains, "ATTEMPTS", 1)
-    died = r"died 1 times\. If the system ended it for want of memory, fewer workers"
-    with pytest.raises(rj.WorkerError, match=rf"worker of chains 0, 1 \(they count from 0\) {died}"):
+    died = r"died 1 times\. If the system ended it for lack of memory, use fewer workers"
+    with pytest.raises(rj.WorkerError, match=rf"worker of chains 0, 1 \(counting from 0\) {died}"):
         run(Mortal(tmp_path, {0: 99, 1: 99}), n=2, spare=True)
 
     def one_is_missing(job, make, tasks, workers, **options):
         return {0: (1.0, Mortal.total, 0.1)}
 
     monkeypatch.setattr(chains, "run_tasks", one_is_missing)
-    with pytest.raises(rj.WorkerError, match=rf"worker of chain 1 \(they count from 0\) {died}"):
+    with pytest.raises(rj.WorkerError, match=rf"worker of chain 1 \(counting from 0\) {died}"):
         run(Mortal(tmp_path, {}), n=2)
 
 

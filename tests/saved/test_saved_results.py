@@ -345,7 +345,7 @@ def test_rows_that_came_in_chunks(tmp_path):
     assert (tmp_path / "b.rjs").read_bytes() == (tmp_path / "a.rjs").read_bytes()
     again = rj.load(tmp_path / "a.rjs", data=chunks)
     assert again.screen(0.01).fit(rng=1).inclusion["posterior"].between(0, 1).all()
-    with pytest.raises(rj.DataError, match="must be the rows of the fit"):
+    with pytest.raises(rj.DataError, match="must be the training data of the fit"):
         rj.load(tmp_path / "a.rjs", data=[frame.iloc[:90], frame.iloc[100:]])
     with pytest.raises(rj.NotAvailableError, match="in chunks"):
         results.save(tmp_path / "c.rjs", data=True)
@@ -361,8 +361,8 @@ def test_other_rows_are_refused(tmp_path):
     changed.loc[7, "age"] += 1e-12
     gone.loc[7, "age"] = np.nan
     for other, message in (
-        (changed, "must be the rows of the fit. Those given have other values"),
-        (data.iloc[:-1], "must be the rows of the fit, 189 in all. Got 188 instead"),
+        (changed, "must be the training data of the fit. Those given differ"),
+        (data.iloc[:-1], "must be the training data of the fit, 189 rows. Got 188 instead"),
         (data.iloc[::-1], "Those given have (other|missing) values"),
         (gone, "Those given have missing values where the fit had none"),
         ((data["lwt"], data[["age"]]), "must be"),
@@ -518,7 +518,7 @@ def test_a_checkpoint_is_no_file_of_results(tmp_path):
     rj.linear("lwt ~ age + smoke", fits.births()).fit(
         sampler="collapsed", draws=20, chains=1, rng=1, checkpoint=tmp_path / "run"
     )
-    with pytest.raises(rj.StoreError, match="of the kind 'checkpoint'; those that can be loaded are"):
+    with pytest.raises(rj.StoreError, match="it is a 'checkpoint' file, and only these can be loaded"):
         rj.load(tmp_path / "run" / "checkpoint.rjs")
 
 

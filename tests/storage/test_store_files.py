@@ -368,7 +368,7 @@ def test_the_largest_headers_are_read_in_time(path, content):
 def test_what_could_not_be_read_is_not_written(path, monkeypatch):
     monkeypatch.setattr("pyrjsel.storage.files.MOST_PARTS", 10)
     for content in ([[]] * 10, "x" * 2**24):
-        with pytest.raises(StoreError, match="its header would be over 16 MB, or of too many parts"):
+        with pytest.raises(StoreError, match="its header would be over 16 MB, or have too many parts"):
             write(path, Document("test", 1, content))
 
 
@@ -411,18 +411,18 @@ def test_load_finds_the_reader_by_kind(path, kind):
     assert load(path) == (5, 1, None)
     assert load(path, data="rows") == (5, 1, "rows")
     write(path, Document(kind, 3, {"n": 5}))
-    with pytest.raises(StoreError, match=r"its layout has version 3, .* reads up to 2"):
+    with pytest.raises(StoreError, match=r"it has layout version 3, .* reads layouts up to 2"):
         load(path)
     write(path, Document("another kind", 1, {"n": 5}))
     with pytest.raises(
-        StoreError, match=r"of the kind 'another kind'; those that can be loaded are .*'test'"
+        StoreError, match=r"it is a 'another kind' file, and only these can be loaded: .*'test'"
     ):
         load(path)
     write(path, Document(kind, 1, {"m": 5}))
     with pytest.raises(StoreError, match="'n' is missing from the file"):
         load(path)
     write(path, Document(kind, 1, [5]))
-    with pytest.raises(StoreError, match="something else where an object should be"):
+    with pytest.raises(StoreError, match="must be an object"):
         load(path)
 
 
@@ -448,7 +448,7 @@ def test_parts_are_checked():
         (lambda: content.array("x", np.int64, (3,)), "must be an array of int64 and shape"),
         (lambda: content.array("x", float, (None, 3)), "must be an array of float64"),
         (lambda: content.array("x", float, (4,)), r"not \(3,\)"),
-        (lambda: content.part("s"), "'s' has something else where an object should be"),
+        (lambda: content.part("s"), "'s' must be an object"),
         (lambda: content.plain("z"), "'z' is missing from the file"),
         (lambda: Content({"x": np.array([np.nan])}, "it").array("x", float, (1,), finite=True), "finite"),
     ]:

@@ -158,14 +158,14 @@ class Fitting:
         model = cast(SelectionModel, self)
         owner = f"{model._owner}.fit"
         if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
-            raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
+            raise unknown_name(sampler, "sampler", owner, ("auto", *model._samplers))
         if sampler == "auto":
             sampler = "enumerate" if model._enumerable() else model._large_sampler(options)
         kind, _ = model._samplers[sampler]
         names = [item.name for item in fields(kind)]
         for name in options:
             if name not in names:
-                raise unknown_option(name, f"for sampler={sampler!r} the option", owner, names, model.fit)
+                raise unknown_option(name, f"for sampler={sampler!r}", owner, names, model.fit)
         chosen = kind(**options)
         settings = FitSettings.check(
             owner,

@@ -66,9 +66,7 @@ class KnownModels(Absent):
     def _row(self, gamma: ByteArray) -> int:
         number = self.place.get(pack(gamma[None])[0].tobytes())
         if number is None:
-            raise NotAvailableError(
-                f"A model that is not among those saved needs the rows of the fit: {HOW}."
-            )
+            raise NotAvailableError(f"A model that is not among those saved needs the training data: {HOW}.")
         return number
 
     def log_marginals(self, gammas: ByteArray) -> FloatArray:

@@ -183,7 +183,7 @@ def _spread(value: Any, name: str, terms: Sequence[tuple[str, Sequence[str]]]) -
         known = {item for pair in names for item in pair} | {term for term, _ in terms}
         for key in value:
             if key not in known:
-                raise unknown_name(key, f"in {name!r} the name", OWNER, sorted(known))
+                raise unknown_name(key, "name", OWNER, sorted(known), f"in {name!r}")
         missing = [column for term, column in names if column not in value and term not in value]
         if missing:
             raise ParameterError(

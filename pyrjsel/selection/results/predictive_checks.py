@@ -91,7 +91,7 @@ def named_statistic(given: Any, known: Mapping[str, Statistic], owner: str) -> t
     """
     if isinstance(given, str):
         if given not in known:
-            raise unknown_name(given, "the statistic", owner, known)
+            raise unknown_name(given, "statistic", owner, known)
         return given, known[given]
     return getattr(given, "__name__", "statistic"), _own(given, "statistic", owner)
 

@@ -45,7 +45,7 @@ class Saving(PosteriorTables):
         NotAvailableError
             If the rows are asked for and were not kept.
         ParameterError
-            If `path` is none, or that of a folder.
+            If `path` is not a path, or is a folder.
         StoreError
             If a name or label cannot be written, or there are too many of them.
         OSError

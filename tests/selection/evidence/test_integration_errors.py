@@ -76,7 +76,7 @@ def test_no_printed_error_above_what_was_asked_is_left_unexplained(pairs, seed):
     asked = 0.005
     results, texts = fit(model(20, seed, rj.Normal(25.0)), pairs=pairs, max_draws=800)
     above = bool((results.posterior.inclusion_mcse > asked).any())
-    of_draws = any(text.startswith("The run ended at") for text in texts)
+    of_draws = any(text.startswith("The run stopped at") for text in texts)
     of_integrals = any(re.match(TEXT, text) for text in texts)
     assert above <= (of_draws or of_integrals)
     assert of_integrals <= above

@@ -269,7 +269,9 @@ def test_separated_classes(apart, prior, sampler):
     np.testing.assert_allclose(separated["deviance"], 0, atol=1e-4)  # the limit of a perfect fit
     assert np.isfinite(results.models["log_marginal"]).all()
     text = " ".join(str(results.summary()).split())
-    assert "separated, wholly or in part, by gap in the model gap: its posterior depends strongly" in text
+    assert (
+        "separated, completely or partially, by gap in the model gap: its posterior depends strongly" in text
+    )
 
 
 def test_only_terms_that_separate_are_named(apart):

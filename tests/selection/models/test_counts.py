@@ -78,7 +78,7 @@ BAD = {
         {"weights": "people"},
         "whole numbers, or mean counts",
     ),
-    "no events": ({"cases": lambda f: 0 * f["cases"]}, {}, "events somewhere"),
+    "no events": ({"cases": lambda f: 0 * f["cases"]}, {}, "must have a positive count"),
     "text": ({"cases": lambda f: f["cases"].astype(str)}, {}, "'cases'.*numeric or boolean"),
     "infinite": ({"cases": lambda f: f["cases"] / (f["cases"] > 0)}, {}, "infinite|missing"),
     "no exposure": ({"e": lambda f: np.log(0 * f["people"])}, {"offset": "e"}, "infinite.*'e'|'e'.*infinite"),
@@ -124,7 +124,7 @@ def barren(wards):
 def test_a_level_without_events(barren, sampler):
     """Its maximum likelihood estimate is minus infinity: said and named; the posterior is proper."""
     model = rj.poisson(FORMULA, barren, offset="log_people")
-    with pytest.warns(rj.SeparationWarning, match="without events are set apart by region in ") as caught:
+    with pytest.warns(rj.SeparationWarning, match="without events are separated by region in ") as caught:
         results = model.fit(sampler=sampler, draws=500, rng=1, progress=False)
     assert caught[0].filename == __file__
     assert set(results.separated.values()) == {("region",)}
@@ -132,7 +132,7 @@ def test_a_level_without_events(barren, sampler):
     assert np.isfinite(results.coefficients.to_numpy()).all()
     assert results.params["region[T.b]"] < -1
     text = " ".join(str(results.summary()).split())
-    assert "Rows without events are set apart by region in the model" in text
+    assert "The observations without events are separated by region in the model" in text
     # The deviance is its limit: rows of the region fitted perfectly, the others as without them.
     rest = barren[barren["region"] != "b"]
     alone = rj.poisson(FORMULA, rest, offset="log_people", always=("age", "income", "region"))
@@ -248,7 +248,7 @@ def test_summary(results, wards):
     assert "Poisson model selection" in text
     assert f"{wards['cases'].sum():,} ({wards['cases'].mean():.4g} a row)" in text
     zeros = int((wards["cases"] == 0).sum())
-    assert f"Rows without events:  {zeros} ({100 * zeros / N:.1f} %)" in text
+    assert f"Observations without events:  {zeros} ({100 * zeros / N:.1f} %)" in text
     assert "log_people" in text
 
 

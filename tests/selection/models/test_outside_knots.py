@@ -12,7 +12,7 @@ def test_predictions_outside_the_knots_are_unknown():
     new = births[["age", "lwt"]].head(4).astype(float)
     inside = results.predict(new)
     new.iloc[1, 0] = 90.0
-    with pytest.warns(rj.PyrjselWarning, match="1 of 4 rows are outside boundary knots") as caught:
+    with pytest.warns(rj.PyrjselWarning, match="1 of 4 rows are outside the boundary knots") as caught:
         found = results.predict(new)
     assert caught[0].filename == __file__
     assert np.flatnonzero(found.isna()).tolist() == [1]

@@ -159,7 +159,7 @@ class TestFits:
     def test_start(self):
         for start in ("empty", ["a", "f"]):
             assert fit(rj.SpikeSlab(0.1, 100), start=start).posterior.probability.sum() == pytest.approx(1)
-        with pytest.raises(rj.UnknownNameError, match="in 'start' the term 'd'"):
+        with pytest.raises(rj.UnknownNameError, match="unknown term 'd' in 'start'"):
             fit(rj.SpikeSlab(0.1, 100), start=["d"])
         with pytest.raises(rj.ParameterError, match="must be a feasible model"):
             fit(rj.GPrior("n"), start=["a", "b"], max_size=1)

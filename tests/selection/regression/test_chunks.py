@@ -227,7 +227,7 @@ def test_other_families_need_rows(table):
 def test_data_that_cannot_be_used(table):
     cases = [
         (table.assign(w=-1.0), "'weights' must be non-negative"),
-        (table.assign(w=0.0), "'weights' must be positive somewhere"),
+        (table.assign(w=0.0), "'weights' must have a positive value"),
         (table.assign(y=2.0), "response of LinearSelection is constant"),
         (table.assign(x2=table["x2"] * 1e200), "rescale x2"),
         (table.assign(y=table["y"] * 1e200), "rescale y"),

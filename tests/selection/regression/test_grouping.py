@@ -96,7 +96,7 @@ def test_separation_is_seen():
     table = make("logit").assign(y=lambda rows: rows["a"].astype(float))
     model = rj.logit("y ~ a + b + g", table)
     assert model.regression.y.size < N / 2
-    with pytest.warns(rj.SeparationWarning, match="separated, wholly or in part, by a"):
+    with pytest.warns(rj.SeparationWarning, match="separated, completely or partially, by a"):
         model.fit(rng=1)
 
 

@@ -377,7 +377,7 @@ BAD = {
     "unknown statistic": (
         lambda r: r.plot_check("brierr"),
         rj.UnknownNameError,
-        "plot_check got the statistic 'brierr'.*'brier'",
+        "plot_check got an unknown statistic 'brierr'.*'brier'",
     ),
     "no statistic": (lambda r: r.plot_check(3), rj.ParameterError, "'statistic' parameter of plot_check"),
     "ax": (lambda r: r.plot_check(ax=3), rj.ParameterError, "'ax' parameter of plot_check"),

@@ -35,8 +35,8 @@ FIT_CASES = {
     "swaps negative": ({"swaps": -1}, rj.ParameterError, "'swaps'.*Got -1"),
     "start a term": ({"start": "x"}, rj.ParameterError, "'start'.*'empty' or a sequence of terms. Got 'x'"),
     "start a number": ({"start": 3}, rj.ParameterError, "'start'.*sequence of terms. Got 3"),
-    "start at an unknown term": ({"start": ["q"]}, rj.UnknownNameError, "'start' the term 'q'"),
-    "start at a missing value": ({"start": [pd.NA]}, rj.UnknownNameError, "'start' the term <NA>"),
+    "start at an unknown term": ({"start": ["q"]}, rj.UnknownNameError, "unknown term 'q' in 'start'"),
+    "start at a missing value": ({"start": [pd.NA]}, rj.UnknownNameError, "unknown term <NA> in 'start'"),
     "unknown integration": (
         {"sampler": "enumerate", "integration": "exact"},
         rj.ParameterError,
