@@ -81,7 +81,7 @@ class Binomial(Family):
 
     def excess(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
-        return 1.0 / self.curvature(mean) - 6.0
+        return 1.0 / self.variance(mean) - 6.0
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, binomial coefficients left out."""

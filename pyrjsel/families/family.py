@@ -55,6 +55,10 @@ class Family(ABC):
         Minus the second derivative of the log-likelihood, or its expectation where it depends on responses.
         """
 
+    def variance(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a response of weight 1 where the mean is `mean`; for canonical links."""
+        return self.curvature(mean)
+
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
         """Return the derivative of the log-likelihood in eta where the mean is `mean`, for weights of 1."""
         return y - mean
