@@ -178,14 +178,10 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     keep(results, _median=(gamma, problem))
     if posterior.draws is None:
         coefficients = content.numbers("averaged", (None, width))
-        variance = None
-        if "averaged variance" in content:
-            variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
-        if (variance is None) != (not isinstance(model, LinearSelection)):
-            raise content.wrong("averaged variance", "that of a family with an error variance")
+        nuisance = _nuisance(content, model, "averaged {}", (len(coefficients),))
         if not len(coefficients):
             raise content.wrong("averaged", "draws")
-        keep(results, _averaged=(coefficients, variance))
+        keep(results, _averaged=(coefficients, nuisance))
     if "prior inclusion" in content:
         keep(results, prior_inclusion=_prior_inclusion(content.part("prior inclusion"), model))
     elif (
@@ -382,9 +378,6 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
     every = content.integer("coefficients_every", low=1)
     kept = -(-draws // every)
     vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
-    variance = content.numbers("variance", (chains, kept), 0.0) if "variance" in content else None
-    if (variance is None) != (not isinstance(model, LinearSelection)):
-        raise StoreError("its error variances are not those of its family")
     return Draws(
         index,
         packed,
@@ -392,8 +385,19 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
         content.numbers("log_posterior", (chains, draws)),
         vectors,
         every,
-        variance,
+        _nuisance(content, model, "{}", (chains, kept)),
     )
+
+
+def _nuisance(
+    content: Content, model: Selection, member: str, shape: tuple[int, ...]
+) -> dict[str, FloatArray]:
+    """Return draws of the nuisance parameters of a model, in members of such names."""
+    own = model._family.nuisance.names
+    for name in {name for each in CLASSES.values() for name in each._family.nuisance.names}:
+        if (member.format(name) in content) != (name in own):
+            raise content.wrong(member.format(name), "that of a family with this parameter")
+    return {name: content.numbers(member.format(name), shape, 0.0) for name in own}
 
 
 def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:

@@ -114,9 +114,5 @@ def _recorded_chain(draws: Draws, chain: int, n_extra: int | None) -> dict[str, 
         return held
     kept = draws.vectors.shape[0] // len(draws.model)
     vectors = draws.vectors[chain * kept : (chain + 1) * kept].toarray()
-    extra = np.zeros((kept, n_extra))
-    if draws.variance is not None and n_extra:
-        extra[:, 0] = draws.variance[chain]
-    elif draws.variance is not None:
-        held["variance"] = draws.variance[chain]
-    return {**held, "coefficients": np.column_stack([vectors, extra])}
+    nuisance = {name: value[chain] for name, value in draws.nuisance.items()}
+    return held | recorded_vectors(vectors, nuisance, place)

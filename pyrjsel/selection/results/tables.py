@@ -225,7 +225,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         NotAvailableError
             For families without an error variance.
         """
-        variance = self._averaged[1]
+        variance = self._averaged[1].get("variance")
         if variance is None:
             raise NotAvailableError(f"A {self.model.regression.family.name} model has no error variance.")
         return _sigma_table(variance)
@@ -357,7 +357,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         return self._terms(self._model(which))
 
     @kept_property
-    def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
+    def _averaged(self) -> tuple[FloatArray, Values]:
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
 
 
