@@ -1,4 +1,4 @@
-"""Parameters of a regression beside its coefficients: a gaussian variance, a dispersion, degrees of freedom."""
+"""Parameters beside coefficients: a gaussian variance, a dispersion, degrees of freedom."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
+from pyrjsel._errors import PyrjselError, PyrjselWarning
 from pyrjsel._once import catching_warnings, keep
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain

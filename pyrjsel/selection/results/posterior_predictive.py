@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
-from pyrjsel.families import Statistic
+from pyrjsel.families import Statistic, Values
 from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.results.prediction import (

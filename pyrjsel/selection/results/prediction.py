@@ -37,12 +37,15 @@ def averaged_draws(
 ) -> tuple[FloatArray, Values]:
     """Return `size` draws from the model-averaged posterior, in units of the design's columns.
 
-    Coefficients (m, D + 1), and the nuisance parameters (m,) that go with them. Those that a sampler kept are thinned to fewer than twice `size`, and may be fewer.
+    Coefficients (m, D + 1), and the nuisance parameters (m,) that go with them. Those that a sampler kept
+    are thinned to fewer than twice `size`, and may be fewer.
     """
     if posterior.draws is not None:
         vectors, nuisance = posterior.draws.vectors, posterior.draws.nuisance
         step = max(1, vectors.shape[0] // size)
-        return vectors[::step].toarray(), {name: value.reshape(-1)[::step] for name, value in nuisance.items()}
+        return vectors[::step].toarray(), {
+            name: value.reshape(-1)[::step] for name, value in nuisance.items()
+        }
     models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
     parts = [
         single.sample(posterior.packed[model], int(count), rng)

@@ -12,6 +12,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel._warnings import warn
+from pyrjsel.families import Values
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 from pyrjsel.report import (
     IndicatorStats,
