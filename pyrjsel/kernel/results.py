@@ -103,7 +103,7 @@ class KernelResults(KernelTables):
             raise NotAvailableError(
                 "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
             )
-        settings, index, x, y = run.settings, run.index, model.x, model.y
+        settings, index = run.settings, run.index
         held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
         return RecordedRun(
             run.fit,
@@ -111,7 +111,7 @@ class KernelResults(KernelTables):
             run.draws.k.shape[1],
             lambda: by_chain(held),
             lambda: model._identity("mcmc", settings),
-            lambda longer: type(self)(model, fit_chains(settings, x, y, index, longer)),
+            lambda longer: type(self)(model, fit_chains(settings, model.x, model.y, index, longer)),
         )
 
     def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
