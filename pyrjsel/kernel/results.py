@@ -1,41 +1,58 @@
-"""Results of a kernel regression: tables, predictions, and more rows."""
+"""Results of a kernel regression: tables, predictions, plots, and more rows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._once import turn
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_int
 from pyrjsel.design import AbsentArray
-from pyrjsel.kernel.describe import describe, tables
-from pyrjsel.kernel.extending import Extending
-from pyrjsel.kernel.looks import Looks
-from pyrjsel.kernel.posterior import KernelPosterior
-from pyrjsel.kernel.predict import KernelPrediction
-from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.saving import Saving
+from pyrjsel.kernel.plots import POINTS, plot_fit
+from pyrjsel.kernel.prediction import KernelPrediction
+from pyrjsel.kernel.samplers.mcmc import fit_chains
+from pyrjsel.kernel.samplers.particles import Particles
+from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.stopping import USUAL
+from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
 from pyrjsel.kernel.scaling import check_squares
-from pyrjsel.kernel.stopping import TOP
-from pyrjsel.report import Report, own_copy, results_html, to_arviz
+from pyrjsel.kernel.summary import describe, tables
+from pyrjsel.kernel.tables import KernelTables
+from pyrjsel.report import plot_path
+from pyrjsel.results import Description, RecordedRun
+from pyrjsel.runtime import by_chain
+from pyrjsel.storage import Plain
 
-if TYPE_CHECKING:
-    from pyrjsel.kernel.model import KernelRegression
+# What inherited docstrings say.
+TEXTS = {
+    "top": "Centres to list, the most probable ones.",
+    "rows in files": """\
+Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
+rows, so that predictions, plots of the fit and more rows need them: without them these take
+``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.""",
+    "in every file": """\
+Functions that the formula calls, and a kernel of the user's, are kept by name alone.""",
+    "accuracy": """\
+Go on until the figures of the summary have Monte Carlo errors of at most so many posterior
+deviations, see :meth:`KernelRegression.fit`; None is what was asked for in the fit, or 0.05.""",
+    "not in one run": "After loading, a kernel of the user's own may round otherwise.",
+    "without chains": "After the filter, which has :meth:`update`.",
+    "variables": """\
+``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
+response, and ``observed_data`` with the response, where its rows are there. Chains are chains;
+particles are resampled to one of equal weights, whose order says nothing: no R-hat or effective
+size can be had from it.""",
+}
 
-# Central interval of the tables.
-INTERVAL = (0.025, 0.975)
 
-
-class KernelResults(Looks, Saving, Extending):
+class KernelResults(KernelTables):
     """The posterior of a kernel regression; made by ``fit``.
 
     Parameters
     ----------
-    model : KernelRegression
+    model : KernelModel
         What was fitted.
     run : FilterRun or ChainRun
         What the sampler gave.
@@ -56,198 +73,60 @@ class KernelResults(Looks, Saving, Extending):
     >>> results = rj.KernelRegression(y, x, width=1.6, standardize=False).fit(rng=1)
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
+
+    Chains that go on have the draws of one longer run.
+
+    >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
+    >>> chains = rj.KernelRegression(np.sin(x[:, 0]), x).fit(sampler="mcmc", draws=1000, rng=1)
+    >>> chains.extend(100).run.draws.k.shape
+    (4, 1100)
     """
 
-    def __init__(self, model: KernelRegression, run: FilterRun | ChainRun) -> None:
-        self.model = model
-        self.run = run
-        self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
-        self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
-        self._posterior: KernelPosterior | None = None
+    _texts = TEXTS
+    _file = (KIND, SCHEMA)
+    _usual = USUAL
 
-    # ------------------------------------------------------------------ pieces
+    # ------------------------------------------------------------------ what all results have
 
-    @property
-    def posterior(self) -> KernelPosterior:
-        """Weighted draws of the kernels and variances, in standardised units."""
-        with turn(self, "posterior"):
-            if self._posterior is None:
-                self._posterior = self.run.posterior()
-            return self._posterior
+    def _describe(self) -> Description:
+        return describe(self)
 
-    def _filter(self, what: str) -> FilterRun:
-        """Return the run of the filter, or raise :class:`NotAvailableError`."""
-        if not isinstance(self.run, FilterRun):
-            raise NotAvailableError(f"There is no {what} after sampler='mcmc', which takes all rows at once.")
-        return self.run
+    def _tables(self, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+        return tables(self, top)
 
-    @property
-    def nobs(self) -> int:
-        """Number of rows that were seen."""
-        return len(self.run.index)
+    def _content(self, with_rows: bool) -> Plain:
+        return content_of(self.model, self.run, with_rows)
 
-    # ------------------------------------------------------------------ tables
-
-    @property
-    def n_kernels(self) -> pd.Series:
-        """Posterior probability of each number of kernels, from 0 to the largest that some draw has."""
-        found = np.bincount(self.posterior.k, weights=self.posterior.weight)
-        return pd.Series(found, index=pd.RangeIndex(len(found), name="kernels"), name="posterior")
-
-    @property
-    def mean_kernels(self) -> float:
-        """Posterior mean of the number of kernels."""
-        return float(self.posterior.k @ self.posterior.weight)
-
-    @property
-    def centres(self) -> pd.DataFrame:
-        """Rows that are a centre, the most probable first.
-
-        Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
-        probability that the row is a centre. Results that were loaded without rows have places of rows for
-        labels, and no inputs.
-        """
-        posterior, model = self.posterior, self.model
-        occupancy = posterior.occupancy()
-        order = np.argsort(-occupancy, kind="stable")
-        rows = posterior.used[order]
-        absent = isinstance(posterior.x, AbsentArray)
-        table = pd.DataFrame(
-            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
-            index=self.run.index[rows],
-            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
-        )
-        # An input may be called like this too: a data frame has two columns of a name then.
-        table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
-        return table
-
-    @property
-    def sigma(self) -> pd.Series:
-        """The posterior of the standard deviation of the noise, in units of the response.
-
-        Entries ``mean``, ``sd``, ``median``, and ``ci_lower`` and ``ci_upper``, the ends of the central 95 %
-        interval.
-        """
-        weight = self.posterior.weight
-        sigma = np.sqrt(self.posterior.sigma2) * self.model.scaling.y_sd
-        mean = float(sigma @ weight)
-        order = np.argsort(sigma, kind="stable")
-        below = np.cumsum(weight[order])
-        place = np.searchsorted(below, np.array([0.5, *INTERVAL]) * below[-1])
-        median, lower, upper = sigma[order][place]
-        return pd.Series(
-            {
-                "mean": mean,
-                "sd": float(np.sqrt((sigma - mean) ** 2 @ weight)),
-                "median": median,
-                "ci_lower": lower,
-                "ci_upper": upper,
-            },
-            name="sigma",
+    def _recorded_run(self) -> RecordedRun[Self]:
+        run, model = self.run, self.model
+        if isinstance(run, FilterRun):
+            raise NotAvailableError(
+                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
+            )
+        settings, index = run.settings, run.index
+        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
+        return RecordedRun(
+            run.fit,
+            run.ends,
+            run.draws.k.shape[1],
+            lambda: by_chain(held),
+            lambda: model._identity("mcmc", settings),
+            lambda longer: type(self)(model, fit_chains(settings, model.x, model.y, index, longer)),
         )
 
-    @property
-    def log_evidence(self) -> float:
-        """Logarithm of the marginal likelihood of all rows, in units of the response.
-
-        From several runs that of their mean.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        return self._filter("log evidence").log_evidence()[0] - self._log_units
-
-    @property
-    def log_evidence_se(self) -> float:
-        """Monte Carlo error of `log_evidence`, from the spread of several runs; NaN for one.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        return self._filter("log evidence").log_evidence()[1]
-
-    @property
-    def _log_units(self) -> float:
-        """Log Jacobian of the density of the rows, from standardised to given units."""
-        return self.nobs * float(np.log(self.model.scaling.y_sd))
-
-    @property
-    def widths(self) -> pd.DataFrame:
-        """Evidence by width on the rows of ``fit``.
-
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error from several runs
-        (NaN for one), and ``posterior``, with equal prior probabilities.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        table = own_copy(self._filter("log evidence").widths)
-        table["log_evidence"] -= self.model.nobs * np.log(self.model.scaling.y_sd)
-        return table
-
-    @property
-    def path(self) -> pd.DataFrame:
-        """The filter by row, in the order in which it took them.
-
-        Columns ``ess``, the effective number of particles before resampling; ``resampled``; ``ancestors``,
-        the number of particles at the row before that have descendants; ``mean_kernels``, the posterior
-        mean of the number of kernels; ``log_evidence`` of the rows so far, in units of the response.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        state = self._filter("path").state
-        units = np.arange(1, self.nobs + 1) * np.log(self.model.scaling.y_sd)
-        return pd.DataFrame(
-            {
-                "ess": state.ess,
-                "resampled": state.resampled,
-                "ancestors": state.ancestors,
-                "mean_kernels": state.mean_k,
-                "log_evidence": state.log_evidence_path - units,
-            },
-            index=self.run.index.copy(),
-        )
-
-    @property
-    def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did.
-
-        After the filter, rejuvenation moves by kind: ``tried``, ``accepted`` and their quotient ``rate``.
-        After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
-        ``ess``, ``r_hat``.
-        """
-        return own_copy(self.run.diagnostics())
-
-    def summary(self, top: int = TOP) -> Report:
-        """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.
-
-        Parameters
-        ----------
-        top : int, default 10
-            Centres to list, the most probable ones.
-
-        Returns
-        -------
-        statsmodels Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        ParameterError
-            If `top` is not an int of at least 1.
-        """
-        top = check_int(top, "top", "summary", low=1)
-        info, notes = describe(self)
-        return Report("Kernel regression", info, tables(self, top), notes)
+    def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
+        k, sigma2, delta2 = self.run.equal_draws()
+        unit: FloatArray | float = self.model.scaling.y_sd
+        posterior: dict[str, tuple[list[str], Any]] = {
+            "kernels": ([], k),
+            "sigma": ([], unit * np.sqrt(sigma2)),
+            "coef_sd": ([], unit * np.sqrt(delta2)),
+        }
+        groups, y = {"posterior": posterior}, self.posterior.y
+        if not isinstance(y, AbsentArray):
+            observed = self.model.scaling.raw_response(y)
+            groups["observed_data"] = {self.model.design.response: (["row"], observed)}
+        return groups, {"row": self.run.index.tolist()}
 
     # ------------------------------------------------------------------ predictions
 
@@ -305,7 +184,7 @@ class KernelResults(Looks, Saving, Extending):
 
     # ------------------------------------------------------------------ more rows
 
-    def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> KernelResults:
+    def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> Self:
         """Go on with new rows, in the order given; the results themselves change.
 
         Parameters
@@ -364,38 +243,86 @@ class KernelResults(Looks, Saving, Extending):
             self._posterior = None
         return self
 
-    # ------------------------------------------------------------------ elsewhere
+    # ------------------------------------------------------------------ plots
 
-    def to_arviz(self) -> Any:
-        """Return the draws as ArviZ's container.
+    def plot_fit(self, ax: Any = None, *, alpha: float = 0.05, points: int = POINTS) -> Any:
+        """Plot the regression function of one input, with bands, rows and centres.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        alpha : float, default 0.05
+            One minus the probability of the bands.
+        points : int, default 400
+            Points of the curve.
 
         Returns
         -------
-        InferenceData or DataTree
-            ``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
-            response, and ``observed_data`` with the response, where its rows are there. Chains are chains;
-            particles are resampled to one of equal weights, whose order says nothing: no R-hat or effective
-            size can be had from it.
+        matplotlib Axes
+            The axes: posterior mean, interval of the mean and of a new response, the rows that were seen, and
+            at the foot a tick for each centre, the stronger the more probable.
 
         Raises
         ------
         NotAvailableError
-            If ArviZ is not installed.
+            If there are several inputs, or matplotlib is not installed.
+        ParameterError
+            If `alpha`, `points` or `ax` is not valid.
         """
-        k, sigma2, delta2 = self.run.equal_draws()
-        unit: FloatArray | float = self.model.scaling.y_sd
-        posterior: dict[str, tuple[list[str], Any]] = {
-            "kernels": ([], k),
-            "sigma": ([], unit * np.sqrt(sigma2)),
-            "coef_sd": ([], unit * np.sqrt(delta2)),
-        }
-        groups, y = {"posterior": posterior}, self.posterior.y
-        if not isinstance(y, AbsentArray):
-            observed = self.model.scaling.raw_response(y)
-            groups["observed_data"] = {self.model.design.response: (["row"], observed)}
-        return to_arviz(groups, {"row": self.run.index.tolist()})
+        return plot_fit(self.model, self.posterior, ax, alpha, points)
 
-    _repr_html_ = results_html
+    def plot_kernels(self, ax: Any = None) -> Any:
+        """Plot the posterior mean of the number of kernels after each row.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``, or if matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        return plot_path(self.path["mean_kernels"], ax=ax, xlabel="Rows", ylabel="Mean number of kernels")
+
+    def plot_ess(self, ax: Any = None) -> Any:
+        """Plot the effective number of particles at each row, before resampling.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; rows at which particles were resampled have a mark.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``, or if matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        path = self.path
+        return plot_path(
+            path["ess"],
+            marks=path["resampled"],
+            level=float(len(self.posterior.k)),
+            ax=ax,
+            xlabel="Rows",
+            ylabel="Effective number of particles",
+        )
 
     def __repr__(self) -> str:
         return (
