@@ -285,6 +285,9 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         "r_hat": content.numbers("r_hat", (n_terms,), infinite=True, **error),
         **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
     }
+    odds = arrays["odds"]
+    if (odds[1:] < (1.0 - 1e-9) * odds[:-1]).any():  # as tables of models ask for
+        raise content.wrong("odds", "rising, since the most probable models come first")
     draws = _draws(content.part("draws"), model, packed) if "draws" in content else None
     chains = [] if draws is None else range(len(draws.model))
     diagnostics = table_from_plain(content, "diagnostics", [*chains, "all"])
