@@ -106,36 +106,6 @@ def state_of(self: Any) -> dict[str, Any]:
     return state
 
 
-def keep(item: Any, **values: object) -> None:
-    """Set cached properties of an object to values that are already known, such as those read from a file.
-
-    Raises
-    ------
-    TypeError
-        If the class has no cached property of that name.
-
-    Examples
-    --------
-    >>> class Circle:
-    ...     radius = 2
-    ...
-    ...     @kept_property
-    ...     def area(self):
-    ...         return 3 * self.radius**2
-    >>> circle = Circle()
-    >>> keep(circle, area=12.5)
-    >>> circle.area
-    12.5
-    >>> keep(circle, radius=1)
-    Traceback (most recent call last):
-    TypeError: Circle.radius is no kept property.
-    """
-    for name, value in values.items():
-        if not isinstance(getattr(type(item), name), kept_property):
-            raise TypeError(f"{type(item).__name__}.{name} is not a cached property.")
-        item.__dict__[name] = value
-
-
 # One thread at a time records or silences warnings: the filters belong to the whole process.
 catching_warnings = threading.RLock()
 

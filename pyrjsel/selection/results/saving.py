@@ -1,21 +1,17 @@
 """Results as files: what is written."""
 
-from __future__ import annotations
-
-import os
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.storage import Document, Plain, digest, frame_to_plain, plain, write
+from pyrjsel.storage import Plain, digest, frame_to_plain, plain
 
 KIND, SCHEMA = "selection results", 2
 # Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
@@ -25,48 +21,11 @@ FLAGS = ("stuck", "disagree")
 MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
 
 
-class Saving(PosteriorTables):
-    """The method of :class:`SelectionResults` that writes files."""
-
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
-        data : bool, default False
-            Whether the rows of the fit are in it: response, columns of the design, weights, offset, labels.
-            Without them all tables, draws and predictions of new rows can be had after loading, and what
-            needs the rows themselves takes ``rj.load(path, data=...)``.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are asked for and were not kept.
-        ParameterError
-            If `path` is not a path, or is a folder.
-        StoreError
-            If a name or label cannot be written, or there are too many of them.
-        OSError
-            If the file cannot be written.
-
-        Notes
-        -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code. Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
-        Functions that the formula calls are kept by name alone.
-        """
-        results = self
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
-        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
-
-
 def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, posterior = results.model, results.posterior
     table = results.models
-    averaged, variance = results._averaged if posterior.draws is None else (None, None)
+    averaged, nuisance = results._averaged if posterior.draws is None else (None, {})
     median, problem = results._median
     constant = model.regression.log_constant
     return {
@@ -98,7 +57,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
         "dispersion": None if results.dispersion is None else vars(results.dispersion),
         "median": {"gamma": median, "problem": problem},
         "averaged": averaged,
-        "averaged variance": variance,
+        **{f"averaged {name}": value for name, value in nuisance.items()},
     }
 
 
@@ -163,7 +122,7 @@ def _posterior(posterior: Posterior) -> Plain:
             "log_posterior": draws.log_posterior,
             "coefficients": _sparse(draws.vectors),
             "coefficients_every": int(draws.coefficients_every),
-            "variance": draws.variance,
+            **draws.nuisance,
         },
     }
 
