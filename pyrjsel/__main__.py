@@ -1,4 +1,4 @@
-"""The command line: ``python -m pyrjsel FORMULA FILE`` selects, ``python -m pyrjsel demo`` shows how."""
+"""The command line: ``python -m pyrjsel FORMULA FILE``, or ``python -m pyrjsel demo`` for an example."""
 
 import argparse
 import io
@@ -29,13 +29,13 @@ IN_PRINT = {
 }
 NOTES = (
     (
-        "In print (Fouskakis, Ntzoufras and Draper, 2009): two runs of their population sampler of 500,000 "
-        "iterations each, and two of simple RJMCMC of 1,500,000 iterations each. A dash: not in print, or "
+        "Published (Fouskakis, Ntzoufras and Draper, 2009): two runs of their population sampler of 500,000 "
+        "iterations each, and two of simple RJMCMC of 1,500,000 iterations each. A dash: not published, or "
         "not visited."
     ),
     (
-        "Printed figures come from the original data, which are not public, and those of this run from "
-        "the synthetic cohort."
+        "The published figures come from the original data, which are not public; those of this run "
+        "come from the synthetic cohort."
     ),
 )
 
@@ -157,7 +157,7 @@ def _timed(model: rj.LogitSelection, **options: Any) -> rj.SelectionResults:
     """Fit `model`, and print how long it took and the summary."""
     begin = time.perf_counter()
     results = model.fit(**options)
-    print(f"Time by the clock of sampler={results.sampler!r}: {time.perf_counter() - begin:.1f} s\n")
+    print(f"Elapsed time of sampler={results.sampler!r}: {time.perf_counter() - begin:.1f} s\n")
     print(f"{results.summary(top=5)}\n", flush=True)
     return results
 
@@ -211,7 +211,7 @@ def comparison(enumerated: rj.SelectionResults, sampled: rj.SelectionResults) ->
     return Report(
         "The published figures and those above",
         [
-            ("Best model in print", "m1"),
+            ("Best model published", "m1"),
             ("Best by enumeration", _name(enumerated.best(), published)),
             ("Best by RJMCMC", _name(sampled.best(), published)),
         ],

@@ -1,4 +1,4 @@
-"""The command line's selection: a formula and a file go in, a summary, tables, plots and a page come out."""
+"""The selection command: from a formula and a file to a summary, tables, plots and an HTML page."""
 
 import argparse
 import ast
@@ -28,25 +28,25 @@ MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (rj.BetaBinomial, rj.Uniform, rj.Bernoulli, rj.TruncatedPoisson, rj.CostAdjusted)
 }
-# What a file may be called that separates columns by tabs, and not by commas.
+# File name endings for columns separated by tabs instead of commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
-# What files raise that are not what their names say: mostly a ValueError, an ImportError where the engine for
-# Parquet is missing, and what each kind of compression has of its own.
+# Errors raised by files whose content does not match their name: mostly ValueError, ImportError if the engine
+# for Parquet is missing, and errors specific to each kind of compression.
 UNREADABLE = (
     OSError, ImportError, ValueError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
     tarfile.TarError,
 )  # fmt: skip
-# Terms and models that the plots show: more would not be read.
+# Most terms and models in the plots: more would be unreadable.
 MOST_TERMS, MOST_MODELS = 40, 20
 CAPTIONS = {
-    "inclusion": "Prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.",
-    "models": "Which terms are in the best models; a column is as wide as its model is probable.",
+    "inclusion": "Prior and posterior inclusion probabilities, with bars of two Monte Carlo errors.",
+    "models": "Terms of the best models; the width of a column is the posterior probability of its model.",
     "coefficients": (
         "Coefficients per standard deviation of their columns: averaged over all models with 95 % intervals "
-        "in blue, given inclusion with two standard deviations in grey."
+        "in blue, given inclusion with bars of two standard deviations in grey."
     ),
-    "frontier": "Deviance of the best model under each budget, the dot larger the more probable it is there.",
-    "trace": "Traces of the chains, and shares of their draws: size, cost, log posterior and terms changed.",
+    "frontier": "Deviance of the best model under each budget; larger dots are more probable.",
+    "trace": "Traces of the chains, and histograms of size, cost, log posterior and number of changed terms.",
 }
 
 
@@ -58,41 +58,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : ArgumentParser
         What reads the command line.
     """
-    parser.add_argument("formula", help="such as 'mortality ~ .'; the dot stands for all other columns")
-    parser.add_argument("data", type=Path, help="rows: a CSV file (.csv, .tsv, also .gz) or a Parquet file")
+    parser.add_argument("formula", help="such as 'mortality ~ .'; the dot means all other columns")
+    parser.add_argument("data", type=Path, help="table: a CSV file (.csv, .tsv, also .gz) or a Parquet file")
     parser.add_argument(
         "--model",
         choices=MODELS,
-        help="kind of regression (default: logit if the response is a column of 0 and 1 alone, else linear)",
+        help="type of regression (default: logit if the response has only 0 and 1, else linear)",
     )
-    space = parser.add_argument_group("models that are compared")
+    space = parser.add_argument_group("model space")
     space.add_argument(
         "--costs",
         type=Path,
         metavar="FILE",
         help="CSV file of names and prices: two columns, or one called 'variable' and one 'cost...'",
     )
-    space.add_argument("--budget", type=float, metavar="PRICE", help="largest cost of a model")
+    space.add_argument("--budget", type=float, metavar="PRICE", help="largest total cost of a model")
     space.add_argument(
-        "--always", action="append", default=[], metavar="TERM", help="a term in every model; may be repeated"
+        "--always", action="append", default=[], metavar="TERM", help="term in every model; may be repeated"
     )
-    space.add_argument("--heredity", choices=("weak", "strong"), help="what interactions need beside them")
-    space.add_argument("--max-size", type=int, metavar="N", help="most terms of a model")
+    space.add_argument("--heredity", choices=("weak", "strong"), help="terms that interactions require")
+    space.add_argument("--max-size", type=int, metavar="N", help="largest number of terms of a model")
     space.add_argument(
         "--model-prior",
         metavar="PRIOR",
         default="BetaBinomial",
         help=(
-            "prior over models, as Python has it: BetaBinomial(1, 1), Uniform, 'Bernoulli(0.1)', "
-            "'TruncatedPoisson(expected_size=3)', or CostAdjusted to the --costs (default: %(default)s)"
+            "prior over models, in Python notation: BetaBinomial(1, 1), Uniform, 'Bernoulli(0.1)', "
+            "'TruncatedPoisson(expected_size=3)', or CostAdjusted, which uses --costs (default: %(default)s)"
         ),
     )
     space.add_argument(
         "--coef-prior",
         metavar="PRIOR",
         help=(
-            "prior on the coefficients, as Python has it: 'GPrior(\"4n\")', 'Normal(1)', and for linear "
-            "models 'HyperG(3)', HyperGN, ZellnerSiow, 'SpikeSlab(0.1, 10)' (default: that of the model)"
+            "prior on the coefficients, in Python notation: 'GPrior(\"4n\")', 'Normal(1)', and for linear "
+            "models 'HyperG(3)', HyperGN, ZellnerSiow, 'SpikeSlab(0.1, 10)' (default: the model's own)"
         ),
     )
     rows = parser.add_argument_group("rows")
@@ -102,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=("drop", "raise"),
         default="drop",
-        help="rows with missing values (default: %(default)s)",
+        help="treatment of rows with missing values (default: %(default)s)",
     )
     run = parser.add_argument_group("run")
     run.add_argument(
@@ -116,27 +116,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_draws,
         default=AUTO,
         metavar="N",
-        help="draws of each chain, or 'auto': until inclusion probabilities are accurate (default: auto)",
+        help="draws per chain, or 'auto': until inclusion probabilities are accurate (default: auto)",
     )
     run.add_argument(
         "--mcse",
         type=float,
         default=MCSE,
-        help="Monte Carlo error that 'auto' asks for (default: %(default)s)",
+        help="target Monte Carlo error of 'auto' (default: %(default)s)",
     )
     run.add_argument(
-        "--max-draws", type=int, default=MOST, metavar="N", help="at most, of 'auto' (default: %(default)s)"
+        "--max-draws", type=int, default=MOST, metavar="N", help="limit of 'auto' (default: %(default)s)"
     )
-    run.add_argument("--max-seconds", type=float, metavar="S", help="of 'auto'; results then depend on speed")
+    run.add_argument("--max-seconds", type=float, metavar="S", help="time limit of 'auto'; not reproducible")
     run.add_argument(
         "--burn-in",
         type=int,
         metavar="N",
-        help="left out at the start (default: a fifth, or as 'auto' has it)",
+        help="iterations discarded at the start (default: a fifth of the draws, or set by 'auto')",
     )
     run.add_argument("--chains", type=int, default=4, help="independent chains (default: %(default)s)")
     run.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default: %(default)s)")
-    run.add_argument("--jobs", type=int, metavar="N", help="workers (default: one a chain and processor)")
+    run.add_argument("--jobs", type=int, metavar="N", help="workers (default: one per chain and processor)")
     run.add_argument("--quiet", action="store_true", help="no progress")
     out = parser.add_argument_group("output")
     out.add_argument("--top", type=int, default=10, help="models in the summary (default: %(default)s)")
@@ -144,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="where tables (CSV), plots (PNG) and report.html go; files of the same names are replaced",
+        help="folder for tables (CSV), plots (PNG) and report.html; replaces files of these names",
     )
 
 
@@ -248,7 +248,7 @@ def read_rows(path: Path) -> pd.DataFrame:
     if unnamed:
         raise rj.DataError(
             f"The file {str(path)!r} must have a name for each column. Got {', '.join(map(repr, unnamed))}, "
-            "such as an index that was written along: leave it out, or give it a name."
+            "such as a saved index: leave this column out, or name it."
         )
     return found
 
@@ -339,7 +339,7 @@ def read_prior(
         positional = [made(each) for each in node.args]
         if kind is rj.CostAdjusted:
             if costs is None:
-                raise rj.ParameterError(f"{option} {text} needs the --costs that it adjusts to.")
+                raise rj.ParameterError(f"{option} {text} needs the prices of --costs.")
             positional = [costs, *positional]
         return kind(*positional, **{str(each.arg): made(each.value) for each in node.keywords})
 
@@ -350,7 +350,7 @@ def read_prior(
         raise
     except (SyntaxError, ValueError, TypeError, RecursionError) as error:
         raise rj.ParameterError(
-            f"{option} must be one of {', '.join(kinds)}, with its arguments as Python has them, such as "
+            f"{option} must be one of {', '.join(kinds)}, with arguments in Python notation, such as "
             f"'{next(iter(kinds))}(...)'. Got {text!r} instead."
         ) from error
 
@@ -442,7 +442,7 @@ def _folder(path: Path | None) -> Iterator[Any]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise rj.DataError(f"The folder {str(path)!r} cannot be made: {error}") from error
+        raise rj.DataError(f"The folder {str(path)!r} cannot be created: {error}") from error
     try:
         tempfile.TemporaryFile(dir=path).close()
     except OSError as error:
@@ -451,7 +451,7 @@ def _folder(path: Path | None) -> Iterator[Any]:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise rj.NotAvailableError(
-            "--out draws plots, which need matplotlib. Install it with: pip install 'pyrjsel[plots]'"
+            "--out creates plots, which need matplotlib. Install it with: pip install 'pyrjsel[plots]'"
         ) from error
     before = plt.get_backend()
     plt.switch_backend("agg")

@@ -1,8 +1,8 @@
-"""Selection as scikit-learn's estimators: a classifier, a regressor, and a selector of columns.
+"""Variable selection as scikit-learn estimators: a classifier, a regressor, and a selector of columns.
 
 Every column of ``X`` is one term, named as in the data frame, or x0, x1, ... in an array. Columns of text and
-categories in a data frame are factors, which are in or out as a whole. Missing values are an error, as usual
-in scikit-learn; formulas, offsets and heredity are of the package's own models.
+categories in a data frame are factors, which enter or leave as a whole. Missing values are an error, as usual
+in scikit-learn; for formulas, offsets and heredity use the package's own models.
 
 Examples
 --------
@@ -118,7 +118,7 @@ class _Selection(BaseEstimator):
         return self.inclusion_
 
     def _columns(self, X: Any) -> tuple[Any, bool]:
-        """Return data with pandas in place of other tables, and whether some columns are not numbers."""
+        """Return data with other tables converted to pandas, and whether some columns are not numeric."""
         X = as_pandas(unmasked(X))
         mixed = isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes))
         return X, mixed
@@ -160,13 +160,13 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     coef_prior, model_prior, costs, budget, always, max_size : optional
         Priors and constraints, as for :class:`pyrjsel.LogitSelection`.
     which : {"bma", "hpm", "mpm"}
-        What predicts: the average over all models, the highest-probability or the median probability model.
+        Predict with the average over all models, the highest-probability or the median probability model.
     sampler, draws, mcse, chains : optional
         As for ``LogitSelection.fit``.
     fit_options : mapping of str to object, optional
-        More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
+        More parameters of ``fit``: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
     random_state : None, int, RandomState or Generator
-        Source of randomness. None is fresh entropy and not numpy's global state.
+        Source of randomness. None is fresh entropy, not numpy's global state.
     n_jobs : int, optional
         Workers; None follows ``joblib.parallel_config``.
 
@@ -181,7 +181,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the columns, where they have any.
+        Names of the columns, if they have any.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the posterior.
+        """Fit the model.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         y : array_like, shape (n,)
             Two classes.
         sample_weight : array_like, shape (n,), optional
-            How many rows a row counts for.
+            Number of identical rows that each row represents.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         Raises
         ------
         ParameterError
-            If there are not two classes, or a parameter is not valid.
+            If there are not two classes, or a parameter is invalid.
         DataError
             If the data cannot be used.
         """
@@ -240,7 +240,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
             )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size != 2:
-            raise bad_value("y", "SelectionClassifier", "of two classes, and not of one class", y)
+            raise bad_value("y", "SelectionClassifier", "labels of two classes, not of one", y)
         self._fit(X, codes.astype(np.float64), sample_weight)
         return self
 
@@ -255,7 +255,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         Returns
         -------
         ndarray of float, shape (m, 2)
-            By row, in the order of ``classes_``.
+            One row per observation, in the order of ``classes_``.
         """
         second = self._predicted(X)
         return np.column_stack([1.0 - second, second])
@@ -301,13 +301,13 @@ class SelectionRegressor(RegressorMixin, _Selection):
     coef_prior, model_prior, costs, budget, always, max_size : optional
         Priors and constraints, as for :class:`pyrjsel.LinearSelection`.
     which : {"bma", "hpm", "mpm"}
-        What predicts: the average over all models, the highest-probability or the median probability model.
+        Predict with the average over all models, the highest-probability or the median probability model.
     sampler, draws, mcse, chains : optional
         As for ``LinearSelection.fit``.
     fit_options : mapping of str to object, optional
-        More of its parameters: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
+        More parameters of ``fit``: ``burn_in``, ``thin``, ``progress``, and options of the sampler.
     random_state : None, int, RandomState or Generator
-        Source of randomness. None is fresh entropy and not numpy's global state.
+        Source of randomness. None is fresh entropy, not numpy's global state.
     n_jobs : int, optional
         Workers; None follows ``joblib.parallel_config``.
 
@@ -320,7 +320,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the columns, where they have any.
+        Names of the columns, if they have any.
 
     Examples
     --------
@@ -338,7 +338,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
     _make = LinearSelection
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the posterior.
+        """Fit the model.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
         Raises
         ------
         ParameterError
-            If a parameter is not valid.
+            If a parameter is invalid.
         DataError
             If the data cannot be used.
         """
@@ -383,14 +383,14 @@ class SelectionRegressor(RegressorMixin, _Selection):
 
 
 class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
-    """Columns by their posterior inclusion probability, for pipelines.
+    """Selection of columns by their posterior inclusion probability, for pipelines.
 
     Parameters
     ----------
     estimator : SelectionClassifier or SelectionRegressor
-        What finds the probabilities.
+        Estimator of the probabilities.
     threshold : float, default 0.5
-        Least posterior inclusion probability of a column that is kept; 0.5 gives the median probability
+        Smallest posterior inclusion probability of a kept column; 0.5 gives the median probability
         model.
 
     Attributes
@@ -419,7 +419,7 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         self.threshold = threshold
 
     def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: those of the estimator on what it needs."""
+        """Return scikit-learn's tags: those of the estimator about its input."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
@@ -434,9 +434,9 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         X : DataFrame or array_like, shape (n, n_features)
             Columns.
         y : array_like, shape (n,)
-            Response, as the estimator has it.
+            Response, as for the estimator.
         sample_weight : array_like, shape (n,), optional
-            As the estimator has it.
+            As for the estimator.
 
         Returns
         -------
@@ -446,7 +446,7 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         Raises
         ------
         ParameterError
-            If `estimator` is none of the two classes, or `threshold` is not in [0, 1].
+            If `estimator` is not one of the two classes, or `threshold` is not in [0, 1].
         """
         if not isinstance(self.estimator, _Selection):
             must = "a SelectionClassifier or SelectionRegressor"
@@ -465,7 +465,7 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
 
 
 def _rng(random_state: Any) -> Any:
-    """Return what a fit takes for scikit-learn's random state; None is never numpy's global one."""
+    """Return a generator for scikit-learn's random state; None is never numpy's global state."""
     if isinstance(random_state, np.random.RandomState):
         return int(check_random_state(random_state).randint(2**31 - 1))
     return random_state

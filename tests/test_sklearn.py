@@ -153,7 +153,7 @@ def test_errors(births):
     X, y = births[["age", "race"]], births["low"]
     with pytest.raises(rj.ParameterError, match=r"Only binary classification is supported\..*Got multicl"):
         SelectionClassifier().fit(X, births["ftv"])
-    with pytest.raises(rj.ParameterError, match="of two classes, and not of one class"):
+    with pytest.raises(rj.ParameterError, match="labels of two classes, not of one"):
         SelectionClassifier().fit(X, np.ones(189, dtype=int))
     with pytest.raises(rj.DataError, match=r"missing values \(race: 1\)"):
         SelectionClassifier().fit(X.assign(race=X["race"].mask(X.index == X.index[3])), y)

@@ -46,13 +46,12 @@ T = TypeVar("T")
 class Design:
     """Terms, columns, levels and learned transforms of a formula; no rows of data.
 
-    Made by :meth:`from_formula` or :meth:`from_arrays`. It can be pickled, and saved as plain data
-    (:meth:`to_dict`); what is read back computes the same columns bit for bit.
+    Created by :meth:`from_formula` or :meth:`from_arrays`. It can be pickled, and saved as plain data
+    (:meth:`to_dict`); the design read back computes the same columns bit for bit.
 
     Attributes
     ----------
-    Created by :meth:`from_formula` or :meth:`from_arrays`. It can be pickled, and saved as plain data
-    (:meth:`to_dict`); the design read back computes the same columns bit for bit.
+    formula : str
         The formula as it was given, or its kept terms after :meth:`restrict`; empty for a design from arrays.
     layout : Layout
         How the columns are made.

@@ -1,7 +1,7 @@
 """Priors over models under heredity, by order of the terms.
 
-A term is open in a model if the terms that heredity asks for are in. A prior by order is a product over the
-orders o = 1, 2, ... of probabilities of the terms of that order given those of lower order: with m_o open
+A term is open in a model if the terms that heredity requires are included. A prior by order is a product over
+the orders o = 1, 2, ... of probabilities of the terms of that order given those of lower order: with m_o open
 terms, k_o of them in,
 
     log pi(gamma) = sum over o of A[k_o] + B[m_o - k_o] + C[m_o]
@@ -50,11 +50,11 @@ class OrderTables:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether open terms of one order that are in are a random subset, given their number."""
+        """Whether the included ones of the open terms of an order are a random subset, given their number."""
         return not (self.odds_open.any() or self.log_odds.any())
 
     def of_counts(self, n_in: IntArray, n_open: IntArray) -> FloatArray:
-        """Return the sum over the orders (last axis) of A, B and C; -inf where more are in than open."""
+        """Return the sum over the orders (last axis) of A, B and C; -inf if more terms are in than open."""
         possible = n_in <= n_open
         out = np.where(possible, n_open - n_in, 0)
         value = self.log_in[n_in] + self.log_out[out] + self.log_open[n_open]
@@ -77,7 +77,7 @@ def counts_by_order(inside: ByteArray, rank: IntArray, n_orders: int) -> IntArra
 
 
 def _subsets(context: PriorContext, terms: Sequence[int], limit: int) -> ByteArray:
-    """Return the feasible models of `terms`, parents first, beside those always in; or NotCountable."""
+    """Return the feasible models of `terms`, parents first, besides terms always in; or NotCountable."""
     models = np.array([[not free for free in context.free]], dtype=np.uint8)
     for term in terms:
         ready = open_terms(models, [context.parents[term]], context.heredity)[:, 0]
@@ -228,7 +228,7 @@ def solve_expected(
     except NotCountable as error:
         raise ParameterError(
             f"The 'expected_size' parameter of {owner} cannot be solved for under the heredity of "
-            f"{context.owner}: {error} Give the other parameter, or by='size'."
+            f"{context.owner}: {error} Give the other parameter, or use by='size'."
         ) from error
     low, high = -1.0, 1.0
     while mean(make(low)) > expected:

@@ -1,9 +1,9 @@
 """Independent parts of a model space, each as a small table of (size, cost).
 
 Free terms that share a priced item or are tied by heredity belong to one component. What a component adds
-to size, cost and log prior does not depend on the others, so that sums over all models become convolutions
-of the components' tables. Terms alone in their component and alike in cost and prior odds make one table
-together.
+to size, cost and log prior does not depend on the others, so sums over all models become convolutions
+of the components' tables. Terms that are each alone in their component, with equal cost and prior odds, share
+one table.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from pyrjsel.model_space.tables import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.tied import full_table, tied_table
 
 COST_LIMIT = 200_000  # cells of the grid of costs
-RATIONAL_TOLERANCE = 1e-13  # how far a price may be from the fraction that stands for it, relatively
+RATIONAL_TOLERANCE = 1e-13  # largest relative difference between a price and its fraction
 
 
 def _rational(value: float) -> Fraction:

@@ -14,7 +14,7 @@ from pyrjsel._validate import bad_value, check_real, show, unknown_name
 from pyrjsel.model_space.context import TermLike
 
 BUDGET_TOLERANCE = 1e-9
-# Of all prices: squares of costs, which errors of averages are made of, are finite numbers then.
+# Limit of the sum of all prices: squares of costs, which errors of averages involve, then stay finite.
 LARGEST_SUM = 1e150
 
 
@@ -41,7 +41,7 @@ class PricedItems:
 
 
 def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
-    """Return costs whose keys that are columns with other than text for a name have that name's text."""
+    """Return costs with column names that are not text replaced by their text."""
     other = {name: str(name) for name in known if not isinstance(name, str)}
     if isinstance(costs, pd.Series):
         return costs.rename(index=other) if other else costs
@@ -65,7 +65,7 @@ def _read_prices(costs: object, owner: str) -> dict[Hashable, float]:
         if repeated:
             raise ParameterError(
                 f"The 'costs' parameter of {owner} must price each name once. "
-                f"{show(repeated, 200)} occur again."
+                f"{show(repeated, 200)} occur more than once."
             )
     elif not isinstance(costs, Mapping):
         raise bad_value("costs", owner, "a mapping or a Series of names to costs", costs)
@@ -83,8 +83,8 @@ def price_items(
 ) -> PricedItems:
     """Work out what each term pays for.
 
-    A key that is a column of the data prices that variable, even where a term has the same name. Any other
-    key must be the name of a term, and is then all that this term pays.
+    A key that is a column of the data prices that variable, even if a term has the same name. Any other
+    key must be the name of a term, and is then the whole price of this term.
 
     Parameters
     ----------
@@ -153,5 +153,5 @@ def check_budget(budget: object, costs: object, owner: str) -> float:
     if budget is None:
         return float("inf")
     if costs is None:
-        raise ParameterError(f"The 'budget' parameter of {owner} needs 'costs', which is None.")
+        raise ParameterError(f"The 'budget' parameter of {owner} needs 'costs', but 'costs' is None.")
     return check_real(budget, "budget", owner, low=0.0)

@@ -1,4 +1,4 @@
-"""How many models a space has, and what its constraints make of the prior inclusion probabilities."""
+"""Number of models of a space, and prior inclusion probabilities under its constraints."""
 
 from dataclasses import dataclass
 
@@ -38,11 +38,11 @@ class PriorInclusion:
     mcse : ndarray of float64, shape (J,)
         Monte Carlo standard errors; 0 where exact.
     method : {"exact", "sampled", "unknown"}
-        How it was worked out; probabilities that are not known are NaN.
+        How they were computed; unknown probabilities are NaN.
     n_models : int or None
-        Number of feasible models, None where not counted.
+        Number of feasible models; None if not counted.
     expected_size : float
-        Prior mean of the number of terms, those in every model included.
+        Prior mean of the number of terms, including terms that are in every model.
     """
 
     probability: FloatArray
@@ -60,8 +60,8 @@ def free_room(space: ModelSpace) -> int:
 def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     """Count the feasible models, exactly or not at all.
 
-    Terms that share no priced variable and are not tied by heredity are counted apart and put together by a
-    convolution over cost and size; where that is not possible (large tied groups, prices without a common
+    Terms that share no priced variable and are not tied by heredity are counted separately and combined by a
+    convolution over cost and size; if that is not possible (large tied groups, prices without a common
     unit) models are counted one by one.
 
     Parameters
@@ -69,7 +69,7 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     space : ModelSpace
         The space.
     limit : int, optional
-        How far to count one by one where nothing better is possible; 2**20 if None.
+        Limit for counting one by one, if no faster method applies; 2**20 if None.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def _exact_by_order(space: ModelSpace, existence: Existence | None) -> PriorIncl
     """Return the inclusion probabilities under a prior by order, or raise :class:`NotCountable`."""
     assert space.by_order is not None
     if existence is not None and any(len(group) for group in existence.groups):
-        raise NotCountable("Whether models exist does not go by order.")
+        raise NotCountable("The existence of models does not depend on their order alone.")
     if bound_binds(space) or not space.by_order.mixture:
         probability = order_sums(space)[0]
     else:
@@ -204,7 +204,7 @@ def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
     means = np.array(batches)
     probability = means.mean(axis=0)
     mcse = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    # Chains that disagree more than their batches say have not mixed: the larger error counts.
+    # If chains disagree more than their batches suggest, they have not mixed: the larger error counts.
     by_chain = means.reshape(CHAINS, BATCHES, -1).mean(axis=1)
     between = by_chain.std(axis=0, ddof=1) / np.sqrt(CHAINS)
     return PriorInclusion(probability, np.maximum(mcse, between), "sampled", None, float(probability.sum()))
@@ -223,22 +223,23 @@ def prior_inclusion(
     rng: np.random.Generator | np.random.SeedSequence | int | None = None,
     existence: Existence | None = None,
 ) -> PriorInclusion:
-    """Return the prior inclusion probabilities that hold under the constraints.
+    """Return the prior inclusion probabilities under the constraints.
 
-    With a budget, heredity or a largest size, the probability that a term is in a model drawn from the prior
-    differs from the one that the prior names. It is computed exactly where the space splits into small parts
-    or has at most 2**20 models; elsewhere it is estimated from four Metropolis walks on the prior, and says
-    so. Models that do not exist have no prior probability: what decides on that is exact where it splits into
-    small parts, too, or the space has at most 2**13 models; elsewhere it is estimated from draws.
+    With a budget, heredity or a largest size, the probability that a model drawn from the prior contains a
+    term differs from the probability that the prior names. It is computed exactly if the space splits into
+    small parts or has at most 2**20 models; otherwise it is estimated from four Metropolis chains on the
+    prior, and flagged as such. Models that do not exist have no prior probability: their effect is exact if
+    existence splits into small parts, too, or the space has at most 2**13 models; otherwise it is estimated
+    from draws.
 
     Parameters
     ----------
     space : ModelSpace
         The space.
     rng : None, int, SeedSequence or Generator, optional
-        Source of random numbers, used only where the prior must be sampled.
+        Source of random numbers, used only if the prior must be sampled.
     existence : Existence, optional
-        Which models exist, the smallest one among them; None is all.
+        Which models exist, and the smallest of them; None means all.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A model space in words: constraints, and how many models satisfy them."""
+"""Description of a model space: its constraints, and the number of models that satisfy them."""
 
 from decimal import Decimal
 
@@ -31,7 +31,7 @@ class OverSpace:
 
     @property
     def _existence(self) -> Existence | None:
-        """Which models exist, where not all do that satisfy the constraints."""
+        """Which models exist, if some that satisfy the constraints do not."""
         return None
 
     @kept_property
@@ -44,8 +44,8 @@ class OverSpace:
         Returns
         -------
         DataFrame
-            By ``size``, terms that are always in included: ``prior``, and its Monte Carlo standard error
-            ``mcse``, 0 where it is exact. Of sizes beyond the ends the prior probability is 0.
+            By ``size``, including terms that are always included: ``prior``, and its Monte Carlo standard
+            error ``mcse``, 0 if exact. Sizes that are not listed have prior probability 0.
 
         Examples
         --------
@@ -72,13 +72,13 @@ class OverSpace:
         Raises
         ------
         NotAvailableError
-            If they cannot be counted: terms in large groups that share variables or are tied by
-            heredity, or prices without a common unit.
+            If they cannot be counted: too many terms share variables or are tied by
+            heredity, or prices have no common unit.
         """
         count = count_models(self.space)
         if count is None:
             raise NotAvailableError(
-                "The feasible models of this space cannot be counted: too many of its terms hang together "
+                "The feasible models of this space cannot be counted: too many terms depend on each other "
                 "through shared variables or heredity, or their prices have no common unit."
             )
         return count

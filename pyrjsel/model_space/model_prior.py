@@ -24,12 +24,12 @@ class ModelPrior(ABC):
     """A prior over models, before constraints."""
 
     def tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
-        """Return what the compiled loops need of the prior.
+        """Return the arrays that the compiled loops need.
 
         Parameters
         ----------
         context : PriorContext
-            What there is to know of the terms.
+            Names, orders and constraints of the terms.
 
         Returns
         -------
@@ -48,17 +48,17 @@ class ModelPrior(ABC):
         return self._tables(context)
 
     def order_tables(self, context: PriorContext) -> OrderTables | None:
-        """Return what the compiled loops need of a prior by order; None where `tables` says it all.
+        """Return the arrays of a prior by order for the compiled loops; None if `tables` describes the prior.
 
         Parameters
         ----------
         context : PriorContext
-            What there is to know of the terms.
+            Names, orders and constraints of the terms.
 
         Returns
         -------
         OrderTables or None
-            None without heredity, where all free terms are of one order, and of priors that are not by order.
+            None without heredity, if all free terms are of one order, and for priors that are not by order.
 
         Raises
         ------
@@ -72,27 +72,27 @@ class ModelPrior(ABC):
         if context.n_orders > MOST_ORDERS:
             raise ParameterError(
                 f"The terms of {context.owner} have {context.n_orders} orders; a prior over models by order "
-                f"can have {MOST_ORDERS}. Give the prior by='size'."
+                f"can have {MOST_ORDERS}. Use a prior with by='size'."
             )
         return self._order_tables(context)
 
     def logpmf(self, gamma: ArrayLike, context: PriorContext) -> FloatArray:
         """Return the log probability of models, normalised over all subsets of the free terms.
 
-        A prior by order is normalised over those that satisfy heredity, and -inf for others.
+        A prior by order is normalised over the models that satisfy heredity, and -inf for others.
 
         Parameters
         ----------
         gamma : array_like, shape (m, J) or (J,)
             Models.
         context : PriorContext
-            What there is to know of the terms.
+            Names, orders and constraints of the terms.
 
         Returns
         -------
         ndarray of float64, shape (m,)
-            One value a model; a single model gives one row. What `gamma` says of terms that are not free is
-            not looked at.
+            One value per model; a single model gives one row. Entries of `gamma` for terms that are not free
+            are ignored.
 
         Raises
         ------

@@ -60,7 +60,7 @@ def depths(parents: Sequence[Sequence[int]]) -> list[int]:
             if waiting[child] == 0:
                 ready.append(child)
     if len(ready) < len(parents):
-        raise ParameterError("The parents of terms must not form a circle.")
+        raise ParameterError("The parents of terms must not form a cycle.")
     return depth
 
 

@@ -44,7 +44,7 @@ def _exact(space: ModelSpace, existence: Existence | None) -> FloatArray:
     """Return the probabilities without going through all models, or raise :class:`NotCountable`."""
     if space.by_order is not None:
         if existence is not None and any(len(group) for group in existence.groups):
-            raise NotCountable("Whether models exist does not go by order.")
+            raise NotCountable("The existence of models does not depend on their order alone.")
         return order_sums(space)[1]
     grid = cost_grid(space)
     tables = component_tables(space, grid, existence)

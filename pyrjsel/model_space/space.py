@@ -455,19 +455,19 @@ class ModelSpace:
             if not free and not inside
         ]
         if absent:
-            return f"it lacks {', '.join(absent)}, which is in every model."
+            return f"it lacks {', '.join(absent)}, which all models include."
         size = int(models.sum())
         if size > self.max_size:
-            return f"it has {size} terms, and max_size is {self.max_size}."
+            return f"it has {size} terms, but max_size is {self.max_size}."
         cost = float(self._costs(models)[0])
         if cost > self.budget_limit:
-            return f"it costs {cost:g}, and the budget is {self.budget:g}."
+            return f"it costs {cost:g}, but the budget is {self.budget:g}."
         for term in np.flatnonzero(models[0]).tolist():
             if not self._parents_in(models, term)[0]:
                 needed = [self.names[parent] for parent in self.parents_of(term)]
                 rule = "all of" if self.heredity == "strong" else "one of"
                 return (
-                    f"{self.heredity} heredity asks for {rule} {', '.join(needed)} beside {self.names[term]}."
+                    f"{self.heredity} heredity requires {rule} {', '.join(needed)} with {self.names[term]}."
                 )
         return None
 
@@ -517,7 +517,7 @@ def check_bounds(space: ModelSpace) -> None:
     if not space.n_terms or not space.free.all():
         return
     if space.max_size == 0:
-        raise bad_value("max_size", space.owner, "an int of at least 1, or no term can be in a model", 0)
+        raise bad_value("max_size", space.owner, "an int of at least 1, since no model could have a term", 0)
     if not np.isfinite(space.budget):
         return
     # A model with terms that heredity allows has one without parents, and costs as much at least.
@@ -527,7 +527,7 @@ def check_bounds(space: ModelSpace) -> None:
     least = costs[cheapest]
     if least > space.budget_limit:
         must = (
-            f"at least {least:.12g}, what the cheapest term costs ({space.names[roots[cheapest]]}), "
-            "or no term can be in a model"
+            f"at least {least:.12g}, the price of the cheapest term ({space.names[roots[cheapest]]}), "
+            "since no model could have a term"
         )
         raise bad_value("budget", space.owner, must, space.budget)

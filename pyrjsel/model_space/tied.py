@@ -36,7 +36,7 @@ def _subsets(
     order = np.ascontiguousarray(terms, dtype=np.int32)
     _, complete, *_ = walk(compiled, start, order, limit, False)
     if not complete:
-        raise NotCountable(f"{len(terms)} terms are tied to one another.")
+        raise NotCountable(f"{len(terms)} terms depend on each other.")
     _, _, words, size, cost, log_odds = walk(compiled, start, order, limit, True)
     units = np.zeros(len(size), dtype=np.int64)
     if grid.binding:
@@ -150,9 +150,7 @@ def core_and_leaves(
             sure = set.union(*paid) if strong else set.intersection(*paid)
         alike &= all(item in sure or grid.item[item] == 0 for item in space.items_of(leaf).tolist())
     if not alike or not len(core):
-        raise NotCountable(
-            f"{len(core) + len(leaves)} terms are tied to one another, and their leaves differ."
-        )
+        raise NotCountable(f"{len(core) + len(leaves)} terms depend on each other, and their leaves differ.")
     return core, leaves
 
 
@@ -246,7 +244,7 @@ class Core:
         classes = _interchangeable(space, grid, core, leaves)
         m = prod(len(group) + 1 for group in classes)
         if m * space.n_terms > MOST_NUMBERS:
-            raise NotCountable(f"{len(core)} terms are tied to one another.")
+            raise NotCountable(f"{len(core)} terms depend on each other.")
         counts = np.indices([len(group) + 1 for group in classes]).reshape(len(classes), -1)
         gamma = np.repeat(space.empty_model()[None], m, axis=0)
         for group, number in zip(classes, counts, strict=True):

@@ -67,7 +67,7 @@ class ModelTable:
         allowed = np.uint64((1 << used) - 1)
         if np.any(given[:, -1] & ~allowed):
             raise ParameterError(
-                f"The 'packed' parameter of ModelTable.{method} has bits beyond the {self.n_terms} terms."
+                f"The 'packed' parameter of ModelTable.{method} has bits set beyond the {self.n_terms} terms."
             )
         return np.ascontiguousarray(given)
 
@@ -166,7 +166,7 @@ class ModelTable:
         """
         if other.n_terms != self.n_terms:
             raise ParameterError(
-                f"The 'other' parameter of ModelTable.merge must be over {self.n_terms} terms. "
+                f"The 'other' parameter of ModelTable.merge must have {self.n_terms} terms. "
                 f"Got {other.n_terms} terms instead."
             )
         return self.add(other.words)
@@ -206,7 +206,7 @@ class ModelTable:
         table = cls(int(arrays["n_terms"]))
         index = table.add(arrays["words"])
         if len(table) != len(index):
-            raise ParameterError("The state of a ModelTable has a model twice.")
+            raise ParameterError("The state of a ModelTable lists a model twice.")
         return table
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -82,7 +82,7 @@ def plot_band(
     def series(values: ArrayLike, name: str, length: int) -> np.ndarray:
         found = vector(values, name, owner, length)
         if not drawable(found):
-            raise bad_value(name, owner, f"made of finite numbers up to {HIGHEST:g}", values)
+            raise bad_value(name, owner, f"finite numbers up to {HIGHEST:g}", values)
         return found
 
     line = series(curve, "curve", place.size)

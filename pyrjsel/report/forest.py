@@ -102,11 +102,11 @@ def plot_coefficients(
     count = len(names)
     share = vector(inclusion, "inclusion", owner, count)
     if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("inclusion", owner, "made of probabilities in [0, 1]", inclusion)
+        raise bad_value("inclusion", owner, "probabilities in [0, 1]", inclusion)
     middle = _places(mean, "mean", owner, count)
     low, high = _places(ci_lower, "ci_lower", owner, count), _places(ci_upper, "ci_upper", owner, count)
     if not np.all(low <= high):
-        raise bad_value("ci_upper", owner, "nowhere below 'ci_lower'", ci_upper)
+        raise bad_value("ci_upper", owner, "at least 'ci_lower' everywhere", ci_upper)
     inner = _places(mean_included, "mean_included", owner, count, missing=True)
     spread = 2 * _places(sd_included, "sd_included", owner, count, missing=True)
     if np.any(spread < 0):
@@ -146,5 +146,5 @@ def _places(values: ArrayLike, name: str, owner: str, count: int, *, missing: bo
     array = vector(values, name, owner, count)
     if not drawable(array, missing=missing):
         or_nan = " or NaN" if missing else ""
-        raise bad_value(name, owner, f"made of finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
+        raise bad_value(name, owner, f"finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
     return array

@@ -1,4 +1,4 @@
-"""Plot of what a budget buys."""
+"""Plot of the best model under each budget."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def plot_frontier(
     count = np.size(budget)
     x, y = vector(budget, "budget", owner, count), vector(deviance, "deviance", owner, count)
     if not drawable(x) or np.any(np.diff(x) < 0):
-        raise bad_value("budget", owner, f"a vector of rising numbers up to {HIGHEST:g}", budget)
+        raise bad_value("budget", owner, f"a vector of increasing numbers up to {HIGHEST:g}", budget)
     if not drawable(y):
-        raise bad_value("deviance", owner, f"made of finite numbers up to {HIGHEST:g}", deviance)
+        raise bad_value("deviance", owner, f"finite numbers up to {HIGHEST:g}", deviance)
     share = vector(posterior, "posterior", owner, count)
     if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("posterior", owner, "made of probabilities in [0, 1]", posterior)
+        raise bad_value("posterior", owner, "probabilities in [0, 1]", posterior)
     shown = curve_axes(ax, owner)
     shown.step(x, y, where="post", color=GREY, linewidth=1.2, zorder=1)
     area = SMALLEST + (LARGEST - SMALLEST) * share

@@ -86,7 +86,7 @@ def plot_intervals(
     for low, high, labels, linewidth in intervals:
         ends = [_places(low, labels[0], owner, len(names)), _places(high, labels[1], owner, len(names))]
         if not np.all(ends[0] <= ends[1]):
-            raise bad_value(labels[1], owner, "nowhere below the lower ends", high)
+            raise bad_value(labels[1], owner, "at least the lower ends everywhere", high)
         ax.hlines(y, ends[0], ends[1], color=BLUE, linewidth=linewidth, zorder=2)
     ax.scatter(points, y, s=20, color=BLUE, zorder=3)
     if symlog:
@@ -100,5 +100,5 @@ def plot_intervals(
 def _places(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
     places = vector(values, name, owner, length)
     if not drawable(places):
-        raise bad_value(name, owner, f"made of finite numbers up to {HIGHEST:g}", values)
+        raise bad_value(name, owner, f"finite numbers up to {HIGHEST:g}", values)
     return places

@@ -1,4 +1,4 @@
-"""How well chains mixed: a table of diagnostics, and what is to be said of it."""
+"""Mixing of chains: a table of diagnostics, and warnings."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,13 +11,13 @@ from pyrjsel.model_space import ByModel
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
 from pyrjsel.runtime import RunTime
 
-# Split R-hat over all chains beyond which they have plainly not converged.
+# Limit of split R-hat over all chains: above it, the chains have clearly not converged.
 WORST_R_HAT = 1.2
-# Effective draws of a quantity below which its figures are not to be trusted: 100 leave a probability of one
+# Fewest effective draws for a reliable estimate: 100 leave a probability of one
 # half uncertain by 0.05, and the ends of a 95 % interval by a quarter of the posterior deviation.
 LEAST_ESS = 100
 # Monte Carlo error of an average of conditional probabilities that is small enough whatever its effective
-# sample size: that compares it with draws of 0 and 1, and says nothing where the probability is near either.
+# sample size, which compares it with draws of 0 and 1 and says nothing if the probability is near either.
 PRECISE = 0.01
 
 
@@ -80,7 +80,7 @@ def chain_diagnostics(
 def selection_notes(
     terms: IndicatorStats, names: Sequence[str], diagnostics: pd.DataFrame, averaged: bool = False
 ) -> list[str]:
-    """Return texts on the chains of a model with terms that come and go, if they are not good enough.
+    """Return warnings about the chains of a model with terms that enter and leave.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def selection_notes(
         As of :func:`chain_diagnostics`, with size and log posterior among the quantities.
     averaged : bool, default False
         Whether inclusion probabilities are averages of conditional ones. These can be precise where visits
-        are as good as constant: those with an MCSE of at most 0.01 are not said to have few effective draws.
-        Nor are chains said to disagree there: the MCSE allows for their spread, and where a visit in a
+        vary little: those with an MCSE of at most 0.01 are not reported as having few effective draws.
+        Nor is disagreement of chains reported there: the MCSE allows for their spread, and if one visit in a
         thousand decides, batches are too far from normal for a test.
     """
     row = diagnostics.loc["all"]
@@ -108,7 +108,7 @@ def selection_notes(
 
 
 def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0.0) -> list[str]:
-    """Return a text on the inclusion probabilities on which the chains disagree, if there are any.
+    """Return a warning about inclusion probabilities on which the chains disagree, if there are any.
 
     Those with an MCSE of at most `precise` are left out.
     """
@@ -124,7 +124,7 @@ def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0
 
 
 def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int, worst: float = WORST_R_HAT) -> list[str]:
-    """Return a text on quantities whose R-hat is too large, or else on those with few effective draws.
+    """Return a warning about quantities whose R-hat is too large, else about those with few effective draws.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int, worst: float = WOR
             else f", fewer than {LEAST_ESS}"
         )
         which = f"{np.floor(few.iloc[0]):.0f} effective draws of {few.index[0]}{more}"
-        return [f"The run has {which}: their figures are not to be trusted; run longer."]
+        return [f"The run has {which}: these estimates are unreliable; run longer."]
     if draws < LEAST_ESS:
         which = f"{counted(draws, 'draw')}, fewer than {LEAST_ESS}"
-        return [f"The run has {which}: its figures are not to be trusted; run longer."]
+        return [f"The run has {which}: its estimates are unreliable; run longer."]
     return []

@@ -237,7 +237,7 @@ def plot_models(
         raise bad_value("gamma", owner, must, gamma)
     mass = vector(posterior, "posterior", owner, inside.shape[0])
     if not (np.all(mass >= 0) and mass.sum() > 0):
-        raise bad_value("posterior", owner, "non-negative and positive somewhere", posterior)
+        raise bad_value("posterior", owner, "non-negative, with a positive value", posterior)
     used, left_out = np.flatnonzero(inside.any(axis=0)), ""
     if count > MOST_ROWS and 0 < used.size < count:
         left_out = f"\n({_counted(count - used.size, 'term')} in none of them left out)"

@@ -81,15 +81,15 @@ class Report(Summary):
 
     A statsmodels ``Summary``: prints as text, shows as HTML in a notebook, and has ``as_text``,
     ``as_html``, ``as_latex`` and ``as_csv``. Numbers have the decimals that their Monte Carlo
-    errors leave meaning in; a dash stands for what is not known. A column that is unknown in every
-    row (the R-hat of an enumeration) is not shown.
+    errors justify; a dash marks an unknown value. A column that is unknown in every
+    row (the R-hat of an enumeration) is omitted.
 
     Parameters
     ----------
     title : str
-        What stands on top.
+        Heading of the summary.
     info : sequence of (str, object)
-        Labels and values: what was fitted, how, and to what.
+        Labels and values: what was fitted, how, and to which data.
     tables : sequence of (str, DataFrame) or (str, DataFrame, mapping)
         Caption, table, and optionally the kind of number of some columns, by column:
         "probability", "prior", "mcse", "ratio", "bayes_factor", "two_digits", "count", "effective", "fixed2",
@@ -234,18 +234,18 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
     listed = min(listed, total)
     mass = _mass(posterior.iloc[:listed])
     if total == 1:
-        return f"Models: the only one {how}, which holds {mass} of the posterior mass"
+        return f"Models: the only one {how}, with {mass} of the posterior mass"
     if listed == total:
-        return f"Models: all {total:,} {how}, which hold {mass} of the posterior mass"
+        return f"Models: all {total:,} {how}, with {mass} of the posterior mass"
     whole = _mass(posterior)
     return (
-        f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass "
+        f"Models: the best {listed:,} of {total:,} {how}, with {mass} of the posterior mass "
         f"(all {total:,}: {whole})"
     )
 
 
 def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
-    """Return a note on rows that were dropped.
+    """Return a note on dropped rows.
 
     Parameters
     ----------

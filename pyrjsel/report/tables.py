@@ -228,11 +228,11 @@ def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     """
     if len(inclusion) <= LONG_TABLE:
         return "Inclusion", inclusion
-    caption = "Inclusion, highest first"
+    caption = "Inclusion, sorted by posterior probability"
     inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
     if len(inclusion) > MOST_TERMS:
-        caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
-        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
+        caption = f"{caption}: the first {MOST_TERMS} of {len(inclusion):,}"
+        caption += f" (each of the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g})"
         inclusion = inclusion.iloc[:MOST_TERMS]
     return caption, inclusion
 
@@ -299,7 +299,7 @@ def model_table(
         key: _column(values, key, owner, m) for key, values in numbers.items() if values is not None
     }
     if np.any(columns["odds"][1:] < (1.0 - ROUNDING) * columns["odds"][:-1]):
-        raise bad_value("odds", owner, "in rising order, since rows are ranks", odds)
+        raise bad_value("odds", owner, "in increasing order, since rows are ranks", odds)
     sizes = np.asarray(size)
     if sizes.shape != (m,) or (m > 0 and sizes.dtype.kind not in "iu"):
         raise bad_value("size", owner, f"a vector of {m} ints", size)
@@ -406,5 +406,5 @@ def _probabilities(values: ArrayLike, name: str, owner: str) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     # Sums of many probabilities come out above 1 by rounding; anything more is a mistake.
     if np.any((array < -1e-9) | (array > 1 + 1e-9)):
-        raise bad_value(name, owner, "made of probabilities in [0, 1]", values)
+        raise bad_value(name, owner, "probabilities in [0, 1]", values)
     return array

@@ -89,7 +89,7 @@ def plot_trace(
     values = {label: _matrix(label, draws, owner) for label, draws in panels.items()}
     longest = max((draws.shape[1] for draws in values.values()), default=0)
     if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
-        raise bad_value("panels", owner, "matrices with the same number of chains, one with a draw", panels)
+        raise bad_value("panels", owner, "matrices with equal numbers of chains, not all empty", panels)
     _check_labels(continuous, values, owner)
     axes = _grid(ax, len(values), owner)
     from matplotlib.ticker import MaxNLocator
@@ -110,7 +110,7 @@ def plot_trace(
     for side in ("top", "right"):
         for each in axes.flat:
             each.spines[side].set_visible(False)
-    shown = "" if step == 1 else f" (one of {step} is shown)"
+    shown = "" if step == 1 else f" (1 in {step} shown)"
     axes[-1, 0].set_xlabel(f"Draw{shown}")
     axes[-1, 1].set_xlabel("Share of draws")
     chains = next(iter(values.values())).shape[0]
@@ -125,7 +125,7 @@ def _matrix(label: str, draws: ArrayLike, owner: str) -> FloatArray:
         raise bad_value(f"panels[{label!r}]", owner, "a (chains x draws) matrix of numbers", draws)
     if not drawable(matrix):
         raise DataError(
-            f"The panel {label!r} of {owner} must be finite. It has NaN or infinite values, or some beyond "
+            f"The panel {label!r} of {owner} must be finite. It has NaN, infinite values, or values beyond "
             f"{HIGHEST:g}."
         )
     return matrix

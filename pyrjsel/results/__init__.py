@@ -1,4 +1,4 @@
-"""What the results of all models have in common: summaries, files, draws, tables of models."""
+"""Base classes of the results of all models: summaries, files, draws, tables of models."""
 
 from pyrjsel.results.base import Description, Results, pairs_from_plain
 from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes

@@ -1,4 +1,4 @@
-"""What all results have: a summary, a file, random numbers of their own."""
+"""Base class of results: a summary, a file, random numbers."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ Model = TypeVar("Model", bound=FittedModel)
 
 @dataclass(frozen=True)
 class Description:
-    """What a summary says beside its tables.
+    """The facts and notes of a summary, besides its tables.
 
     Attributes
     ----------
     facts : sequence of (str, str)
-        Labels and values on what was fitted and how.
+        Labels and values: what was fitted, and how.
     notes : sequence of str
-        Sentences below the tables.
+        Sentences printed below the tables.
     """
 
     facts: Sequence[tuple[str, str]]
     notes: Sequence[str]
 
     def to_plain(self) -> Plain:
-        """Return it as plain data."""
+        """Return the description as plain data."""
         return {"info": [list(fact) for fact in self.facts], "notes": list(self.notes)}
 
     @classmethod
     def from_plain(cls, content: Content) -> Description:
-        """Return what was written.
+        """Return the description that :meth:`to_plain` wrote.
 
         Raises
         ------
         StoreError
-            If it is something else.
+            If the content is invalid.
         """
         return cls(pairs_from_plain(content, "info"), content.sequence("notes"))
 
 
 def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
-    """Return the pairs of text of that name.
+    """Return the pairs of text of a given name.
 
     Raises
     ------
     StoreError
-        If they are something else.
+        If the content is invalid.
     """
     found = content.sequence(name, (list,))
     if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in found):
@@ -65,19 +65,19 @@ def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
 
 
 class Results(ABC, Generic[Model]):
-    """What all results have.
+    """Base class of results.
 
-    A room's results say in `_texts` what their docstrings say in the places of those below, and what kind of
-    files they are written to; they give the description and the tables of a summary, and what is written.
+    A subclass defines in `_texts` the replacements of the placeholders in the docstrings below, and the kind
+    of its files; it provides the description and the tables of a summary, and the content of a file.
 
     Parameters
     ----------
     model : FittedModel
-        What was fitted.
+        The fitted model.
     entropy : bytes
         Seed of draws after the fit.
     description : Description, optional
-        What a summary says beside its tables, where it cannot be said without the rows of the fit.
+        Facts and notes of the summary, if they cannot be computed because the training data are missing.
     """
 
     _texts: ClassVar[Mapping[str, str]]
@@ -90,43 +90,43 @@ class Results(ABC, Generic[Model]):
         self._known_description = description
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Fill the places of the docstrings."""
+        """Fill in the docstrings."""
         super().__init_subclass__(**named)
         if "_texts" in vars(cls):
             fill_inherited(cls, Results, {"results": cls.__name__, **cls._texts})
 
-    # ------------------------------------------------------------------ what differs
+    # ------------------------------------------------------------------ defined by subclasses
 
     @abstractmethod
     def _describe(self) -> Description:
-        """Return what a summary says beside its tables."""
+        """Return the facts and notes of the summary."""
 
     @abstractmethod
     def _tables(self, top: int) -> Sequence[tuple[Any, ...]]:
-        """Return the tables of a summary under their captions, the `top` first rows of the longest."""
+        """Return the tables of a summary with their captions; the longest has its `top` first rows."""
 
     @abstractmethod
     def _content(self, with_rows: bool) -> Plain:
-        """Return what is written, with the rows of the fit or without."""
+        """Return the content of a file, with the training data or without."""
 
-    # ------------------------------------------------------------------ what all have
+    # ------------------------------------------------------------------ shared
 
     @property
     def nobs(self) -> int:
-        """Number of rows used."""
+        """Number of observations used."""
         return self.model.nobs
 
     def _description(self) -> Description:
-        """Return what a summary says beside its tables; without rows, what it said when they were there."""
+        """Return the facts and notes of the summary; without training data, those that were saved."""
         return self._describe() if self._known_description is None else self._known_description
 
     def _stream(self, label: bytes) -> np.random.Generator:
-        """Return the random stream for one kind of draws after the fit; the same on every call."""
+        """Return the random number stream for one kind of draws after the fit; the same on every call."""
         key = int.from_bytes(self._entropy, "little") ^ int.from_bytes(label, "little")
         return np.random.Generator(np.random.Philox(key=key % 2**128))
 
     def summary(self, top: int = 10) -> Report:
-        """Return the summary: what was fitted, how, the main tables, warnings that matter.
+        """Return the summary: what was fitted, how, the main tables, and important warnings.
 
         Parameters
         ----------
@@ -150,19 +150,19 @@ class Results(ABC, Generic[Model]):
     _repr_html_ = results_html
 
     def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
+        """Save the results to a file for :func:`pyrjsel.load`.
 
         Parameters
         ----------
         path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
+            The file; an existing one is replaced once the new one is complete.
         data : bool, default False
             <rows in files>
 
         Raises
         ------
         NotAvailableError
-            If the rows are asked for and are not there.
+            If the training data are requested, but the results were loaded without them.
         ParameterError
             If `path` is not a path, or is a folder.
         StoreError
@@ -172,8 +172,8 @@ class Results(ABC, Generic[Model]):
 
         Notes
         -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code.
+        ``pyrjsel.storage`` describes the format: a zip archive of a JSON header and arrays, without
+        code.
         <in every file>
         """
         with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")

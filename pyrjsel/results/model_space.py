@@ -28,7 +28,7 @@ from pyrjsel.results.sampled import SampledResults
 
 SpaceModel = TypeVar("SpaceModel", bound=ModelOverSpace)
 
-# Rows of the table of models at most.
+# Most rows of the table of models.
 TABLE_ROWS = 10_000
 
 
@@ -51,8 +51,8 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         """Inclusion by term.
 
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
-        ``bayes_factor`` (posterior over prior odds of inclusion; NaN where the relative error of the latter
-        is above 30 %) and ``cost``.
+        ``bayes_factor`` (posterior over prior odds of inclusion; NaN if the prior odds have a relative error
+        above 30 %) and ``cost``.
         <inclusion>
         """
         return without_errors(self._inclusion)
@@ -60,17 +60,17 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
     @property
     @kept_table
     def _inclusion(self) -> pd.DataFrame:
-        """The same with the errors of prior inclusion probabilities and Bayes factors."""
+        """The inclusion table with the errors of prior inclusion probabilities and Bayes factors."""
         prior, stats, excluded = self._inclusion_parts()
         return inclusion_of(self.model.space, prior, stats, excluded, self.model._priced)
 
     @property
     @kept_table
     def models(self) -> pd.DataFrame:
-        """The best models by rank, the first of them.
+        """The best models, by rank.
 
         Columns ``terms``, ``size``, ``cost``, ``posterior`` (never renormalised over the rows of the table),
-        ``mcse``, ``odds`` (of the best model against this) and ``odds_mcse``.
+        ``mcse``, ``odds`` (of the best model against this one) and ``odds_mcse``.
         <models>
         """
         return self._model_rows(self._n_listed)
@@ -80,7 +80,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         return min(TABLE_ROWS, self.posterior.odds.size)
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
-        """Return the `rows` best models; also those of posterior probability 0, where there are no others."""
+        """Return the `rows` best models; models of posterior probability 0 only if there are no others."""
         posterior, space = self.posterior, self.model.space
         gamma = posterior.packed[:rows]
         return model_table(
@@ -95,12 +95,12 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         )
 
     def _evidence(self, rows: int) -> tuple[FloatArray, ...]:
-        """Return log marginal likelihoods and deviances of the best models, where these are known."""
+        """Return log marginal likelihoods and deviances of the best models, if known."""
         return ()
 
     @property
     def covered(self) -> float:
-        """Posterior mass that the rows of `models` hold."""
+        """Posterior mass of the models listed in `models`."""
         return float(min(self.posterior.probability[: self._n_listed].sum(), 1.0))
 
     def _tables(self, top: int) -> list[tuple[Any, ...]]:
@@ -120,12 +120,12 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         top : int, optional
             Show only the `top` terms of highest posterior probability.
         sort : bool, default True
-            Whether terms are sorted by posterior probability rather than kept in order.
+            Whether to sort terms by posterior probability rather than keep their order.
 
         Returns
         -------
         matplotlib Axes
-            The axes, one row a term.
+            The axes, with one row per term.
 
         Raises
         ------
@@ -140,19 +140,20 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         )
 
     def plot_models(self, ax: Any = None, *, top: int = 20) -> Any:
-        """Plot which terms are in the best models, each as wide as its posterior probability.
+        """Plot which terms the best models include; a column is as wide as the model's posterior probability.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure that is high enough for all terms by default.
         top : int, default 20
-            Models to show.
+            Number of models.
 
         Returns
         -------
         matplotlib Axes
-            The axes, one row a term; of more than 40 terms, those that are in none of the models have none.
+            The axes, with one row per term; of more than 40 terms, those that none of the models includes are
+            left out.
 
         Raises
         ------
@@ -167,10 +168,12 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
 
 
 def stuck_notes(names: Sequence[str], stuck: BoolArray, inclusion: FloatArray) -> list[str]:
-    """Return notes on the terms (J,) that never moved in any chain, by the probabilities of inclusion."""
+    """Return notes on terms (J,) that never moved in any chain, given their inclusion probabilities."""
     notes = []
-    for where, terms in (("every draw", stuck & (inclusion >= 0.5)), ("no draw", stuck & (inclusion <= 0.5))):
+    for where, terms in (("every", stuck & (inclusion >= 0.5)), ("no", stuck & (inclusion <= 0.5))):
         if terms.any():
             said = listed([name for name, here in zip(names, terms, strict=True) if here])
-            notes.append(f"In {where} of any chain, so that their errors are unknown: {said}.")
+            notes.append(
+                f"Included in {where} draw of all chains, so the Monte Carlo error is unknown: {said}."
+            )
     return notes

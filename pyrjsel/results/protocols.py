@@ -1,4 +1,4 @@
-"""What results need of the model that was fitted, and of its posterior."""
+"""The interface of fitted models and posteriors that results use."""
 
 from typing import Any, ClassVar, Protocol
 
@@ -7,7 +7,7 @@ from pyrjsel.model_space import ModelSpace, PackedModels, PriorInclusion
 
 
 class FittedModel(Protocol):
-    """A model, as its results see it."""
+    """A fitted model, as its results use it."""
 
     title: ClassVar[str]
     design: Any
@@ -15,7 +15,7 @@ class FittedModel(Protocol):
 
     @property
     def nobs(self) -> int:
-        """Number of rows used."""
+        """Number of observations used."""
 
 
 class ModelOverSpace(FittedModel, Protocol):

@@ -1,4 +1,4 @@
-"""Results with draws: more of them, and their export to ArviZ."""
+"""Base class of results with draws: extension, and export to ArviZ."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Longer = TypeVar("Longer")
 
 @dataclass(frozen=True)
 class RecordedRun(Generic[Longer]):
-    """A run that can go on.
+    """A run that can be extended.
 
     Attributes
     ----------
     settings : FitSettings
-        Its own.
+        Settings of the run.
     ends : Ends or None
-        Where its chains ended, where that is known.
+        Final states of its chains, if known.
     draws : int
-        Draws of a chain that the results have.
+        Draws per chain in the results.
     recorded : callable
-        Returns what each chain had recorded.
+        Returns the recorded values of each chain.
     identity : callable
-        Returns what the run is beside its settings, for a checkpoint.
+        Returns the description of the run besides its settings, for a checkpoint.
     go_on : callable
-        Returns the results of a run of longer settings.
+        Returns the results of a run with longer settings.
     every : int
-        Draws to one of which chains have kept large arrays.
+        Large arrays were kept for one in so many draws.
     """
 
     settings: FitSettings
@@ -52,12 +52,12 @@ class RecordedRun(Generic[Longer]):
 class SampledResults(Results[Model]):
     """Results with draws."""
 
-    # What is asked of a run that stops by itself, where nothing is said.
+    # Defaults of a run with ``draws="auto"``.
     _usual: ClassVar[Accuracy] = USUAL
 
     @abstractmethod
     def _recorded_run(self) -> RecordedRun[Self]:
-        """Return the run of these results; raise :class:`NotAvailableError` where there are no chains."""
+        """Return the run of these results; raise :class:`NotAvailableError` if there are no chains."""
 
     @abstractmethod
     def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
@@ -74,40 +74,40 @@ class SampledResults(Results[Model]):
         progress: bool | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Go on with the chains where they ended.
+        """Resume the chains and return the results of all draws.
 
         Parameters
         ----------
         draws : int, optional
-            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least. None is as many as
-            `mcse` asks for, which may be no more at all.
+            Additional draws per chain; burn-in and thinning stay the same.
+            After an interrupted run, all chains get at least as many draws as the longest has. None lets
+            `mcse` decide, possibly on none at all.
         mcse : float, optional
             <accuracy>
         max_draws : int, optional
-            Draws a chain at most, those that there are among them; None is the default of ``fit``.
+            Limit of draws per chain, including existing ones; None is the default of ``fit``.
         max_seconds, n_jobs, progress : optional
             As for ``fit``.
         checkpoint : str or path-like, optional
-            As for ``fit``; of the draws that are new.
+            As for ``fit``, for the new draws.
 
         Returns
         -------
         <results>
-            New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
+            Results of all draws, bit for bit those of one run of the same length with this `burn_in` (on the
             same machine and versions).
             <not in one run>
 
         Raises
         ------
         NotAvailableError
-            If the rows are not there, see :func:`pyrjsel.load`; if the results come from a file that has no
-            states of chains.
+            If the training data are missing, see :func:`pyrjsel.load`; if the results come from a file
+            without chain states.
             <without chains>
         ParameterError
             If a parameter is out of range.
         StoreError
-            If the checkpoint is that of another run, or the file held a state of another model.
+            If the checkpoint belongs to another run, or the file has a state of another model.
 
         Warns
         -----
@@ -139,7 +139,7 @@ class SampledResults(Results[Model]):
         -------
         InferenceData or DataTree
             <variables>
-            InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of arviz-base.
+            InferenceData with ArviZ 0.x, DataTree with ArviZ 1.x or arviz-base.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class SampledResults(Results[Model]):
 
 
 def chain_facts(settings: FitSettings, shape: Sequence[int]) -> list[tuple[str, str]]:
-    """Return what a summary says of chains, from the shape (chains, draws, ...) of their draws."""
+    """Return the facts of a summary about chains, from the shape (chains, draws, ...) of their draws."""
     return [
         ("Chains x draws", f"{shape[0]} x {shape[1]:,}"),
         ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),

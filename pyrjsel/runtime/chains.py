@@ -220,9 +220,9 @@ def run_chains(
         Number of chains.
     rng : numpy.random.Generator
         Source of the seeds; its seed sequence is spawned from, its stream is not used.
-    Number of workers; -1 is one per processor. None follows ``joblib.parallel_config``; if that is
+    n_jobs : int, optional
+        Number of workers; -1 is one per processor. None follows ``joblib.parallel_config``; if that is
         not set, one thread per chain, at most one per processor.
-        without one is a thread per chain, at most as many as there are processors.
     progress : bool, optional
         Whether to show a progress bar. None shows one after a second in a terminal or notebook.
     label : str

@@ -40,7 +40,8 @@ class Rounds:
     chains : int
     rng : Generator
     rule : callable
-    Rule that finds inaccurate figures.
+        Rule that finds inaccurate figures.
+    size : callable
         Number of draws of a chain's result.
     accuracy : Accuracy
     label : str

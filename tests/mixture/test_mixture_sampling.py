@@ -140,7 +140,7 @@ def test_starts():
         job = kit.job_of(problem, burn_in=burn_in, temperatures=3)
         state = job.start(np.random.SeedSequence(1), 0).state()
         assert all(problem.space.feasible(replica.gamma) for replica in state.replicas)
-    with pytest.warns(rj.ConvergenceWarning, match="^The run has 2 draws, fewer than 100: its figures"):
+    with pytest.warns(rj.ConvergenceWarning, match="^The run has 2 draws, fewer than 100: its estimates"):
         found = run(problem, draws=1, burn_in=0, moves=0, start=["x3", "x1"])
     np.testing.assert_array_equal(found.models, [[0, 1, 0, 1]])
     with pytest.warns(rj.ConvergenceWarning, match="^The run has 2 draws"):

@@ -152,10 +152,10 @@ def test_space_is_picklable_and_read_only(kit):
         ({"prior": None}, "model_prior"),
         ({"prior": "uniform"}, "model_prior"),
         ({"n_observations": 0}, "n_observations"),
-        ({"always": ("x0", "x1"), "max_size": 1}, "break a constraint: it has 2 terms, and max_size is 1"),
+        ({"always": ("x0", "x1"), "max_size": 1}, "break a constraint: it has 2 terms, but max_size is 1"),
         (
             {"always": "x0", "costs": {"x0": 3, "x1": 1, "x2": 1}, "budget": 2},
-            "it costs 3, and the budget is 2",
+            "it costs 3, but the budget is 2",
         ),
     ],
 )

@@ -59,7 +59,7 @@ def test_median_model_beyond_the_budget(sampler):
     model = rj.logit("y ~ a + b + c", data, costs=dict.fromkeys("abc", 1.0), budget=2)
     results = fit(model, sampler=sampler, draws=500)
     assert (results.inclusion["posterior"] > 0.55).all()
-    found = check_stand_in(results, r"\(a, b, c\) is not allowed: it costs 3, and the budget is 2")
+    found = check_stand_in(results, r"\(a, b, c\) is not allowed: it costs 3, but the budget is 2")
     assert len(found) == 2
 
 

@@ -79,21 +79,19 @@ def test_small_r_hat(r_hats):
 @pytest.mark.parametrize(
     ("ess", "draws", "what"),
     [
-        ((99.9, 500.0, np.nan), 1000, "99 effective draws of the model size, fewer than 100: their"),
-        ((np.nan, 500.0, 7.2), 1000, "7 effective draws of the inclusion of x, fewer than 100: their"),
+        ((99.9, 500.0, np.nan), 1000, "99 effective draws of the model size, fewer than 100: these"),
+        ((np.nan, 500.0, 7.2), 1000, "7 effective draws of the inclusion of x, fewer than 100: these"),
         (
             (50.0, 20.0, 30.0),
             1000,
-            "20 effective draws of the log posterior and fewer than 100 of 2 more: their",
+            "20 effective draws of the log posterior and fewer than 100 of 2 more: these",
         ),
         ((np.nan, np.nan, np.nan), 2, "2 draws, fewer than 100: its"),
         ((500.0, np.inf, np.nan), 99, "99 draws, fewer than 100: its"),
     ],
 )
 def test_few_effective_draws(ess, draws, what):
-    assert texts_of(ess=ess, draws=draws) == [
-        f"The run has {what} figures are not to be trusted; run longer."
-    ]
+    assert texts_of(ess=ess, draws=draws) == [f"The run has {what} estimates are unreliable; run longer."]
 
 
 @pytest.mark.parametrize("ess", [(100.0, 100.0, 100.0), (np.nan, np.nan, np.nan)])
@@ -113,7 +111,7 @@ def test_a_handful_of_draws_is_no_posterior(draws):
         assert all(issubclass(warning.category, rj.ConvergenceWarning) for warning in caught)
         texts = [str(warning.message) for warning in caught]
         # The audit may name models beside it that so few draws have missed.
-        assert any("figures are not to be trusted" in text or "R-hat" in text for text in texts)
+        assert any("estimates are unreliable" in text or "R-hat" in text for text in texts)
 
 
 def test_enumeration_has_no_draws_to_be_few(model):
@@ -241,7 +239,7 @@ def test_a_conditional_probability_that_never_changes_has_no_error():
     assert row["posterior"] == pytest.approx(exact, rel=1e-9)
     assert np.isnan(row["mcse"])
     assert not results.posterior.stuck.any()
-    assert "of any chain, so that" not in " ".join(str(results.summary()).split())
+    assert "of all chains, so" not in " ".join(str(results.summary()).split())
 
 
 def test_errors_at_the_level_of_rounding_are_unknown():

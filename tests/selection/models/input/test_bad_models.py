@@ -354,12 +354,12 @@ MODEL_CASES = {
     "budget below what is always in": (
         lambda: build(costs=COSTS, budget=2, always="g"),
         rj.ParameterError,
-        "'always'.*costs 3, and the budget is 2",
+        "'always'.*costs 3, but the budget is 2",
     ),
     "budget of nothing": (
         lambda: build(costs=COSTS, budget=0),
         rj.ParameterError,
-        r"'budget'.*must be at least 1, what the cheapest term costs \(x\).*Got 0",
+        r"'budget'.*must be at least 1, the price of the cheapest term \(x\).*Got 0",
     ),
     "budget below every term": (
         lambda: rj.linear("y ~ x + z + g", [FRAME[:50], FRAME[50:]], costs=COSTS, budget=0.9),
@@ -401,7 +401,7 @@ MODEL_CASES = {
     "max_size below always": (
         lambda: build(max_size=1, always=["g", "x"]),
         rj.ParameterError,
-        "'always'.*2 terms, and max_size is 1",
+        "'always'.*2 terms, but max_size is 1",
     ),
 }
 
