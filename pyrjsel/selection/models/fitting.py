@@ -7,13 +7,13 @@ from dataclasses import fields
 from typing import Any, cast
 
 from pyrjsel._typing import RNGLike, SeedLike
-from pyrjsel._validate import unknown_name, unknown_option
+from pyrjsel._validate import unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.samplers.registry import sampler_named
 from pyrjsel.selection.samplers.runs import run, warn_of
-from pyrjsel.selection.samplers.stopping import warm
 
 
 class Fitting:
@@ -157,23 +157,19 @@ class Fitting:
         """
         model = cast(SelectionModel, self)
         owner = f"{model._owner}.fit"
-        if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
-            raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
-        if sampler == "auto":
-            sampler = "enumerate" if model._enumerable() else model._large_sampler(options)
-        kind, _ = model._samplers[sampler]
-        names = [item.name for item in fields(kind)]
+        found = sampler_named(sampler, model.regression, model.space, options, owner)
+        names = [item.name for item in fields(found.options)]
         for name in options:
             if name not in names:
-                raise unknown_option(name, f"for sampler={sampler!r} the option", owner, names, model.fit)
-        chosen = kind(**options)
+                raise unknown_option(name, f"for {found.owner} the option", owner, names, model.fit)
+        chosen = found.options(**options)
         settings = FitSettings.check(
             owner,
             draws=draws,
             mcse=mcse,
             max_draws=max_draws,
             max_seconds=max_seconds,
-            warm=warm(sampler),
+            warm=found.warm,
             burn_in=burn_in,
             thin=thin,
             chains=chains,
@@ -181,8 +177,8 @@ class Fitting:
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,
-            about=None if checkpoint is None else identity(model, sampler, chosen),
+            about=None if checkpoint is None else identity(model, found.name, chosen),
         )
-        posterior, settings = run(model, model._samplers[sampler], settings, chosen)
+        posterior, settings = run(model, found, settings, chosen)
         warn_of(posterior)
         return SelectionResults(model, posterior, settings.finished(posterior.asked), options=chosen)

@@ -25,18 +25,10 @@ from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.gaussian import CoefPrior
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
-from pyrjsel.selection.protocols import Sampler
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.rank import IndependentColumns
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 from pyrjsel.selection.regression.validation import check_columns
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
-from pyrjsel.selection.samplers.collapsed.posterior import collapsed_posterior
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
-from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP, GibbsOptions, gibbs_posterior
-from pyrjsel.selection.samplers.reversible_jump.chain import over_rows
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.specification import Choices
 
 
@@ -118,13 +110,6 @@ class LinearSelection(Selection):
     _family: ClassVar[Gaussian] = Gaussian()
     _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
     _default_prior = GPrior("n")
-    _samplers: ClassVar[Mapping[str, Sampler]] = {
-        "enumerate": (ExactOptions, exact_posterior),
-        "gibbs": (GibbsOptions, gibbs_posterior),
-        "rjmcmc": (RJMCMCOptions, over_rows(rjmcmc_posterior)),
-        "population": (PopulationOptions, over_rows(population_posterior)),
-        "collapsed": (CollapsedOptions, collapsed_posterior),
-    }
 
     regression: GaussianRegression
 
@@ -311,9 +296,6 @@ class LinearSelection(Selection):
 
     def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
-
-    def _large_sampler(self, options: Collection[str]) -> str:
-        return "gibbs" if self.regression.prior.kind in IN_LOOP else super()._large_sampler(options)
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

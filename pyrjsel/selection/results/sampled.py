@@ -16,10 +16,9 @@ from pyrjsel.report import to_arviz
 from pyrjsel.runtime import MOST, known_ends
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
-from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.selection.samplers.gibbs.sampler import IN_LOOP
 from pyrjsel.selection.samplers.recorder import thinning
+from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.samplers.runs import run, warn_of
 
 # What is recorded of every so manyth draw.
@@ -96,7 +95,8 @@ class SampledPosterior(PosteriorTables):
         if found is None:
             raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
         ends, have = known_ends(posterior.ends), found.model.shape[1]
-        n_extra = _extra(model.regression, posterior.sampler, found)
+        sampler = samplers_of(model.regression)[posterior.sampler]
+        n_extra = sampler.n_extra(model.regression)
         settings = results.settings.extended(
             replace(ends, entropy=posterior.entropy),
             have=have,
@@ -109,11 +109,11 @@ class SampledPosterior(PosteriorTables):
             progress=progress,
             checkpoint=checkpoint,
             about=lambda: identity(model, posterior.sampler, options),
-            # Coefficients of "collapsed" are drawn anew when the chains have ended.
-            every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
+            # Coefficients that chains do not record are drawn anew when they have ended.
+            every=1 if n_extra is None else found.coefficients_every,
         )
         step = thinning(model.regression, settings) // found.coefficients_every
-        longer, _ = run(model, model._samplers[posterior.sampler], settings.thinned(step, THINNED), options)
+        longer, _ = run(model, sampler, settings.thinned(step, THINNED), options)
         warn_of(longer)
         return type(results)(model, longer, settings.finished(longer.asked), options=options)
 
@@ -190,13 +190,6 @@ class SampledPosterior(PosteriorTables):
             groups["observed_data"] = {model.design.response: (["row"], response)}
             coords["row"] = model.data.index.to_flat_index().tolist()
         return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "coefficient"})
-
-
-def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
-    """Return how many numbers chains record beside coefficients, None where they draw none of these."""
-    if sampler in ("rjmcmc", "population"):
-        return 0 if draws.variance is None else GaussianRows.n_extra
-    return 0 if sampler == "gibbs" and regression.prior.kind in IN_LOOP else None
 
 
 def _recorded(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:

@@ -314,4 +314,4 @@ class TestParameters:
         with pytest.raises(rj.UnknownNameError, match="'pairs'"):
             model.fit(pairs=64)
         with pytest.raises(rj.UnknownNameError, match="sampler='rjmcmc' the option 'temperatures'"):
-            model.fit(sampler="rjmcmc", temperatures="fixed")
+            model.fit(sampler="rjmcmc", scheme="fixed")
