@@ -7,6 +7,9 @@ Environment
 -----------
 PYRJSEL_DEBUG=1
     Build with bounds and initialisation checks and C assertions, in a build folder of its own.
+PYRJSEL_CFLAGS
+    Flags of the C compiler that come after those below, such as -O0 for a quick build. A change of them
+    needs ``rm -rf build``.
 """
 
 import os
@@ -27,6 +30,7 @@ BUILD = "build/debug" if DEBUG else "build/release"
 # depends on errno or floating-point traps either, and without them loops are vectorised whole.
 FLAGS = ["-O1", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]
 FLAGS += ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+FLAGS += os.environ.get("PYRJSEL_CFLAGS", "").split()
 
 NUMPY_RANDOM = Path(np.__file__).parent / "random" / "lib"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
@@ -81,7 +85,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers.reversible_jump._population", random=True),
     extension("pyrjsel.selection.regression._problem"),
     extension("pyrjsel.selection.samplers.reversible_jump._rjmcmc", random=True),
-    extension("pyrjsel.selection.evidence._score"),
+    extension("pyrjsel.selection.priors._score"),
     extension("pyrjsel.selection.samplers._search"),
     extension("pyrjsel.selection.evidence._spike", random=True),
     extension("pyrjsel.selection.evidence._student"),

@@ -21,12 +21,9 @@ import pyrjsel as rj
 from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
+from pyrjsel.selection.priors.registry import COEF_PRIORS
 
 MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
-COEF_PRIORS: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind
-    for kind in (rj.GPrior, rj.Normal, rj.HyperG, rj.HyperGN, rj.ZellnerSiow, rj.SpikeSlab)
-}
 MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (rj.BetaBinomial, rj.Uniform, rj.Bernoulli, rj.TruncatedPoisson, rj.CostAdjusted)

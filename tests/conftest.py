@@ -9,8 +9,9 @@ import cloudpickle
 import numpy as np
 import pytest
 
-# Reference implementations in plain numpy, which several folders of tests hold loops against.
-sys.path += [str(folder) for folder in sorted(Path(__file__).parent.glob("*/reference"))]
+# Reference implementations in plain numpy, and what several files of tests share.
+for _pattern in ("support", "*/support", "*/reference"):
+    sys.path += [str(folder) for folder in sorted(Path(__file__).parent.glob(_pattern))]
 
 # Before anything imports matplotlib: tests draw without a display.
 os.environ["MPLBACKEND"] = "Agg"

@@ -3,6 +3,7 @@
 from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
 from pyrjsel.report.checks import plot_check, plot_checks
+from pyrjsel.report.class_plots import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -16,11 +17,8 @@ from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
-from pyrjsel.report.loaded import table_from_plain
 from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
-from pyrjsel.report.paths import plot_path
-from pyrjsel.report.planes import Ellipses, plot_calibration, plot_plane
 from pyrjsel.report.plots import plot_inclusion, plot_models, plot_sizes
 from pyrjsel.report.render import (
     Report,
@@ -30,8 +28,10 @@ from pyrjsel.report.render import (
     repr_short,
     results_html,
 )
+from pyrjsel.report.row_plots import plot_path
 from pyrjsel.report.scores import calibration_table, log_chosen, score_table
 from pyrjsel.report.sensitivity import plot_sensitivity
+from pyrjsel.report.table_checks import table_from_plain
 from pyrjsel.report.tables import (
     coefficient_table,
     covered_mass,

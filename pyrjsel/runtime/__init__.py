@@ -1,6 +1,7 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Knows no model."""
 
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Rule, above
+from pyrjsel.runtime.chain_ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.chains import (
     ChainJob,
     ChainRunner,
@@ -11,7 +12,6 @@ from pyrjsel.runtime.chains import (
     run_chains,
 )
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.runtime.ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings, power_of_2

@@ -16,13 +16,13 @@ from numpy.random.bit_generator import ISpawnableSeedSequence
 from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
 from pyrjsel._validate import bad_value, check_bool, check_int, listed
 from pyrjsel.runtime.blas import one_blas_thread
-from pyrjsel.runtime.board import Board, RemoteBoard
+from pyrjsel.runtime.chain_ends import ChainEnd, Ends
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
-from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
-from pyrjsel.runtime.live import Live
+from pyrjsel.runtime.live_chains import LiveChains
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
+from pyrjsel.runtime.signals import RemoteSignals, Signals
 from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
 from pyrjsel.storage import Content, Plain
@@ -202,7 +202,7 @@ def run_chains(
     earlier: Sequence[ChainEnd] = (),
     keep_ends: bool = False,
     spare: bool = False,
-    live: Live | None = None,
+    live: LiveChains | None = None,
     seeds: Sequence[np.random.SeedSequence] | None = None,
     name: str | None = None,
 ) -> ChainsOutcome:
@@ -235,7 +235,7 @@ def run_chains(
         Whether the outcome says where chains of a :class:`ResumableJob` have ended.
     spare : bool, default False
         Whether the run can do without some of its chains, if their worker processes keep dying.
-    live : Live, optional
+    live : LiveChains, optional
         Where chains are kept, and gone on with, of a round of a longer run: what they give is a look.
     seeds : sequence of SeedSequence, optional
         What chains begin with; None are children of that of `rng`.
@@ -297,7 +297,7 @@ def run_chains(
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: give no 'checkpoint'.")
         checkpoint.begin()
     workers, thread = count_workers(n_jobs, chains), time.thread_time()
-    board, parent = Board(chains), os.getpid()
+    signals, parent = Signals(chains), os.getpid()
 
     def make(sent: Any, chain: int) -> Any:
         start = _Start(
@@ -308,21 +308,21 @@ def run_chains(
             keep_ends and hasattr(job, "resume"),
             live,
         )
-        return joblib.delayed(_run_chain)(sent, start, board, parent)
+        return joblib.delayed(_run_chain)(sent, start, signals, parent)
 
     try:
         with (
-            InterruptGuard(board) as guard,
+            InterruptGuard(signals) as guard,
             one_blas_thread,
-            ProgressBar(board, chains * job.total, progress, label),
+            ProgressBar(signals, chains * job.total, progress, label),
         ):
             parts = run_tasks(
-                job, make, chains, workers, again=board.renew, interrupted=lambda: guard.count > 0
+                job, make, chains, workers, again=signals.renew, interrupted=lambda: guard.count > 0
             )
     finally:
         # After an error or a second Ctrl-C, threads that still run end with their block.
-        board.stop()
-        board.close()
+        signals.stop()
+        signals.close()
     if workers > 1:
         release()
     lost = [chain for chain in range(chains) if chain not in parts]
@@ -374,9 +374,9 @@ def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSeq
 class _ChainContext:
     """Names the chain in an error that leaves it, and stops the other chains then."""
 
-    def __init__(self, chain: int, board: Board | RemoteBoard) -> None:
+    def __init__(self, chain: int, signals: Signals | RemoteSignals) -> None:
         self._chain = chain
-        self._board = board
+        self._signals = signals
 
     def __enter__(self) -> None:
         pass
@@ -385,7 +385,7 @@ class _ChainContext:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._board.stop()
+            self._signals.stop()
             error.add_note(f"Raised in chain {self._chain} (chains count from 0).")
 
 
@@ -398,7 +398,7 @@ class _Start:
     file: ChainFile | None
     earlier: ChainEnd | None
     keep_end: bool
-    live: Live | None
+    live: LiveChains | None
 
     def runner(self, job: Any) -> tuple[Any, int, RunTime]:
         """Return a runner, and the iterations and the run time that it has behind it."""
@@ -418,36 +418,36 @@ class _Start:
 
 
 def _run_chain(
-    sent: Any, start: _Start, board: Board | RemoteBoard, parent: int
+    sent: Any, start: _Start, signals: Signals | RemoteSignals, parent: int
 ) -> tuple[int, tuple[Any, int, RunTime, ChainEnd | None] | bytes | None]:
     """Return a chain's number and its result, iterations, run time and end; runs in the worker.
 
-    Of processes the latter are pickled; None is in their place if the board does not let the chain begin.
+    Of processes the latter are pickled; None is in their place if the signals does not let the chain begin.
     """
     chain = start.chain
-    if not board.begin(chain):
+    if not signals.begin(chain):
         return chain, None
-    with _ChainContext(chain, board), start.file or nullcontext():
-        if board.remote:
+    with _ChainContext(chain, signals), start.file or nullcontext():
+        if signals.remote:
             ignore_in_worker(parent)
         with one_blas_thread:
-            found = _advance(received(sent), start, board)
+            found = _advance(received(sent), start, signals)
         # Clusters hand arrays out at any address, and sums of such can differ in the last bit.
-        return chain, pickle.dumps(found, pickle.HIGHEST_PROTOCOL) if board.remote else found
+        return chain, pickle.dumps(found, pickle.HIGHEST_PROTOCOL) if signals.remote else found
 
 
 def _advance(
-    job: Any, start: _Start, board: Board | RemoteBoard
+    job: Any, start: _Start, signals: Signals | RemoteSignals
 ) -> tuple[Any, int, RunTime, ChainEnd | None]:
     watch = Stopwatch()
     runner, done, before = start.runner(job)
     total, written, file, block = job.total, done, start.file, 1
-    while done < total and not board.stopped:
+    while done < total and not signals.stopped:
         n = min(block, total - done)
         at = time.perf_counter()
         runner.advance(n)
         done += n
-        board.report(start.chain, done)
+        signals.report(start.chain, done)
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and file.due():

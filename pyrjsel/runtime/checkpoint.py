@@ -23,7 +23,7 @@ from pyrjsel._errors import StoreError
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
 from pyrjsel._version import __version__
-from pyrjsel.runtime.ends import ChainEnd
+from pyrjsel.runtime.chain_ends import ChainEnd
 from pyrjsel.runtime.lock import lock
 from pyrjsel.runtime.stopwatch import RunTime
 from pyrjsel.storage import (

@@ -5,7 +5,7 @@ import signal
 import threading
 from types import FrameType, TracebackType
 
-from pyrjsel.runtime.board import Board
+from pyrjsel.runtime.signals import Signals
 
 
 class InterruptGuard:
@@ -16,7 +16,7 @@ class InterruptGuard:
 
     Parameters
     ----------
-    board : Board
+    signals : Signals
         Where the request is written.
 
     Attributes
@@ -25,9 +25,9 @@ class InterruptGuard:
         Interrupts caught so far.
     """
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, signals: Signals) -> None:
         self.count = 0
-        self._board = board
+        self._signals = signals
         self._former: object = None
 
     def __enter__(self) -> "InterruptGuard":
@@ -48,7 +48,7 @@ class InterruptGuard:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         # Written at every interrupt: after a second one threads that cannot be killed still end.
-        self._board.stop()
+        self._signals.stop()
         if self.count > 1:
             raise KeyboardInterrupt
 
@@ -57,7 +57,7 @@ def ignore_in_worker(parent: int) -> None:
     """Ignore SIGINT from here on in a worker process that is not process `parent`.
 
     A terminal sends Ctrl-C to the whole process group. The parent passes the request on through
-    the board; a worker that died of the signal would take the results of every chain with it. The
+    the signals; a worker that died of the signal would take the results of every chain with it. The
     signal stays ignored after the chain, since an idle worker must survive it too: the parent
     ends its workers when it needs to.
     """

@@ -6,9 +6,9 @@ from types import TracebackType
 
 from tqdm import tqdm
 
-from pyrjsel.runtime.board import Board
+from pyrjsel.runtime.signals import Signals
 
-# Seconds between two looks at the board, and before the bar of an interactive run appears.
+# Seconds between two looks at the signals, and before the bar of an interactive run appears.
 INTERVAL = 0.2
 DELAY = 1.0
 
@@ -16,12 +16,12 @@ DELAY = 1.0
 class ProgressBar:
     """Context manager that shows how far the chains are, on standard error.
 
-    A thread of its own reads the board and is the only one to touch the bar, so that it does not
+    A thread of its own reads the signals and is the only one to touch the bar, so that it does not
     matter whether chains run in threads or in processes.
 
     Parameters
     ----------
-    board : Board
+    signals : Signals
         Where the chains note what they have done.
     total : int
         Iterations of all chains together.
@@ -31,8 +31,8 @@ class ProgressBar:
         What stands before the bar.
     """
 
-    def __init__(self, board: Board, total: int, show: bool | None, label: str) -> None:
-        self._board = board
+    def __init__(self, signals: Signals, total: int, show: bool | None, label: str) -> None:
+        self._signals = signals
         self._total = total
         self._label = label
         self._delay = 0.0 if show else DELAY
@@ -67,7 +67,7 @@ class ProgressBar:
             running = True
             while running:
                 running = not self._end.wait(INTERVAL)
-                bar.update(self._board.total() - bar.n)
+                bar.update(self._signals.total() - bar.n)
 
 
 def _interactive() -> bool:

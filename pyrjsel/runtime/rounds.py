@@ -15,12 +15,12 @@ import numpy as np
 
 from pyrjsel.runtime.accuracy import Accuracy, Clock, Figure, Rule, missed, worst
 from pyrjsel.runtime.blas import one_blas_thread
-from pyrjsel.runtime.board import Board
+from pyrjsel.runtime.chain_ends import ChainEnd, Ends
 from pyrjsel.runtime.chains import ChainsOutcome, ResumableJob, run_chains, spawn_seeds
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.runtime.ends import ChainEnd, Ends
 from pyrjsel.runtime.interrupt import InterruptGuard
-from pyrjsel.runtime.live import Live
+from pyrjsel.runtime.live_chains import LiveChains
+from pyrjsel.runtime.signals import Signals
 from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.runtime.workers import count_workers
 from pyrjsel.storage import Content
@@ -62,7 +62,7 @@ class Rounds:
     progress: bool | None
     checkpoint: Checkpoint | None
     begun: float | None = None
-    live: Live = field(default_factory=Live)
+    live: LiveChains = field(default_factory=LiveChains)
 
     def run(self) -> tuple[ChainsOutcome, int, list[str]]:
         """Return what the last round gave, its draws, and what is to be said of figures that are missed.
@@ -78,7 +78,7 @@ class Rounds:
         before = 0 if self.earlier is None else min(draws, self.length)
         notes: list[str] = []
         aside = 0.0
-        with InterruptGuard(Board(self.chains)) as guard:
+        with InterruptGuard(Signals(self.chains)) as guard:
             ends: Sequence[ChainEnd] = () if self.earlier is None else self.earlier.chains
             while True:
                 at = clock.seconds

@@ -13,9 +13,9 @@ import numpy as np
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Rule
+from pyrjsel.runtime.chain_ends import Ends
 from pyrjsel.runtime.chains import ChainsOutcome, DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.runtime.ends import Ends
 from pyrjsel.runtime.rounds import Jobs, Rounds
 from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
 from pyrjsel.storage import Content, Plain

@@ -62,8 +62,9 @@ def same_space(first: SelectionModel, second: SelectionModel, *, budget: bool = 
         return "other costs"
     if not _same_prior(one, other):
         return f"another model prior ({one.prior!r}; {other.prior!r})"
-    for key, values in first._prior_numbers().items():
-        if not all(_close(*pair) for pair in zip(values, second._prior_numbers()[key], strict=True)):
+    for key, (word, values) in first._prior_numbers().items():
+        other_word, others = second._prior_numbers()[key]
+        if word != other_word or not all(_close(*pair) for pair in zip(values, others, strict=True)):
             written = "; ".join(repr_short(model._priors()[key]) for model in (first, second))
             return f"another {key} ({written})"
     return None

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import ModelPrior, PriorContext, restrict_prior
-from pyrjsel.selection.priors.gaussian import CoefPrior
+from pyrjsel.selection.priors.base import CoefficientPrior
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Choices:
         As for gaussian models; None for other families.
     """
 
-    coef_prior: CoefPrior | None
+    coef_prior: CoefficientPrior | None
     model_prior: ModelPrior | None
     costs: Mapping[str, float] | pd.Series | None
     budget: float | None

@@ -3,9 +3,10 @@
 import mixture_kit as kit
 import numpy as np
 import pytest
+from reference_mixture import LadderTwin
+from turns import by_turns
 
-from pyrjsel.mixture.reference import LadderTwin
-from pyrjsel.mixture.sampling import MixtureRunner, first_replica, gaps
+from pyrjsel.mixture.sampler import MixtureRunner, first_replica, gaps
 from pyrjsel.model_space import Bernoulli
 
 BACKGROUNDS = ("gaussian", "independent", None)
@@ -58,8 +59,7 @@ def assert_same_replica(found, twin):
 
 
 @pytest.mark.parametrize("background", BACKGROUNDS)
-@pytest.mark.parametrize("proposal", ["conditional", "prior"])
-@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(("missing", "proposal"), by_turns([0.0, 0.2], ["conditional", "prior"]))
 def test_whole_sweeps(background, proposal, missing):
     x, label = kit.toy(20 if proposal == "conditional" else 6, 4, missing=missing, unlabelled=missing)
     # Units in which densities with and without an input are about as large.

@@ -49,6 +49,7 @@ print(rj.__file__)
 def run(*command, cwd):
     """Run a command outside the checkout; its output is shown if it fails."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    clean["PYRJSEL_CFLAGS"] = "-O0"
     done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command} failed:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
@@ -76,7 +77,7 @@ def tree(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def archives(tree):
-    """The source archive, and the wheel made from it, as `python -m build` makes them."""
+    """The source archive, and the wheel made from it, as `python -m build` makes them; optimised little."""
     run(sys.executable, "-m", "build", "--outdir", str(tree / "dist"), str(tree), cwd=tree.parent)
     (sdist,) = (tree / "dist").glob("*.tar.gz")
     (wheel,) = (tree / "dist").glob("*.whl")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.mixture import sampling as mixtures
+from pyrjsel.mixture import sampler as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
 from pyrjsel.selection.regression.layout import TermColumns
@@ -133,7 +133,7 @@ def interrupted(monkeypatch, name, after, run):
     """Return what `run` gives where Ctrl-C comes once some chain has done `after` iterations."""
     step, sent = fits.chains._advance, []
 
-    def advance(job, start, board):
+    def advance(job, start, signals):
         class Watched:
             total = job.total
 
@@ -160,7 +160,7 @@ def interrupted(monkeypatch, name, after, run):
             def resume(self, *args):
                 return Watched(job.resume(*args))
 
-        return step(Job(), start, board)
+        return step(Job(), start, signals)
 
     with monkeypatch.context() as patch:
         patch.setattr(fits.chains, "BLOCK_SECONDS", 0.001)

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_info
 
 from pyrjsel._errors import ParameterError
 from pyrjsel.runtime import run_chains
-from pyrjsel.runtime.board import Board
 from pyrjsel.runtime.chains import BLOCK_SECONDS, next_block
+from pyrjsel.runtime.signals import Signals
 
 
 class Walk:
@@ -284,43 +284,43 @@ def test_config_sets_the_number_of_workers_unless_n_jobs_does(n_jobs, config, ex
 
 def test_a_full_disk_ends_no_chain(monkeypatch):
     """What chains of processes tell the parent is not worth one of them."""
-    board = Board(2)
-    remote = pickle.loads(pickle.dumps(board))
+    signals = Signals(2)
+    remote = pickle.loads(pickle.dumps(signals))
 
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pyrjsel.runtime.board.open", full, raising=False)
+        patch.setattr("pyrjsel.runtime.signals.open", full, raising=False)
         assert remote.begin(0)
         remote.report(0, 5)
         remote.stop()
-        board.stop()
-    assert board.stopped
+        signals.stop()
+    assert signals.stopped
     assert not remote.stopped
-    assert board.total() == 0
+    assert signals.total() == 0
     remote.report(0, 7)
     remote.stop()
-    assert board.total() == 7
+    assert signals.total() == 7
     assert remote.stopped
-    board.close()
+    signals.close()
     remote.report(1, 3)  # the run has ended
     remote.stop()
 
 
 def test_board_tells_other_processes_through_files(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    board = Board(2)
-    board.report(0, 3)
-    remote = pickle.loads(pickle.dumps(board))
+    signals = Signals(2)
+    signals.report(0, 3)
+    remote = pickle.loads(pickle.dumps(signals))
     remote.report(1, 5)
-    assert board.total() == 8
+    assert signals.total() == 8
     assert not remote.stopped
-    board.stop()
+    signals.stop()
     assert remote.stopped
-    late = pickle.loads(pickle.dumps(board))
+    late = pickle.loads(pickle.dumps(signals))
     assert late.stopped
-    board.close()
+    signals.close()
     assert list(tmp_path.iterdir()) == []
     remote.report(1, 6)  # without the directory it is silent
     remote.stop()

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 import pyrjsel as rj
 from pyrjsel.runtime import Checkpoint, FitSettings, chains, checkpoint, run_chains, workers
 from pyrjsel.runtime.blas import one_blas_thread
-from pyrjsel.runtime.board import Board
+from pyrjsel.runtime.signals import Signals
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="processes are killed as POSIX does it"
@@ -184,20 +184,20 @@ def test_a_worker_of_a_cluster_that_dies(tmp_path, dask_client):
 
 def test_a_board_that_is_renewed_ends_what_was_begun_before():
     """What was sent before, and still runs, ends; each attempt begins a chain once, and the parent none."""
-    board = Board(2)
-    former = pickle.loads(pickle.dumps(board))
+    signals = Signals(2)
+    former = pickle.loads(pickle.dumps(signals))
     assert [former.begin(0), former.begin(0), former.begin(1)] == [True, False, True]
-    assert board.begin(0)
-    board.renew()
+    assert signals.begin(0)
+    signals.renew()
     assert former.stopped
-    assert not board.stopped
-    assert not board.begin(0)
-    now = pickle.loads(pickle.dumps(board))
+    assert not signals.stopped
+    assert not signals.begin(0)
+    now = pickle.loads(pickle.dumps(signals))
     assert not now.stopped
     assert now.begin(0)
     now.report(0, 7)
-    assert board.total() == 7
-    board.close()
+    assert signals.total() == 7
+    signals.close()
     assert now.begin(1)  # as on another machine
 
 

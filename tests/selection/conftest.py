@@ -1,13 +1,34 @@
-"""Makes the helper modules of this folder importable by its tests, under importlib mode too."""
+"""Makers of small problems, and the priors and families that tests ask for by name."""
 
-import importlib.util
-import sys
-from pathlib import Path
+import glm_kit
+import linear_kit as gaussian_kit
+import pytest
 
-# In the order in which they import one another.
-for _name in ("state_files", "selection_oracle", "selection_cases", "selection_checks", "selection_world"):
-    if _name not in sys.modules:
-        _spec = importlib.util.spec_from_file_location(_name, Path(__file__).parent / f"{_name}.py")
-        _module = importlib.util.module_from_spec(_spec)
-        sys.modules[_name] = _module
-        _spec.loader.exec_module(_module)
+# Values of parameters that tests run with where they do not name their own.
+CASES = {
+    "any_prior": gaussian_kit.PRIORS,
+    "closed_prior": gaussian_kit.CLOSED,
+    "coef_prior": glm_kit.COEF_PRIORS,
+    "family": {name: name for name in glm_kit.LIKELIHOODS},
+}
+
+
+@pytest.fixture(scope="session")
+def kit():
+    """Makers of problems of generalised linear models."""
+    return glm_kit.KIT
+
+
+@pytest.fixture(scope="session")
+def linear_kit():
+    """Makers of gaussian problems, and priors."""
+    return gaussian_kit.KIT
+
+
+def pytest_generate_tests(metafunc):
+    """Run tests with every prior or family."""
+    named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    own = {part.strip() for each in named for part in (each.split(",") if isinstance(each, str) else each)}
+    for name, values in CASES.items():
+        if name in metafunc.fixturenames and name not in own:
+            metafunc.parametrize(name, values.values(), ids=values)

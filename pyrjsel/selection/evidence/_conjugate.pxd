@@ -1,7 +1,7 @@
 # Marginal likelihoods of gaussian models, and of quadratic log-likelihoods with known variance.
 
 from pyrjsel.selection.evidence._evidence cimport Evidence
-from pyrjsel.selection.evidence._score cimport GaussianScore
+from pyrjsel.selection.priors._score cimport GaussianScore
 from pyrjsel.selection.evidence._tableau cimport Tableau
 
 cdef class ConjugateEvidence(Evidence):

@@ -3,8 +3,8 @@ from numpy.typing import NDArray
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._evidence import Evidence
-from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence._tableau import Tableau
+from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import Gram
 
 LOST: str

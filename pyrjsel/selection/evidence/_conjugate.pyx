@@ -12,7 +12,7 @@ import numpy as np
 from pyrjsel._core._vecmath cimport logs
 from pyrjsel._errors import DataError
 from pyrjsel.selection.regression._gram cimport Gram
-from pyrjsel.selection.evidence._score cimport CONJUGATE, KNOWN
+from pyrjsel.selection.priors._score cimport CONJUGATE, KNOWN
 from pyrjsel.selection.evidence._tableau cimport gain_t
 
 # Rounding of one sweep is multiplied by one over the share that the other columns leave of the one that
@@ -244,7 +244,7 @@ cdef class ConjugateEvidence(Evidence):
         cdef int j, group, column, i, n = 0
         cdef double ratio, known = self.log_precision - self.tableau.log_det
         cdef double fit = self.tableau.fit - self.penalty
-        cdef bint det = self.score.kind == KNOWN or self.score.kind == CONJUGATE
+        cdef bint det = self.score.formula == KNOWN or self.score.formula == CONJUGATE
         if self.prior is not None:
             known += self.prior.log_det
         for j in range(self.n_terms):

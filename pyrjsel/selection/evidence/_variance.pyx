@@ -30,7 +30,7 @@ from pyrjsel.selection.regression._weighted cimport ShiftedGram
 
 from scipy.special import gammaln as _gammaln
 
-from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.priors._score import GaussianScore
 
 cdef double LOG_2PI = 1.8378770664093453
 
@@ -64,7 +64,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
                  bint integrated, log_weights, penalty):
         terms, size = len(term_start) - 1, len(cross)
         super().__init__(
-            GaussianScore("known", 0.0, 0.0), gram, cross, term_start, log_weights=log_weights,
+            GaussianScore.known(), gram, cross, term_start, log_weights=log_weights,
             penalty=penalty)
         if np.shape(by_size) != (2, terms + 1):
             raise ValueError("by_size must have two rows, and one entry for each number of terms")

@@ -2,8 +2,8 @@
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence.sampled_variance import FEWEST_KEPT, variance_evidence
+from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
@@ -16,24 +16,12 @@ def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
     NotAvailableError
         For priors that do not scale with sigma, and for spikes and slabs.
     """
-    prior = regression.prior
-    if prior.kind not in ("normal", "g", "mixture"):
+    if regression.prior.in_state:
         raise NotAvailableError(
             "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
             "walks over models know. Fit with sampler='gibbs'."
         )
-    if prior.kind == "normal":
-        return GaussianScore("conjugate", regression.nu, regression.total)
-    if prior.kind == "g":
-        return GaussianScore("g", regression.nu, regression.total, g=prior.g)
-    return GaussianScore(
-        "mixture",
-        regression.nu,
-        regression.total,
-        shrinkage=regression.shrinkage,
-        saturated=regression.rows if regression.b == 0 else 0,
-        most=most,
-    )
+    return regression.prior.score(regression, most)
 
 
 def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
@@ -66,7 +54,7 @@ def evidence_of(
     NotAvailableError
         For priors that do not scale with sigma.
     """
-    if regression.prior.kind == "spike":
+    if regression.prior.scaled and regression.prior.ratio is not None:
         return variance_evidence(regression)
     most = regression.widest(regression.n_terms) - 1
     return ConjugateEvidence(

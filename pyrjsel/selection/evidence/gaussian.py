@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, eigh, lstsq
+from scipy.linalg import cho_solve, lstsq
 from scipy.special import ndtr, stdtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
-from pyrjsel.selection.priors.gaussian import RANK_TOL
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.rank import Directions, independent
 
 # Residual sums of squares come from the rows where a share of a column or of the response below this is left:
 # sums of squares then have lost more than half of their digits.
@@ -78,15 +78,7 @@ class SingleModels:
     def exists(self, gamma: np.ndarray) -> bool:
         """Return whether model `gamma` (J,) has a coefficient prior."""
         prior, columns = self.regression.prior, self._columns(gamma)
-        if prior.rank_tol == 0 or not columns.size:
-            return True
-        gram = self.regression.gram_of(columns)
-        scale = np.sqrt(np.diag(gram))
-        if columns.size > self.regression.rows or np.any(scale == 0):
-            return False
-        values, vectors = eigh(gram / np.outer(scale, scale))
-        # A column keeps the share 1 / (C^-1)_kk of its sum of squares given the others.
-        return bool(values[0] > 0 and np.all(vectors**2 @ (1.0 / values) < 1.0 / prior.rank_tol))
+        return prior.rank_tol == 0 or independent(self.regression.gram_of(columns), self.regression.rows)
 
     def log_marginal(self, gamma: np.ndarray) -> float:
         """Return log p(y | model) of model `gamma` (J,); -inf where it has no coefficient prior.
@@ -96,7 +88,7 @@ class SingleModels:
         if not self.exists(gamma):
             return -np.inf
         regression = self.regression
-        if regression.prior.kind == "unscaled":
+        if not regression.prior.scaled:
             return float(log_marginals(regression, np.atleast_2d(gamma))[0])
         d, factor, _, fit = self._solve(gamma)
         half = 0.5 * float(regression.prior.log_weights[self._columns(gamma)].sum())
@@ -115,16 +107,9 @@ class SingleModels:
         squares on the rows know it, where there are rows.
         """
         regression, columns = self.regression, self._columns(gamma)
-        gram, cross = regression.gram_of(columns), regression.cross[columns]
-        scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
-        fit, least = 0.0, 1.0
-        if columns.size:
-            values, vectors = eigh(gram / np.outer(scale, scale))
-            kept = values > RANK_TOL
-            fit = float(np.sum(((cross / scale) @ vectors[:, kept]) ** 2 / values[kept]))
-            least = float(values[0])
-        residual = max(regression.square - fit, 0.0)
-        doubtful = least < DOUBTFUL or residual < DOUBTFUL * regression.square
+        directions = Directions.of(regression.gram_of(columns))
+        residual = max(regression.square - directions.fit(regression.cross[columns]), 0.0)
+        doubtful = directions.values.min(initial=1.0) < DOUBTFUL or residual < DOUBTFUL * regression.square
         if doubtful and regression.square > 0 and regression.rooted is not None:
             residual = self._residual(columns)
         n = regression.n
@@ -202,13 +187,13 @@ class SingleModels:
         """
         regression, columns = self.regression, self._columns(gamma)
         out = np.zeros((size, regression.n_columns))
-        if regression.prior.kind == "unscaled":
+        if not regression.prior.scaled:
             integrals = VarianceIntegrals.of(regression, columns[None, :])
             variance = integrals.sample(size, rng)
             mean, factor = integrals.given(variance)
         else:
             d, triangle, b, fit = self._solve(gamma)
-            shrink = self._draw_shrinkage(d, fit, size, rng)
+            shrink = regression.prior.draw_shrinkage(regression, d, fit, size, rng)
             residual = regression.total - shrink * fit
             variance = 0.5 * residual / rng.standard_gamma(0.5 * regression.nu, size)
             mean = shrink[:, None] * b
@@ -239,19 +224,10 @@ class SingleModels:
             float(right @ b - regression.penalty[columns].sum()),
         )
 
-    def _draw_shrinkage(self, d: int, fit: float, size: int, rng: np.random.Generator) -> FloatArray:
-        prior, regression = self.regression.prior, self.regression
-        if prior.kind == "g":
-            return np.full(size, prior.g / (1.0 + prior.g))
-        if prior.kind == "mixture" and d > 0:
-            g = regression.shrinkage.sample(d, _r2(fit, regression.total), size, rng)
-            return g / (1.0 + g)
-        return np.ones(size)
-
     def _scatter(self, gamma: np.ndarray) -> _Scatter:
         regression, prior = self.regression, self.regression.prior
         columns, total_weight = self._columns(gamma), self.regression.total_weight
-        if prior.kind == "unscaled":
+        if not prior.scaled:
             integrals = VarianceIntegrals.of(regression, columns[None, :])
             nodes, value, _ = integrals.nodes()
             weight = np.exp(value[0] - value[0].max())
@@ -260,12 +236,7 @@ class SingleModels:
             one = np.ones(nodes.size)
             return _Scatter(weight / weight.sum(), mean, factor, one, variance / total_weight, np.inf)
         d, triangle, b, fit = self._solve(gamma)
-        weight, shrink = np.ones(1), np.ones(1)
-        if prior.kind == "g":
-            shrink = np.array([prior.g / (1.0 + prior.g)])
-        elif prior.kind == "mixture" and d > 0:
-            nodes, weight = regression.shrinkage.posterior(d, _r2(fit, regression.total))
-            shrink = 1.0 / (1.0 + np.exp(-nodes))
+        shrink, weight = prior.shrinkage_nodes(regression, d, fit)
         scale = (regression.total - shrink * fit) / regression.nu
         factor = _inverse_factor(triangle)[None]
         return _Scatter(
@@ -276,8 +247,3 @@ class SingleModels:
 def _inverse_factor(triangle: FloatArray) -> FloatArray:
     """Return F with F F' = (L L')^-1."""
     return np.asarray(np.linalg.solve(triangle.T, np.eye(len(triangle))))
-
-
-def _r2(fit: float, total: float) -> float:
-    """Return R^2, off 1 where rounding or as many columns as rows bring it there."""
-    return min(max(fit / total, 0.0), 1.0 - 1e-13)

@@ -26,7 +26,7 @@ def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
     prior = regression.prior
     volume = 0.5 * (regression.log_weight - np.log(regression.total_weight))
     capacity = max(FEWEST_KEPT, regression.n)
-    if prior.kind == "unscaled":
+    if prior.given_variance:
         if regression.held:
             base: FullGram | ColumnGram = FullGram(regression.gram)
         else:
@@ -57,7 +57,7 @@ def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
         regression.sigma,
         float(regression.rows),
         volume,
-        prior.kind == "spike",
+        prior.scaled,
         capacity,
     )
 
@@ -66,6 +66,4 @@ def density_evidence(regression: GaussianRegression) -> DensityEvidence:
     """Return log p(coefficients, sigma^2 | model) of a regression with spikes and slabs."""
     prior = regression.prior
     assert prior.ratio is not None
-    return DensityEvidence(
-        prior.precision, prior.ratio, regression.starts, regression.sigma, prior.kind == "spike"
-    )
+    return DensityEvidence(prior.precision, prior.ratio, regression.starts, regression.sigma, prior.scaled)

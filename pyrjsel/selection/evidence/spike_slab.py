@@ -38,7 +38,7 @@ class SpikeModels(SingleModels):
 
     def __init__(self, regression: GaussianRegression) -> None:
         super().__init__(regression)
-        self.scaled = regression.prior.kind == "spike"
+        self.scaled = regression.prior.scaled
 
     @kept_property
     def evidence(self) -> VarianceEvidence:

@@ -22,7 +22,7 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence._score import GaussianScore
+from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.glm import Regression
 
@@ -62,7 +62,7 @@ class Surrogate:
         known = prior.log_weights is not None
         return [
             ConjugateEvidence(
-                GaussianScore("known", 0.0, 1.0),
+                GaussianScore.known(),
                 gram,
                 np.ascontiguousarray(cross),
                 np.ascontiguousarray(regression.term_start),

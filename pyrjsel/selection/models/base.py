@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -29,12 +29,12 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.fitting import Fitting
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.base import CoefficientPrior
+from pyrjsel.selection.priors.registry import GENERALISED
 from pyrjsel.selection.protocols import SingleModel
-from pyrjsel.selection.regression.dependence import dependent_alone, dependent_terms
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.rank import IndependentColumns
+from pyrjsel.selection.regression.rank import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
 from pyrjsel.selection.results.summary import model_facts
@@ -55,7 +55,7 @@ class Selection(Fitting, Studies, OverSpace):
     _owner: ClassVar[str]
     _family: ClassVar[Family]
     # Coefficient priors that the family knows, and the one that is taken where none is given.
-    _coef_priors: ClassVar[tuple[type, ...]] = (GPrior, Normal)
+    _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
     # What a summary says of the response, where its rows are not there.
     _facts: list[tuple[str, str]] | None = None
@@ -65,7 +65,7 @@ class Selection(Fitting, Studies, OverSpace):
         endog: ArrayLike | pd.Series,
         exog: pd.DataFrame | ArrayLike,
         *,
-        coef_prior: GPrior | Normal | None = None,
+        coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
@@ -109,7 +109,7 @@ class Selection(Fitting, Studies, OverSpace):
         formula: str,
         data: TableLike,
         *,
-        coef_prior: GPrior | Normal | None = None,
+        coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
@@ -201,7 +201,13 @@ class Selection(Fitting, Studies, OverSpace):
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
         """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""
-        return self._choices.restrict(self.space.context, keep)
+        choices = self._choices.restrict(self.space.context, keep)
+        if choices.coef_prior is None:
+            return choices
+        return replace(choices, coef_prior=self._by_column(choices.coef_prior).restrict(inside))
+
+    def _by_column(self, prior: CoefficientPrior) -> CoefficientPrior:
+        return prior.by_column([(term.name, term.columns) for term in self.design.terms])
 
     def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
         self.design, self.data = design, data
@@ -209,7 +215,7 @@ class Selection(Fitting, Studies, OverSpace):
         self._check_rows()
         self._constrain(choices, self._n_observations())
         self.regression = self._make_regression()
-        dependent = self._dependent_terms()
+        dependent = self.regression.dependent()
         self.dependent = tuple(self.space.names[j] for j in dependent)
         if self._lacks_models:
             text = (
@@ -297,33 +303,16 @@ class Selection(Fitting, Studies, OverSpace):
         assert isinstance(regression, Regression)
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
-    def _dependent_terms(self) -> list[int]:
-        """Return the terms whose columns take part in a linear dependence."""
-        assert isinstance(self.regression, Regression)
-        return dependent_terms(self.regression)
-
-    def _independent_columns(self) -> IndependentColumns:
-        """Return which models have linearly independent columns."""
-        regression = cast("Regression", self.regression)
-        precision = regression.prior.precision[1:, 1:]
-        return IndependentColumns(
-            regression,
-            lambda columns: precision[np.ix_(columns, columns)],
-            regression.y.size - 1,
-            regression.prior.rank_tol,
-            self.space,
-        )
-
     def _priors(self) -> dict[str, object]:
         """Return the priors that are not over models, by what they are called."""
         return {"coefficient prior": self.coef_prior}
 
-    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
-        """Return arrays that tell these priors from others, however they are written."""
+    def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
+        """Return words and arrays that tell these priors from others, however they are written."""
         assert isinstance(self.regression, Regression)
         prior = self.regression.prior
         # The compiled precision tells the kinds of priors and of intercepts apart, too.
-        return {"coefficient prior": [prior.precision, prior.shift, prior.penalty]}
+        return {"coefficient prior": ("", [prior.precision, prior.shift, prior.penalty])}
 
     @property
     def _needs_independence(self) -> bool:
@@ -339,7 +328,7 @@ class Selection(Fitting, Studies, OverSpace):
     def _existence(self) -> Existence | None:
         if not self._lacks_models:
             return None
-        found = self._independent_columns()
+        found = IndependentColumns(self.regression, self.space)
         if not found.exists(self.space.empty_model()[None])[0]:
             raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
         return found

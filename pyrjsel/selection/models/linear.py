@@ -21,12 +21,10 @@ from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors.gaussian import CoefPrior
-from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.priors.base import CoefficientPrior
+from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.priors.registry import GAUSSIAN
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.regression.rank import IndependentColumns
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
@@ -108,7 +106,7 @@ class LinearSelection(Selection):
     title = "Linear model selection"
     _owner = "LinearSelection"
     _family: ClassVar[Gaussian] = Gaussian()
-    _coef_priors = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
+    _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
 
     regression: GaussianRegression
@@ -118,7 +116,7 @@ class LinearSelection(Selection):
         endog: ArrayLike | pd.Series,
         exog: pd.DataFrame | ArrayLike,
         *,
-        coef_prior: CoefPrior | None = None,
+        coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
@@ -142,7 +140,7 @@ class LinearSelection(Selection):
         formula: str,
         data: RowSource,
         *,
-        coef_prior: CoefPrior | None = None,
+        coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
@@ -264,9 +262,7 @@ class LinearSelection(Selection):
         if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
             raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
         sizes = [len(term.columns) for term in self.design.terms]
-        prior = self.coef_prior
-        if isinstance(prior, SpikeSlab):
-            prior = self._by_column(prior)
+        prior = self._by_column(self.coef_prior)
         if isinstance(self.data, SummedRows):
             return GaussianRegression.from_statistics(
                 self.data.sums.statistics,
@@ -288,36 +284,21 @@ class LinearSelection(Selection):
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
         choices = super()._restricted_choices(keep, inside)
-        if isinstance(choices.coef_prior, SpikeSlab):
-            choices = replace(choices, coef_prior=self._by_column(choices.coef_prior).restrict(inside))
         if choices.sigma_prior is not None:
             choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
         return choices
 
-    def _by_column(self, prior: SpikeSlab) -> SpikeSlab:
-        return prior.by_column([(term.name, term.columns) for term in self.design.terms])
-
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)
-
-    def _dependent_terms(self) -> list[int]:
-        return self.regression.dependent()
-
-    def _independent_columns(self) -> IndependentColumns:
-        regression = self.regression
-        return IndependentColumns(
-            regression, regression.gram_of, regression.rows, regression.prior.rank_tol, self.space
-        )
 
     def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior
         return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
 
-    def _prior_numbers(self) -> dict[str, list[FloatArray]]:
-        prior = self.regression.prior
+    def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
         return {
-            "coefficient prior": [prior.precision, prior.mean, prior.numbers],
-            "error variance prior": [np.array([self.regression.a, self.regression.b])],
+            "coefficient prior": self.regression.prior.numbers,
+            "error variance prior": ("", [np.array([self.regression.a, self.regression.b])]),
         }
 
 

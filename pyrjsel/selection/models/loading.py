@@ -1,7 +1,7 @@
 """Results as files: what is read."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,7 @@ from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Moments, Posterior
-from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
@@ -46,11 +44,6 @@ CLASSES: Mapping[str, type[Selection]] = {
 OWNER = "load"
 # Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
-
-
-COEF_PRIORS: Mapping[str, Callable[..., Any]] = {
-    kind.__name__: kind for kind in (GPrior, HyperG, HyperGN, Normal, SpikeSlab, ZellnerSiow)
-}
 
 
 def read_results(content: Content, schema: int, given: Given) -> SelectionResults:

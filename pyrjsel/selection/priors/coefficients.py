@@ -1,80 +1,59 @@
-"""Priors on the coefficients of a model, written as one precision matrix for all of them.
+"""Normal priors and g-priors on the coefficients of a model: one precision matrix for all of them."""
 
-Inside the package columns are centred and scaled, ``x~_k = (x_k - m_k) / s_k``, so that the linear
-predictor is ``a + sum b_k x~_k``. Every prior of this file is the restriction to the columns of a
-model of one exponential form (:class:`CompiledPrior`), which the compiled loops know and which keeps
-them free of cases.
-"""
-
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_real
+from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.priors.base import (
+    RANK_TOL,
+    CoefficientPrior,
+    Columns,
+    CompiledPrior,
+    GaussianPrior,
+    Sums,
+)
 
 # Scales and means of normal priors are squared, which must leave numbers.
 FARTHEST = 1e100
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The data as a prior may use them: moments of the columns, and of the response its mean at most.
+class FixedG(GaussianPrior):
+    """A g-prior of a gaussian model.
 
     Attributes
     ----------
-    mean, scale : ndarray (D,)
-        Weighted mean and standard deviation of each column (scale 1 for a constant one).
-    gram : ndarray (D, D)
-        Cross-products of the standardised columns, weighted as the information of the prior asks for
-        (:attr:`GPrior.information`) and centred by the same weights.
-    total_weight : float
-        Sum of the weights; the number of rows where there are none.
+    g : float
     """
 
-    mean: FloatArray
-    scale: FloatArray
-    gram: FloatArray
-    total_weight: float
+    rank_tol: ClassVar[float] = RANK_TOL
+    g: float = field(kw_only=True)
+
+    @property
+    def numbers(self) -> tuple[str, list[FloatArray]]:
+        """A word and arrays that tell the prior from others, however they are written."""
+        return "g", [np.array([self.g])]
+
+    def matrix(self, gram: FloatArray) -> FloatArray:
+        """Return the precision (D, D) of all coefficients, at sigma^2 = 1."""
+        return gram / self.g
+
+    def score(self, sums: Sums, most: int) -> GaussianScore:
+        """Return the last line of log marginal likelihoods."""
+        return GaussianScore.g_prior(sums.nu, sums.total, self.g)
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+        """Return g / (1 + g), which is known."""
+        return np.array([self.g / (1.0 + self.g)]), np.ones(1)
 
 
 @dataclass(frozen=True)
-class CompiledPrior:
-    """A coefficient prior on the internal scale.
-
-    With K the `precision` restricted to the columns of a model, intercept first,
-
-    ``log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2``;
-
-    a flat intercept has precision 0 and counts neither in d nor in the determinant. Where coefficients are
-    independent on some scale, log det K is the sum of `log_weights` over the columns: taken from there,
-    since intercepts far from the data make the matrix lose it to rounding.
-    """
-
-    precision: FloatArray
-    shift: FloatArray
-    penalty: FloatArray
-    flat: bool
-    rank_tol: float
-    log_weights: FloatArray | None = None
-
-    def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
-        """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
-        k = self.precision[np.ix_(columns, columns)]
-        proper = k[1:, 1:] if self.flat else k
-        if self.log_weights is None:
-            sign, log_det = np.linalg.slogdet(proper)
-            if sign <= 0:
-                return -np.inf
-        else:
-            log_det = self.log_weights[columns[1:] if self.flat else columns].sum()
-        exponent = -0.5 * b @ k @ b + self.shift[columns] @ b - 0.5 * self.penalty[columns].sum()
-        return float(exponent + 0.5 * log_det - 0.5 * proper.shape[0] * np.log(2 * np.pi))
-
-
-@dataclass(frozen=True)
-class Normal:
+class Normal(CoefficientPrior):
     """Independent normal priors, ``beta_j ~ N(mean, scale**2)``.
 
     Parameters
@@ -164,9 +143,38 @@ class Normal:
             log_weights[1:] -= 2.0 * np.log(columns.scale)
         return CompiledPrior(precision, shift, weight * mean**2, flat, 0.0, log_weights)
 
+    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+
+        Raises
+        ------
+        ParameterError
+            If the intercept's prior is not flat.
+        """
+        _check_flat(self, owner)
+        unit = np.ones(scale.size) if self.standardize else scale
+        deviation = unit * float(self.scale)
+        return GaussianPrior(
+            deviation**-2.0, unit * float(self.mean), -2.0 * np.log(deviation), self.scaled is not False
+        )
+
 
 @dataclass(frozen=True)
-class GPrior:
+class GPrior(CoefficientPrior):
     """Zellner's g-prior, ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
     phi is the error variance of a gaussian model and 1 otherwise. `information` says what W is. Grouping
@@ -221,6 +229,11 @@ class GPrior:
             raise bad_value("intercept", "GPrior", must, self.intercept)
         _check_intercept(self.intercept, "GPrior", ("joint", "flat"))
 
+    @property
+    def of_null_model(self) -> bool:
+        """Whether `information` is that of the fitted model of intercept and offset alone."""
+        return self.information == "null"
+
     def value(self, total_weight: float) -> float:
         """Return g as a number.
 
@@ -266,9 +279,38 @@ class GPrior:
         elif intercept == "joint":
             # Centring makes the ones orthogonal to the columns: the joint prior falls into two parts.
             precision[0, 0] = columns.total_weight / g
-        # A column that keeps less than 1e-10 of its sum of squares given the others is dependent on
-        # them: rounding of the cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
-        return CompiledPrior(precision, shift, penalty, intercept == "flat", 1e-10)
+        return CompiledPrior(precision, shift, penalty, intercept == "flat", RANK_TOL)
+
+    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+
+        Raises
+        ------
+        ParameterError
+            If the intercept's prior is not flat.
+        """
+        _check_flat(self, owner)
+        zero = np.zeros(scale.size)
+        return FixedG(zero, zero, zero, g=self.value(n))
+
+
+def _check_flat(prior: "Normal | GPrior", owner: str) -> None:
+    if prior.intercept is not None and prior.intercept != "flat":
+        raise bad_value("intercept", type(prior).__name__, f"None or 'flat' for {owner}", prior.intercept)
 
 
 def _check_intercept(value: object, owner: str, words: tuple[str, ...]) -> None:

@@ -1,18 +1,22 @@
 """Mixtures of g-priors: priors on g, for gaussian models."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
+from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.priors.base import RANK_TOL, CoefficientPrior, GaussianPrior, Integrals, Rules, Sums
+from pyrjsel.selection.priors.shrinkage import PERFECT, Shrinkage
 
 Numbers = float | FloatArray
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(CoefficientPrior):
     """A prior on the g of ``beta_gamma ~ N(0, g sigma^2 (X_gamma' W X_gamma)^-1)``.
 
     The intercept is flat and ``p(sigma^2)`` that of the model, 1 / sigma^2 by default. Closed forms do not
@@ -73,6 +77,26 @@ class Mixture:
         """
         return self._conditional(n)
 
+    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
+
+        Returns
+        -------
+        GaussianPrior
+            For columns that are centred and scaled.
+        """
+        zero = np.zeros(scale.size)
+        return UnknownG(zero, zero, zero, mixture=self)
+
     def _conditional(self, n: float) -> tuple[float, float, float]:
         raise NotImplementedError
 
@@ -83,6 +107,79 @@ class Mixture:
     def _check(a: object, owner: str) -> None:
         # For a <= 2 the density has no finite integral, and Bayes factors against the null model no meaning.
         check_real(a, "a", owner, low=2, open_low=True)
+
+
+@dataclass(frozen=True)
+class UnknownG(GaussianPrior):
+    """A mixture of g-priors of a gaussian model.
+
+    Attributes
+    ----------
+    mixture : Mixture
+        The prior of g.
+    """
+
+    rank_tol: ClassVar[float] = RANK_TOL
+    mixture: Mixture = field(kw_only=True)
+
+    @property
+    def quadrature(self) -> bool:
+        """True: marginal likelihoods are integrals over g."""
+        return True
+
+    @property
+    def numbers(self) -> tuple[str, list[FloatArray]]:
+        """A word and arrays that tell the prior from others, however they are written."""
+        return type(self.mixture).__name__, [np.array(astuple(self.mixture), dtype=float)]
+
+    def matrix(self, gram: FloatArray) -> FloatArray:
+        """Return the precision (D, D) of all coefficients, at sigma^2 = g = 1."""
+        return gram
+
+    def log_g(self, n: float) -> float:
+        """Return a likely log g over `n` rows."""
+        return float(np.log(n))
+
+    def conditional(self, n: float) -> tuple[float, float, float]:
+        """Return how g is drawn given the rest."""
+        return self.mixture.conditional(n)
+
+    def integrals(self, n: float, nu: float, least: float) -> Integrals:
+        """Return integrals over g, for ``1 - R^2`` down to `least`."""
+        return Shrinkage(self.mixture, n, nu, least)
+
+    def score(self, sums: Sums, most: int) -> GaussianScore:
+        """Return the last line of log marginal likelihoods of up to `most` columns."""
+        saturated = sums.rows if sums.b == 0 else 0
+        return GaussianScore.mixture(sums.nu, sums.total, sums.shrinkage, saturated, most)
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,)."""
+        if d == 0:
+            return np.ones(1), np.ones(1)
+        nodes, weight = sums.shrinkage.posterior(d, _r2(fit, sums.total))
+        return 1.0 / (1.0 + np.exp(-nodes)), weight
+
+    def draw_shrinkage(
+        self, sums: Sums, d: int, fit: float, size: int, rng: np.random.Generator
+    ) -> FloatArray:
+        """Draw the shrinkage factor of a model of `d` columns from its posterior, (size,)."""
+        if d == 0:
+            return np.ones(size)
+        g = sums.shrinkage.sample(d, _r2(fit, sums.total), size, rng)
+        return g / (1.0 + g)
+
+    def rules(self, sums: Sums, most: int) -> Rules:
+        """Return quadrature rules over the shrinkage factor for 1 to `most` columns."""
+        made = [sums.shrinkage.rule(d) for d in range(1, most + 1)]
+        edges = np.concatenate([[0, 0], np.cumsum([len(rule[0]) for rule in made])])
+        nodes, weights = (np.concatenate([*(rule[k] for rule in made), np.empty(0)]) for k in (0, 1))
+        return edges.astype(np.intc), nodes, weights
+
+
+def _r2(fit: float, total: float) -> float:
+    """Return R^2, off 1 where rounding or as many columns as rows bring it there."""
+    return min(max(fit / total, 0.0), 1.0 - PERFECT)
 
 
 @dataclass(frozen=True)

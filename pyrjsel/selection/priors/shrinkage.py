@@ -11,7 +11,7 @@ converges faster than any power of the step.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -19,7 +19,6 @@ from numpy.polynomial import chebyshev
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.distributions.quadrature import draw, find_nodes
-from pyrjsel.selection.priors.g_mixtures import Mixture
 
 # Values of log g between which the mass of every posterior of g lies that double precision can describe:
 # priors fall at least as g to the left, and as g^(-1/2) to the right of n / (1 - R^2).
@@ -34,6 +33,13 @@ STEP, NARROW = 0.2, 0.6
 PANEL, SHORT, DEGREE = 0.5, 1.25, 12
 # 1 - R^2 below which a fit is taken as perfect: cross-products do not know less.
 PERFECT = 1e-13
+
+
+class DensityOfG(Protocol):
+    """A prior on g."""
+
+    def log_density(self, log_g: FloatArray, n: float, /) -> float | FloatArray:
+        """Return the log prior density of log g over n rows."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class Shrinkage:
 
     Parameters
     ----------
-    prior : Mixture
+    prior : DensityOfG
         The prior on g.
     n : float
         Number of rows, which priors may depend on.
@@ -71,7 +77,7 @@ class Shrinkage:
         The least 1 - R^2 that interpolants must hold for.
     """
 
-    prior: Mixture
+    prior: DensityOfG
     n: float
     nu: float
     least: float = PERFECT

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name
+from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior
 from pyrjsel.selection.priors.coefficients import FARTHEST
 
 OWNER = "SpikeSlab"
@@ -17,7 +18,7 @@ Numbers = float | Sequence[float] | Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class SpikeSlab:
+class SpikeSlab(CoefficientPrior):
     """The prior of stochastic search variable selection: a narrow and a wide normal law.
 
     A coefficient whose term is out is N(0, tau^2), one whose term is in N(0, c tau^2), times sigma^2 if
@@ -54,6 +55,8 @@ class SpikeSlab:
     c: Numbers
     scaled: bool = False
     standardize: bool = False
+
+    variance_by_size: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", _checked(self.tau, "tau", 0.0))
@@ -106,29 +109,38 @@ class SpikeSlab:
         }
         return replace(self, **parts)  # type: ignore[arg-type]
 
-    def compile(self, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return precisions of spikes on standardised columns, and c, both (D,).
+    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+        """Return the prior of a gaussian model on the internal scale.
+
+        Without columns it is a normal prior of none.
 
         Parameters
         ----------
         scale : ndarray (D,)
             Standard deviations of the columns.
+        n : int
+            Rows of positive weight.
+        owner : str
+            The model, for messages.
 
         Returns
         -------
-        tuple of ndarrays (D,)
-            Relative to 1 / sigma^2 if `scaled`.
+        GaussianPrior
+            With precisions of spikes, relative to 1 / sigma^2 if `scaled`.
 
         Raises
         ------
         ParameterError
             If a sequence has other than D numbers.
         """
-        columns = [("", [""] * scale.size)]
-        spread = self.by_column(columns) if scale.size else self
+        zero = np.zeros(scale.size)
+        if not scale.size:
+            return GaussianPrior(zero, zero, zero, self.scaled)
+        spread = self.by_column([("", [""] * scale.size)])
         unit = np.ones(scale.size) if self.standardize else scale
-        deviation = unit * np.broadcast_to(np.asarray(spread.tau, dtype=float), scale.size)
-        return deviation**-2.0, np.array(np.broadcast_to(np.asarray(spread.c, dtype=float), scale.size))
+        precision = (unit * np.array(spread.tau, dtype=float)) ** -2.0
+        ratio = np.array(spread.c, dtype=float)
+        return GaussianPrior(precision, zero, np.log(precision), self.scaled, ratio)
 
 
 def _checked(value: Any, name: str, low: float) -> Any:

@@ -14,11 +14,10 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.priors.gaussian import RANK_TOL, CoefPrior, GaussianPrior
-from pyrjsel.selection.priors.shrinkage import Shrinkage
-from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior, Integrals
 from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.regression.principal_directions import Spectrum
+from pyrjsel.selection.regression.rank import Directions, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 # Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
@@ -89,7 +88,7 @@ class GaussianRegression(TermColumns):
         x: FloatArray,
         y: FloatArray,
         sizes: list[int],
-        coef_prior: CoefPrior,
+        coef_prior: CoefficientPrior,
         *,
         sigma_prior: InverseGamma | None = None,
         weights: FloatArray | None = None,
@@ -139,7 +138,7 @@ class GaussianRegression(TermColumns):
             centre,
             square,
             cross,
-            GaussianPrior.compile(coef_prior, scale, rows, owner),
+            coef_prior.compile_gaussian(scale, rows, owner),
             _sigma(sigma_prior, len(sizes), coef_prior, owner),
             rooted,
             y,
@@ -154,7 +153,7 @@ class GaussianRegression(TermColumns):
         cls,
         statistics: SufficientStatistics,
         sizes: list[int],
-        coef_prior: CoefPrior,
+        coef_prior: CoefficientPrior,
         *,
         sigma_prior: InverseGamma | None = None,
         owner: str = "LinearSelection",
@@ -184,7 +183,7 @@ class GaussianRegression(TermColumns):
             float(statistics.mean[-1]),
             0.0 if constant[-1] else float(products[-1, -1]),
             correlated[:-1, -1] * spread,
-            GaussianPrior.compile(coef_prior, scale, statistics.n, owner),
+            coef_prior.compile_gaussian(scale, statistics.n, owner),
             _sigma(sigma_prior, len(sizes), coef_prior, owner),
             products=np.ascontiguousarray(correlated[:-1, :-1]),
         )
@@ -202,14 +201,16 @@ class GaussianRegression(TermColumns):
                 f"The response of {owner} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. Give a "
                 "sigma_prior, such as InverseGamma(2, 1)."
             )
-        if self.prior.kind in ("mixture", "unscaled") and self.spare > 0 and self.least_residual <= ROUNDING:
+        if not self.prior.quadrature:
+            return
+        # Spikes and slabs have all columns in every model.
+        if self.prior.ratio is None and self.spare > 0 and self.least_residual <= ROUNDING:
             raise DataError(
                 f"The columns of {owner} fit the response perfectly (R^2 = 1): marginal likelihoods are "
                 "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
                 "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
             )
-        # All columns are in every model.
-        if self.prior.kind == "unscaled spike" and self.spectrum.rest <= ROUNDING * self.square:
+        if self.prior.ratio is not None and self.spectrum.rest <= ROUNDING * self.square:
             raise DataError(
                 f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
                 "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
@@ -221,7 +222,7 @@ class GaussianRegression(TermColumns):
 
         Samplers whose state has sigma^2 would not see it: the posterior has an infinite spike at 0.
         """
-        if self.prior.kind != "unscaled" or self.b > 0 or self.widest(max_size) <= self.rows:
+        if not self.prior.given_variance or self.b > 0 or self.widest(max_size) <= self.rows:
             return
         if self.square_root()[2] <= ROUNDING * self.square:
             raise DataError(
@@ -294,6 +295,19 @@ class GaussianRegression(TermColumns):
         return part @ part.T
 
     @property
+    def most_columns(self) -> int:
+        """Most columns, beside the intercept, that can be independent."""
+        return self.rows
+
+    def rank_gram(self, columns: np.ndarray) -> FloatArray:
+        """Return products of columns whose rank matters, (d, d): X'WX."""
+        return self.gram_of(columns)
+
+    def dependent(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence; all if they outnumber rows."""
+        return list(range(self.n_terms)) if self.mean.size > self.rows else dependent_terms(self)
+
+    @property
     def right(self) -> FloatArray:
         """The vector c = X'Wy + P m, (D,)."""
         return self.cross + self.prior.precision * self.prior.mean
@@ -304,11 +318,9 @@ class GaussianRegression(TermColumns):
         return self.prior.precision * self.prior.mean**2
 
     @kept_property
-    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues and eigenvectors of the columns' correlations."""
-        scale = np.sqrt(np.where(np.diag(self.gram) > 0, np.diag(self.gram), 1.0))
-        values, vectors = eigh(self.gram / np.outer(scale, scale))
-        return values, vectors / scale[:, None]
+    def directions(self) -> Directions:
+        """Principal directions of the columns."""
+        return Directions.of(self.gram)
 
     @kept_property
     def spectrum(self) -> Spectrum:
@@ -345,30 +357,14 @@ class GaussianRegression(TermColumns):
         """Degrees of freedom that all columns leave to the error; 0 if there are as many columns as rows."""
         if self.mean.size >= self.rows:
             return 0
-        return self.rows - int(np.sum(self._spectrum[0] > RANK_TOL))
+        return self.rows - self.directions.rank
 
     @kept_property
     def least_residual(self) -> float:
         """The least 1 - R^2 of a model, R^2 relative to y'Wy + 2 b; 0 where columns may interpolate."""
         if self.total == 0 or self.spare == 0:
             return 2.0 * self.b / self.total if self.total else 0.0
-        values, vectors = self._spectrum
-        kept = values > RANK_TOL
-        fit = float(np.sum((self.cross @ vectors[:, kept]) ** 2 / values[kept]))
-        return max(0.0, 1.0 - fit / self.total)
-
-    def dependent(self) -> list[int]:
-        """Return the terms whose columns take part in a linear dependence; all if they outnumber rows."""
-        if self.mean.size > self.rows:
-            return list(range(self.n_terms))
-        if not self.mean.size:
-            return []
-        values, vectors = self._spectrum
-        zero = np.diag(self.gram) == 0
-        loading = np.max(np.abs(vectors[:, values <= 1e-10 * max(1.0, values[-1])]), axis=1, initial=0.0)
-        size = loading * np.sqrt(np.where(zero, 1.0, np.diag(self.gram)))
-        terms = np.repeat(np.arange(self.n_terms), np.diff(self.term_start))
-        return sorted(set(terms[(size > 1e-6) | zero].tolist()))
+        return max(0.0, 1.0 - self.directions.fit(self.cross) / self.total)
 
     def widest(self, max_size: int) -> int:
         """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
@@ -380,11 +376,10 @@ class GaussianRegression(TermColumns):
         return min(most, self.n) if self.prior.rank_tol > 0 else most
 
     @kept_property
-    def shrinkage(self) -> Shrinkage:
-        """Integrals over g, for a mixture."""
-        assert self.prior.mixture is not None
+    def shrinkage(self) -> Integrals:
+        """Integrals over g, for a prior that has one."""
         # Half of the least residual: rounding may leave a model a little below it.
-        return Shrinkage(self.prior.mixture, float(self.n), self.nu, 0.5 * self.least_residual)
+        return self.prior.integrals(float(self.n), self.nu, 0.5 * self.least_residual)
 
     @property
     def constant(self) -> float:
@@ -403,16 +398,16 @@ class GaussianRegression(TermColumns):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("gram", "matrix", "shrinkage", "_spectrum"):
+        for name in ("gram", "matrix", "shrinkage", "directions"):
             state.pop(name, None)  # made again where they are needed
         return state
 
 
-def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefPrior, owner: str) -> FloatArray:
+def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefficientPrior, owner: str) -> FloatArray:
     """Return a and b (2, J + 1) of the prior of sigma^2."""
     if prior is None:
         return np.zeros((2, terms + 1))
-    if prior.by_size and not isinstance(coef_prior, SpikeSlab):
+    if prior.by_size and not coef_prior.variance_by_size:
         must = "an InverseGamma of two numbers where the 'coef_prior' is no SpikeSlab"
         raise bad_value("sigma_prior", owner, must, prior)
     return prior.table(terms, owner)

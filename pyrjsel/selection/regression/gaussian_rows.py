@@ -7,7 +7,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel.selection.priors.coefficients import CompiledPrior
+from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 
@@ -51,10 +51,7 @@ class GaussianRows(Regression):
         response[0] = columns[0, 0] * whole.centre
         columns[1:, 1:-1], response[1:-1], response[-1] = root, image, np.sqrt(rest)
         precision = np.zeros((size + 1, size + 1))
-        if prior.rank_tol == 0:
-            precision[1:, 1:] = np.diag(prior.precision)
-        else:
-            precision[1:, 1:] = whole.gram / (prior.g if prior.kind == "g" else 1.0)
+        precision[1:, 1:] = prior.matrix(whole.gram)
         nothing = np.zeros(1)
         compiled = CompiledPrior(
             precision,
@@ -86,7 +83,7 @@ class GaussianRows(Regression):
     @property
     def scaled(self) -> bool:
         """Whether prior variances are multiples of sigma^2."""
-        return self.whole.prior.kind != "unscaled"
+        return self.whole.prior.scaled
 
     def at(self, variance: float, log_g: float) -> Regression:
         """Return the regression with known error variances and a normal prior that it is at a sigma^2 and g.
@@ -129,7 +126,7 @@ class GaussianRows(Regression):
         whole = self.whole
         left = max(whole.least_residual, ROUNDING) if whole.spare else 1.0
         variance = whole.total * left / whole.nu
-        log_g = float(np.log(whole.n)) if whole.prior.mixture is not None else 0.0
+        log_g = whole.prior.log_g(whole.n)
         return self.at(variance, log_g), np.array([variance, log_g])
 
     def scores(self) -> FloatArray:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.families import Binomial, Family
-from pyrjsel.selection.priors.coefficients import Columns, CompiledPrior, GPrior, Normal
+from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem
 from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.regression.null_model import null_information, null_intercept
+from pyrjsel.selection.regression.rank import dependent_terms
 from pyrjsel.selection.regression.replicates import equal_rows
 
 
@@ -65,7 +66,7 @@ class Regression(TermColumns):
         x: FloatArray,
         y: FloatArray,
         sizes: list[int],
-        coef_prior: GPrior | Normal,
+        coef_prior: CoefficientPrior,
         *,
         weights: FloatArray | None = None,
         offset: FloatArray | None = None,
@@ -90,7 +91,7 @@ class Regression(TermColumns):
         scale[constant] = 1.0
         columns[1:][constant] = 0.0
         columns[1:] /= scale[:, None]
-        if isinstance(coef_prior, GPrior) and coef_prior.information == "null":
+        if coef_prior.of_null_model:
             gram = null_information(family, columns[1:], y, w, offset)
         else:
             gram = (columns[1:] * w) @ columns[1:].T
@@ -170,6 +171,24 @@ class Regression(TermColumns):
         """Return X'WX of some columns, (d, d), counted without the intercept."""
         x = self.columns[columns + 1]
         return (x if self.weights is None else x * self.weights) @ x.T
+
+    @property
+    def most_columns(self) -> int:
+        """Most columns, beside the intercept, that can be independent."""
+        return self.y.size - 1
+
+    def rank_gram(self, columns: np.ndarray) -> FloatArray:
+        """Return products of columns whose rank matters, (d, d).
+
+        Of a g-prior its precision, whose weights may be 0 where those of the rows are not.
+        """
+        if self.prior.rank_tol == 0:
+            return self.gram_of(columns)
+        return self.prior.precision[np.ix_(columns + 1, columns + 1)]
+
+    def dependent(self) -> list[int]:
+        """Return the terms whose columns take part in a linear dependence."""
+        return dependent_terms(self)
 
     def loglik(self, b: FloatArray) -> float:
         """Return the log-likelihood at internal coefficients `b` (D + 1,)."""

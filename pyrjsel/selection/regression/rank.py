@@ -1,24 +1,142 @@
-"""Which models have linearly independent columns, as g-priors ask."""
+"""The rank rule: which columns are linearly dependent, and which models have a prior that asks for others.
+
+Of correlations, eigenvalues below a share of the largest are rounding, and of eigenvectors small loadings. A
+model has independent columns where each keeps more than that share of its sum of squares given the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.priors.base import RANK_TOL
 
-# Eigenvalues of correlations below this, relative to the largest, and loadings below that are rounding.
-RANK, LOADING = 1e-10, 1e-6
+# Loadings below this are rounding.
+LOADING = 1e-6
 # Every column keeps at least the determinant of the columns' correlations: above this, none is dependent.
 CLEAR = 1e-6
 # Operations of looking at models, a quarter of a second; one model is at least so many.
 WORK, ONE = 2.5e8, 2e4
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Principal directions of some columns: eigenvalues and eigenvectors of their correlations.
+
+    Attributes
+    ----------
+    values : ndarray (d,)
+        Rising.
+    vectors : ndarray (d, d)
+    scale : ndarray (d,)
+        Roots of the columns' sums of squares; 1 for those that do not vary.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, gram: FloatArray) -> Self:
+        """Return the directions of columns with cross-products `gram` (d, d)."""
+        scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+        if not scale.size:
+            return cls(scale, gram, scale)
+        values, vectors = eigh(gram / np.outer(scale, scale))
+        return cls(values, vectors, scale)
+
+    @property
+    def real(self) -> BoolArray:
+        """Which directions are more than rounding, (d,)."""
+        return np.asarray(self.values > RANK_TOL * max(1.0, self.values.max(initial=0.0)))
+
+    @property
+    def rank(self) -> int:
+        """How many are."""
+        return int(np.sum(self.real))
+
+    def fit(self, cross: FloatArray) -> float:
+        """Return the sum of squares that the columns explain of a response with products `cross` (d,)."""
+        real, vectors = self.real, self.vectors / self.scale[:, None]
+        return float(np.sum((cross @ vectors[:, real]) ** 2 / self.values[real]))
+
+    def dependent(self) -> BoolArray:
+        """Return which columns take part in a linear dependence, (d,)."""
+        return np.asarray(np.max(np.abs(self.vectors[:, ~self.real]), axis=1, initial=0.0) > LOADING)
+
+    def circuits(self) -> FloatArray:
+        """Return linear combinations of columns (q, d) that are 0, each of a column and some of a basis."""
+        null = self.vectors[:, ~self.real].T
+        if not len(null):
+            return null
+        _, upper, order = qr(null, mode="economic", pivoting=True)
+        found = np.empty_like(null)
+        found[:, order] = solve_triangular(upper[:, : len(null)], upper)
+        return np.where(np.abs(found) > LOADING, found, 0.0)
+
+
+def independent(gram: FloatArray, rows: int) -> bool:
+    """Return whether columns with cross-products `gram` (d, d) keep enough of themselves given the others.
+
+    `rows` are the most columns that can.
+    """
+    if not len(gram):
+        return True
+    scale = np.sqrt(np.diag(gram))
+    if len(gram) > rows or np.any(scale == 0):
+        return False
+    factor, failed = lapack.dpotrf(gram / np.outer(scale, scale), lower=1)
+    if failed:
+        return False
+    if np.prod(np.diag(factor)) ** 2 >= CLEAR:
+        return True
+    # A column keeps the share 1 / (C^-1)_kk.
+    inverse, _ = lapack.dpotri(factor, lower=1)
+    return bool(np.all(np.diag(inverse) * RANK_TOL < 1.0))
+
+
+class Ranked(Protocol):
+    """A regression as the rank rule sees it."""
+
+    @property
+    def term_start(self) -> NDArray[np.intc]:
+        """Where each term's columns begin, the intercept (0) counted."""
+
+    @property
+    def most_columns(self) -> int:
+        """Most columns, beside the intercept, that can be independent."""
+
+    def rank_gram(self, columns: np.ndarray) -> FloatArray:
+        """Return products (d, d) of centred columns whose rank matters; numbers count from 0."""
+
+    def gram_of(self, columns: np.ndarray) -> FloatArray:
+        """Return X'WX of some columns, likewise."""
+
+
+def dependent_terms(regression: Ranked) -> list[int]:
+    """Return the terms whose columns take part in a linear dependence, the intercept's among them."""
+    sizes = np.diff(regression.term_start)
+    columns = Directions.of(regression.rank_gram(np.arange(sizes.sum()))).dependent()
+    return sorted(set(np.repeat(np.arange(sizes.size), sizes)[columns].tolist()))
+
+
+def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
+    """Return those of `terms` whose own columns, two and more, are dependent, the intercept's among them."""
+    found = []
+    for term in terms:
+        columns = np.arange(*regression.term_start[term : term + 2]) - 1
+        if columns.size > 1 and not Directions.of(regression.gram_of(columns)).real.all():
+            found.append(term)
+    return found
 
 
 class IndependentColumns:
@@ -26,15 +144,8 @@ class IndependentColumns:
 
     Parameters
     ----------
-    regression : TermColumns
-        Whose terms own which columns.
-    products : callable
-        Gives cross-products (d, d) of centred columns, whose numbers count from 0, the intercept's left out;
-        they may be times any number.
-    rows : int
-        Most columns that can be independent.
-    tol : float
-        The share that counts as none: a column that keeps no more is dependent.
+    regression : Ranked
+        Whose prior asks for them.
     space : ModelSpace
         The models.
 
@@ -47,21 +158,14 @@ class IndependentColumns:
         No model of more terms has independent columns.
     """
 
-    def __init__(
-        self,
-        regression: TermColumns,
-        products: Callable[[np.ndarray], FloatArray],
-        rows: int,
-        tol: float,
-        space: ModelSpace,
-    ) -> None:
+    def __init__(self, regression: Ranked, space: ModelSpace) -> None:
         self.starts = regression.term_start.astype(np.intp) - 1
-        self.products, self.rows, self.tol = products, rows, tol
+        self.products, self.rows = regression.rank_gram, regression.most_columns
         sizes = np.diff(self.starts)
         width = int(sizes.sum())
-        rank = rows
-        if width <= rows:
-            circuits = self._circuits(np.arange(width))
+        rank = self.rows
+        if width <= rank:
+            circuits = Directions.of(self.products(np.arange(width))).circuits()
             rank = width - len(circuits)
             owner = np.repeat(np.arange(sizes.size), sizes)
             held = csr_array((circuits != 0).astype(np.int64)) @ csr_array(
@@ -82,19 +186,6 @@ class IndependentColumns:
         free = np.cumsum(np.sort(sizes[~fixed]))
         self.most = int(fixed.sum() + np.searchsorted(free, room, side="right"))
 
-    def _circuits(self, columns: np.ndarray) -> FloatArray:
-        """Return linear combinations of columns (q, d) that are 0, each of a column and some of a basis."""
-        gram = self.products(columns)
-        scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
-        values, vectors = eigh(gram / np.outer(scale, scale))
-        null = vectors[:, values <= RANK * max(1.0, values[-1])].T
-        if not len(null):
-            return null
-        _, upper, order = qr(null, mode="economic", pivoting=True)
-        found = np.empty_like(null)
-        found[:, order] = solve_triangular(upper[:, : len(null)], upper)
-        return np.where(np.abs(found) > LOADING, found, 0.0)
-
     def exists(self, gamma: ByteArray) -> BoolArray:
         """Return which of the models (m, J) have independent columns, (m,)."""
         return np.array([self._independent(model) for model in gamma & self.doubtful], dtype=bool)
@@ -103,20 +194,7 @@ class IndependentColumns:
         parts = [np.arange(self.starts[j], self.starts[j + 1]) for j in np.flatnonzero(model)]
         if not parts:
             return True
-        columns = np.concatenate(parts)
-        if columns.size > self.rows:
-            return False
-        gram = self.products(columns)
-        scale = np.sqrt(np.diag(gram))
-        if np.any(scale == 0):
-            return False
-        factor, failed = lapack.dpotrf(gram / np.outer(scale, scale), lower=1)
-        if failed:
-            return False
-        if np.prod(np.diag(factor)) ** 2 >= CLEAR:
-            return True
-        inverse, _ = lapack.dpotri(factor, lower=1)
-        return bool(np.all(np.diag(inverse) * self.tol < 1.0))
+        return independent(self.products(np.concatenate(parts)), self.rows)
 
     def affordable(self, gamma: ByteArray) -> int:
         """Return how many of the models (m, J), from the first on, can be looked at in a quarter second."""

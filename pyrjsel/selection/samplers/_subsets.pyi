@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
-from pyrjsel.selection.evidence._score import GaussianScore
 from pyrjsel.selection.evidence._student import StudentCdf
+from pyrjsel.selection.priors._score import GaussianScore
 
 @final
 class Subsets:

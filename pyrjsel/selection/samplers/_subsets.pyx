@@ -22,7 +22,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from pyrjsel.selection.evidence._score cimport CONJUGATE, MIXTURE, GaussianScore, posterior_t
+from pyrjsel.selection.priors._score cimport CONJUGATE, MIXTURE, GaussianScore, posterior_t
 from pyrjsel.selection.evidence._student cimport StudentCdf
 
 cdef extern from *:
@@ -210,7 +210,7 @@ cdef class Subsets:
             return
         level.fit = up.fit + s * s / level.pivot
         level.log_det = up.log_det
-        if self.score.kind <= CONJUGATE:
+        if self.score.formula <= CONJUGATE:
             level.log_det += log(level.pivot)
         level.log_weight = up.log_weight + self.log_weights[column]
         level.penalty = up.penalty + self.penalty[column]
@@ -362,7 +362,7 @@ cdef class Subsets:
         cdef const double[::1] deltas = rules[1], logs = rules[2]
         cdef double[::1] shares = np.empty(deltas.shape[0] + 1)
         cdef const double* delta = NULL
-        cdef bint mixture = self.score.kind == MIXTURE
+        cdef bint mixture = self.score.formula == MIXTURE
         self.check(models)
         if weights.shape[0] != m or signs.shape[0] != m or sums.shape[0] != 4 \
                 or sums.shape[1] != self.size + 1 or (mixture and begin.shape[0] != self.most + 2):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, pack
@@ -14,6 +13,7 @@ from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments
+from pyrjsel.selection.priors.base import Rules
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
 from pyrjsel.selection.samplers.listing import ListJob, Part
@@ -24,11 +24,9 @@ TOGETHER = 2**16
 # Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
 # probabilities of being positive) over the models that hold all but this share of the posterior mass.
 REST = 1e-6
-Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
 # Rows of sums that are moments (the last two given that the term is in, for spikes and slabs), and the one
 # with the mass that they are of.
 ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
-NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Tree:
 
 def closed(regression: GaussianRegression) -> bool:
     """Whether compiled passes along the tree know the prior."""
-    return regression.prior.kind in ("normal", "g", "mixture") and bool(regression.mean.size)
+    return not regression.prior.in_state and bool(regression.mean.size)
 
 
 @dataclass(frozen=True)
@@ -117,16 +115,12 @@ class Weighted:
 
 def averages_of(tree: Tree, gamma: ByteArray, probability: FloatArray) -> ListJob:
     """Return the job of sums of posterior moments over a list."""
-    main, regression, rules = probability > 0, tree.regression, NO_RULES
-    if regression.prior.kind in ("mixture", "unscaled", "unscaled spike"):
+    main, prior = probability > 0, tree.regression.prior
+    if prior.quadrature:
         ordered = np.sort(probability)[::-1]
         kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
         main = probability >= ordered[kept]
-    if regression.prior.kind == "mixture":
-        made = [regression.shrinkage.rule(d) for d in range(1, tree.most + 1)]
-        edges = np.concatenate([[0, 0], np.cumsum([len(rule[0]) for rule in made])])
-        parts = [np.concatenate([*(rule[k] for rule in made), np.empty(0)]) for k in (0, 1)]
-        rules = (edges.astype(np.intc), parts[0], parts[1])
+    rules = prior.rules(tree.regression, tree.most)
     return ListJob(Averages, len(gamma), Weighted(tree, gamma, probability, main, rules))
 
 
@@ -191,7 +185,7 @@ def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
     rows, signed = sums[:4].copy(), sums[SIGNED]
     if regression.prior.ratio is not None:
         return Moments.of_sums(sums[ROWS] / signed, regression.scale, regression.origin)
-    if regression.prior.kind == "unscaled":
+    if not regression.prior.scaled:
         rows /= signed
     else:
         rows[2] /= signed

@@ -43,7 +43,6 @@ MOST_WAYS = 8
 # Exchanges of two terms in the climb to the mode that a model belongs to, at most.
 EXCHANGES = 10
 # Kinds of gaussian priors whose evidence is conditional on sigma^2.
-CONDITIONAL = ("unscaled", "unscaled spike")
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,7 @@ def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None
     """
     whole = regression.whole if isinstance(regression, GaussianRows) else regression
     if isinstance(whole, GaussianRegression):
-        if whole.prior.kind not in CONDITIONAL:
+        if whole.prior.scaled:
             return evidence_of(whole), True
         evidence = variance_evidence(whole)
         evidence.condition(whole.total / whole.nu if variance is None else variance)

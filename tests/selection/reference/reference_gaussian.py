@@ -79,7 +79,7 @@ class GaussianTwin:
         if prior.rank_tol == 0:
             return float(prior.precision[inside] @ (b[1:][inside] - prior.mean[inside]) ** 2)
         assert self.rows.whole.rooted is not None
-        return float(np.sum((b[1:] @ self.rows.whole.rooted) ** 2)) / (prior.g if prior.kind == "g" else 1.0)
+        return float(np.sum((b[1:] @ self.rows.whole.rooted) ** 2)) / getattr(prior, "g", 1.0)
 
     def size(self, gamma: ByteArray) -> int:
         """Return how many coefficients have prior variances that are multiples of sigma^2."""
@@ -101,8 +101,8 @@ class GaussianTwin:
         shape = t * (0.5 * (whole.n + size) + whole.a + 1) - 1
         variance = t * (0.5 * (self.residual(state.b) + own) + whole.b) / rng.standard_gamma(shape)
         log_g = state.log_g
-        if whole.prior.mixture is not None:
-            shape, power, unit = whole.prior.mixture.conditional(whole.n)
+        if whole.prior.conditional(whole.n) is not None:
+            shape, power, unit = whole.prior.conditional(whole.n)
             shape += 0.5 * size
             latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0
             rate = unit * latent + 0.5 * t * form / variance

@@ -48,7 +48,7 @@ class Values(Part):
         gamma, regression = self.gamma[models], self.tree.regression
         if not len(gamma):
             return
-        if regression.prior.kind == "unscaled":
+        if regression.prior.given_variance:
             self.keep(value=unscaled.log_marginals(regression, gamma))
         elif self.subsets is None:
             self.keep(value=single_models(regression).log_marginals(gamma))

@@ -27,9 +27,6 @@ from pyrjsel.selection.samplers.recorder import Block, Collector, Manner
 from pyrjsel.storage import Content
 
 OWNER = "sampler='gibbs'"
-# Kinds of priors under which the error variance is in the state, or all coefficients are in every model:
-# the loop draws them. Under the others, they are drawn for the visited models afterwards.
-IN_LOOP = ("unscaled", "spike", "unscaled spike")
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class GibbsMoves:
 
 def in_loop(regression: GaussianRegression) -> bool:
     """Whether the loop draws coefficients and sigma^2."""
-    return regression.prior.kind in IN_LOOP
+    return bool(regression.prior.in_state)
 
 
 class GibbsChain(Chain):
@@ -263,7 +260,7 @@ class GibbsSampler(MCMC):
         return Manner(
             self.name,
             job.setup.names,
-            density=job.regression.prior.kind == "unscaled",
+            density=job.regression.prior.given_variance,
             pairs=0,
             masses=not drawn,
             estimator=estimate,

@@ -16,7 +16,7 @@ def make_chain(
     """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + n_extra,)."""
     if not isinstance(regression, GaussianRows):
         return ReversibleJump(regression.compiled, Space(space), gamma, b, **rest)
-    whole, mixture = regression.whole, regression.whole.prior.mixture
+    whole = regression.whole
     return GaussianJump(
         regression.compiled,
         Space(space),
@@ -26,6 +26,6 @@ def make_chain(
         sigma=(whole.a, whole.b),
         scaled=regression.scaled,
         typical=whole.total / whole.nu,
-        mixture=None if mixture is None else mixture.conditional(float(whole.n)),
+        mixture=whole.prior.conditional(float(whole.n)),
         **rest,
     )

@@ -1,0 +1,146 @@
+"""Messages between the parent of a run and its chains: "stop" one way, progress the other.
+
+Threads share the object itself. A worker process gets, when the object is pickled, a
+:class:`RemoteSignals`, which says the same through small files in a temporary directory.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+
+class Signals:
+    """Stop flag and iteration counts of the chains of one run.
+
+    Parameters
+    ----------
+    chains : int
+        Number of chains.
+    """
+
+    remote = False
+
+    def __init__(self, chains: int) -> None:
+        self._done = [0] * chains
+        self._stop = threading.Event()
+        self._directory: str | None = None
+        self._former: list[str] = []
+        # Re-entrant: a signal handler may ask for a stop in the middle of _share.
+        self._lock = threading.RLock()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chains should return after their current block."""
+        return self._stop.is_set() or (self._directory is not None and _exists(self._directory))
+
+    def stop(self) -> None:
+        """Ask all chains to return after their current block."""
+        self._stop.set()
+        if self._directory is not None:
+            _touch(self._directory)
+
+    def renew(self) -> None:
+        """Ask the chains that processes run to end: those that are sent from now on are another attempt."""
+        with self._lock:
+            if self._directory is not None:
+                _touch(self._directory)
+                self._former.append(self._directory)
+                self._directory = None
+
+    def begin(self, chain: int) -> bool:
+        """Return whether a chain may begin here: not in the parent, once a worker has died of one."""
+        return not self._former
+
+    def report(self, chain: int, done: int) -> None:
+        """Note that `chain` has finished `done` iterations."""
+        self._done[chain] = done
+
+    def total(self) -> int:
+        """Return the iterations that all chains have done."""
+        directory = self._directory
+        if directory is None:
+            return sum(self._done)
+        return sum(max(here, _read(directory, chain)) for chain, here in enumerate(self._done))
+
+    def close(self) -> None:
+        """Remove the files, if there are any."""
+        for directory in [*self._former, self._directory]:
+            if directory is not None:
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def _share(self) -> str:
+        with self._lock:
+            if self._directory is None:
+                self._directory = tempfile.mkdtemp(prefix="pyrjsel-")
+            if self._stop.is_set():
+                _touch(self._directory)
+            return self._directory
+
+    def __reduce__(self) -> tuple[Callable[[str], "RemoteSignals"], tuple[str]]:
+        return RemoteSignals, (self._share(),)
+
+
+class RemoteSignals:
+    """The signals as a worker process sees it.
+
+    On a machine that does not share the parent's temporary directory nothing is told either way.
+    """
+
+    remote = True
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the chain should return after its current block."""
+        return _exists(self._directory)
+
+    def stop(self) -> None:
+        """Ask all chains to return after their current block."""
+        _touch(self._directory)
+
+    def begin(self, chain: int) -> bool:
+        """Return whether a chain may begin: once in an attempt, as far as is known here."""
+        try:
+            with open(os.path.join(self._directory, f"begun-{chain}"), "xb"):
+                return True
+        except FileExistsError:
+            return False
+        except OSError:  # another machine, or a full disk
+            return True
+
+    def report(self, chain: int, done: int) -> None:
+        """Note that `chain` has finished `done` iterations."""
+        path = _count_path(self._directory, chain)
+        # Written aside and renamed, so that the parent never reads half a number. On another machine, or
+        # where the disk is full, progress is not known; the chain goes on.
+        with suppress(OSError):
+            with open(path + ".new", "w", encoding="ascii") as file:
+                file.write(str(done))
+            os.replace(path + ".new", path)
+
+
+def _exists(directory: str) -> bool:
+    return os.path.exists(os.path.join(directory, "stop"))
+
+
+def _touch(directory: str) -> None:
+    # Where the disk is full, or the directory gone, those that look there run on to their end.
+    with suppress(OSError), open(os.path.join(directory, "stop"), "w", encoding="ascii"):
+        pass
+
+
+def _count_path(directory: str, chain: int) -> str:
+    return os.path.join(directory, f"chain-{chain}")
+
+
+def _read(directory: str, chain: int) -> int:
+    try:
+        with open(_count_path(directory, chain), encoding="ascii") as file:
+            return int(file.read())
+    except FileNotFoundError:  # not started yet
+        return 0
