@@ -22,6 +22,8 @@ from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
 from pyrjsel.selection.priors.registry import COEF_PRIORS
+from pyrjsel.selection.samplers.registry import AUTO as AUTO_SAMPLER
+from pyrjsel.selection.samplers.registry import NAMES
 
 MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 MODEL_PRIORS: dict[str, Callable[..., Any]] = {
@@ -108,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--sampler",
         default="auto",
-        choices=("auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"),
+        choices=(AUTO_SAMPLER, *NAMES),
         help="(default: enumerate up to 2**20 models, else collapsed)",
     )
     run.add_argument(

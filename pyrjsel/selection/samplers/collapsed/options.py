@@ -96,7 +96,7 @@ class CollapsedOptions:
 
 @dataclass(frozen=True)
 class CorrectedOptions(CollapsedOptions):
-    """Options of ``fit(sampler="collapsed")`` where marginal likelihoods are integrals.
+    """Options of ``fit(sampler="collapsed")`` for models that are not linear, beside those of linear ones.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ MENTIONED = 0.5
 
 
 class Collapsed(MCMC):
-    """Chains over gaussian models alone, coefficients integrated out."""
+    """Chains over models alone, coefficients integrated out."""
 
     name, options, kind = "collapsed", CollapsedOptions, CollapsedChain
 

@@ -32,7 +32,7 @@ from pyrjsel.selection.samplers.listing import (
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Options of ``fit(sampler="enumerate")`` for gaussian models: none."""
+    """Options of ``fit(sampler="enumerate")`` for linear models: none."""
 
 
 class Values(Part):
@@ -80,7 +80,7 @@ def check_values(values: FloatArray, regression: GaussianRegression) -> None:
 
 
 class GaussianEnumeration(Sampler):
-    """The marginal likelihood of every feasible gaussian model."""
+    """The marginal likelihood of every feasible model."""
 
     name, options = "enumerate", ExactOptions
 

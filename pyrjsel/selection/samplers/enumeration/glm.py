@@ -43,7 +43,7 @@ NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective"
 
 @dataclass(frozen=True)
 class EnumerateOptions:
-    """Options of ``fit(sampler="enumerate")``.
+    """Options of ``fit(sampler="enumerate")`` for models that are not linear.
 
     Attributes
     ----------

@@ -226,7 +226,7 @@ class GibbsChain(Chain):
 
 
 class GibbsSampler(MCMC):
-    """Chains that draw one term after the other from its full conditional."""
+    """Chains that draw one term after the other from its full conditional; for linear models."""
 
     name, options, kind = "gibbs", GibbsOptions, GibbsChain
 

@@ -39,7 +39,7 @@ RESTARTS = (0.1, 0.3)
 
 @dataclass(frozen=True)
 class PopulationOptions(RJMCMCOptions):
-    """Options of ``fit(sampler="population")``: those of ``rjmcmc``, and the temperatures.
+    """Options of ``fit(sampler="population")``, beside those of ``"rjmcmc"``.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class PopulationChain(JumpChain):
 
 
 class PopulationRJMCMC(RJMCMC):
-    """Populations of chains at several temperatures, which exchange states."""
+    """Reversible jumps at several temperatures that exchange states."""
 
     name, options, kind, warm = "population", PopulationOptions, PopulationChain, 2000
 

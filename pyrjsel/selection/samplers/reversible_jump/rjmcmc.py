@@ -236,7 +236,7 @@ class RJMCMCChain(JumpChain):
 
 
 class RJMCMC(MCMC):
-    """Chains that move over models and coefficients together."""
+    """Reversible jumps: chains over models and coefficients together."""
 
     name, options, warm = "rjmcmc", RJMCMCOptions, 500
     kind: ClassVar[type[Chain]] = RJMCMCChain
