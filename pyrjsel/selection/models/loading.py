@@ -1,7 +1,7 @@
 """Results as files: what is read."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.models.base import Selection
-from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.registry import CLASSES
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
@@ -38,9 +38,6 @@ from pyrjsel.storage import (
     register,
 )
 
-CLASSES: Mapping[str, type[Selection]] = {
-    kind.__name__: kind for kind in (LinearSelection, LogitSelection, PoissonSelection)
-}
 OWNER = "load"
 # Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
@@ -146,7 +143,7 @@ def _log_constant(content: Content, model: Selection) -> float:
     """
     if "log_constant" in content:
         return content.number("log_constant")
-    single = model._family.name == "binomial" and "weights" not in model.design.extra_columns
+    single = model._family.events and "weights" not in model.design.extra_columns
     return 0.0 if single or isinstance(model, LinearSelection) else np.nan
 
 
