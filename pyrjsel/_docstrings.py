@@ -1,7 +1,6 @@
 """Text that several docstrings have in common, put in its places when they are defined."""
 
 from collections.abc import Mapping
-from functools import update_wrapper
 from types import FunctionType
 
 
@@ -92,7 +91,7 @@ def _copy(function: FunctionType, text: str) -> FunctionType:
         function.__defaults__,
         function.__closure__,
     )
-    update_wrapper(found, function, updated=("__dict__",))
-    del found.__wrapped__  # type: ignore[attr-defined]
-    found.__kwdefaults__, found.__doc__ = function.__kwdefaults__, text
+    found.__dict__.update(function.__dict__)
+    found.__kwdefaults__, found.__annotations__ = function.__kwdefaults__, function.__annotations__
+    found.__module__, found.__qualname__, found.__doc__ = function.__module__, function.__qualname__, text
     return found

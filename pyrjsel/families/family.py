@@ -52,11 +52,11 @@ class Family(ABC):
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the information on eta, where the mean is `mean`, in a row of weight 1.
 
-        Minus the second derivative of the log-likelihood, or its expectation for links that are not canonical.
+        Minus the second derivative of the log-likelihood, or its expectation where it depends on responses.
         """
 
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
-        """Return the derivative of the log-likelihood in eta, where the mean is `mean`, in rows of weight 1."""
+        """Return the derivative of the log-likelihood in eta where the mean is `mean`, for weights of 1."""
         return y - mean
 
     def tells_dispersion(self, weights: FloatArray) -> bool:

@@ -116,8 +116,7 @@ cdef class ModeFinder:
                         self.step[k] *= 0.5
                         self.b[k] = self.trial[k] + self.step[k]
                     linear_predictor(p, d, self.cols, self.b, self.eta)
-                    value = p.working(p.n, self.eta, p.wy, p.w, self.residual,
-                                           self.weight)
+                    value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
                     self.log_likelihood = value
                     if use_prior:
                         value += prior_exponent(p, d, self.cols, self.b)
@@ -411,7 +410,7 @@ cdef class ModeFinder:
                     for k in range(d):
                         b[s, k] = center[k] + r * rays[i, k]
                     value = p.shifted(p.n, eta, &image[<Py_ssize_t> first * p.n], r,
-                                         p.wy, p.w, self.eta_new)
+                                      p.wy, p.w, self.eta_new)
                     value += prior_exponent(p, d, self.cols, &b[s, 0]) - self.log_posterior
                     w[s] = value - log_density[i]
                     top = max(top, w[s])

@@ -14,6 +14,7 @@ from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
 from pyrjsel.report import table_from_plain
+from pyrjsel.results import TABLE_ROWS, pairs_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
@@ -27,7 +28,6 @@ from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
-from pyrjsel.selection.results.tables import TABLE_ROWS
 from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
@@ -99,15 +99,12 @@ def _without_rows(
     kind: type[Selection], design: Design, choices: Choices, rows: AbsentRows, content: Content
 ) -> Selection:
     """Return a model that answers what it can."""
-    facts = content.sequence("facts", (list,))
-    if not all(len(fact) == 2 and all(isinstance(part, str) for part in fact) for fact in facts):
-        raise content.wrong("facts", "pairs of text")
     n_observations = content.number("n_observations")
     if n_observations <= 0:
         raise content.wrong("n_observations", "positive")
     model: Any = kind.__new__(kind)
     model.design, model.data = design, rows
-    model._facts = [(fact[0], fact[1]) for fact in facts]
+    model._facts = pairs_from_plain(content, "facts")
     model._constrain(choices, n_observations)
     model.dependent = tuple(content.sequence("dependent"))
     if not set(model.dependent) <= set(model.term_names):

@@ -332,7 +332,7 @@ cdef class Moves:
                 axpy(p.n, delta[a], p.columns + (first + a) * <Py_ssize_t> p.n, target)
             source = target
         return p.shifted(p.n, source, p.columns + last * <Py_ssize_t> p.n,
-                            delta[last - first], p.wy, p.w, target)
+                         delta[last - first], p.wy, p.w, target)
 
     cdef int without(self, int j, int* cols) noexcept nogil:
         """Columns of the model without term j, and self.reduced := their prior factor."""
@@ -512,8 +512,7 @@ cdef class Moves:
         self.draw_block(d, rng, given, mean, self.h, False, new)
         log_q = self.normal_logpdf(d, new, mean, self.h)
         linear_predictor(p, d, self.cols, new, self.eta_new)
-        loglik = p.working(p.n, self.eta_new, p.wy, p.w, self.residual_new,
-                                self.weight_new)
+        loglik = p.working(p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
         if not isfinite(loglik) or self.least_squares(reach, new, self.residual_new,
                                                       self.weight_new, mean) != 0:
             return -INFINITY
