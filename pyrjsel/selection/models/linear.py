@@ -269,7 +269,6 @@ class LinearSelection(Selection):
                 sizes,
                 prior,
                 sigma_prior=sigma_prior,
-                owner=self._owner,
             )
         return GaussianRegression.build(
             self.data.X,
@@ -279,7 +278,6 @@ class LinearSelection(Selection):
             sigma_prior=sigma_prior,
             weights=self.data.extras.get("weights"),
             offset=self.data.extras.get("offset"),
-            owner=self._owner,
         )
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:

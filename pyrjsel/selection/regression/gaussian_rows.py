@@ -1,15 +1,20 @@
 """Gaussian regressions as reversible jumps see them: rows and a normal prior, at a sigma^2 and a g."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families import Family, Nuisance
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
+
+
+def state_nuisance(family: Family) -> Nuisance:
+    """Return what states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+    return replace(family.nuisance, inner=("log_g",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +32,11 @@ class GaussianRows(Regression):
     """
 
     whole: GaussianRegression
-    n_extra: ClassVar[int] = 2
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """What states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+        return state_nuisance(self.family)
 
     @classmethod
     def of(cls, whole: GaussianRegression) -> "GaussianRows":

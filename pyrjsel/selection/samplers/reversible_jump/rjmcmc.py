@@ -12,7 +12,7 @@ from pyrjsel.model_space import ModelSpace, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.regression.gaussian_rows import GaussianRows
+from pyrjsel.selection.regression.gaussian_rows import GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.recorder import Block, Manner
@@ -126,7 +126,8 @@ class JumpChain(Chain):
     @classmethod
     def n_extra(cls, regression: Any) -> int:
         """Return how many numbers of a state are no coefficients: sigma^2 and log g of gaussian models."""
-        return GaussianRows.n_extra if is_gaussian(regression) else 0
+        family = regression.family
+        return len(state_nuisance(family) if is_gaussian(regression) else family.nuisance)
 
     @classmethod
     def single(cls, job: Job) -> MarginalLikelihood:
