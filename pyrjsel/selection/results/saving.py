@@ -24,7 +24,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, posterior = results.model, results.posterior
     table = results.models
-    averaged, variance = results._averaged if posterior.draws is None else (None, None)
+    averaged, nuisance = results._averaged if posterior.draws is None else (None, {})
     median, problem = results._median
     constant = model.regression.log_constant
     return {
@@ -56,7 +56,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
         "dispersion": None if results.dispersion is None else vars(results.dispersion),
         "median": {"gamma": median, "problem": problem},
         "averaged": averaged,
-        "averaged variance": variance,
+        **{f"averaged {name}": value for name, value in nuisance.items()},
     }
 
 
@@ -118,7 +118,7 @@ def _posterior(posterior: Posterior) -> Plain:
             "log_posterior": draws.log_posterior,
             "coefficients": _sparse(draws.vectors),
             "coefficients_every": int(draws.coefficients_every),
-            "variance": draws.variance,
+            **draws.nuisance,
         },
     }
 
