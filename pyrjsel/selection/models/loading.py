@@ -13,9 +13,9 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Values
-from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
+from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import TABLE_ROWS, pairs_from_plain
+from pyrjsel.results import TABLE_ROWS, constraints_from_plain, model_prior_from_plain, pairs_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
@@ -74,26 +74,15 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
 def _choices(content: Content) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
     heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
-    model_prior = described(content.plain("model_prior"), prior_makers(heredity))
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
-    if not isinstance(model_prior, ModelPrior):
-        raise content.wrong("model_prior", "a prior over models")
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
-    costs = None
-    if "costs" in content:
-        prices = content.part("costs")
-        costs = {name: prices.number(name) for name, _ in prices.items()}
     return Choices(
-        coef_prior,
-        model_prior,
-        costs,
-        content.number("budget") if "budget" in content else None,
-        tuple(content.sequence("always")),
-        heredity,
-        content.integer("max_size") if "max_size" in content else None,
-        tuple(content.sequence("known")),
-        sigma_prior,
+        coef_prior=coef_prior,
+        model_prior=model_prior_from_plain(content, heredity),
+        heredity=heredity,
+        sigma_prior=sigma_prior,
+        **constraints_from_plain(content),
     )
 
 
