@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import ParameterError, StoreError
+from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import (
     Absent,
@@ -15,18 +15,17 @@ from pyrjsel.design import (
     label_rows_from_plain,
 )
 from pyrjsel.design.frame import Level
-from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.model import KINDS, PatternLogit, patterns_of
-from pyrjsel.patterns.options import OPTIONS, Options
-from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
+from pyrjsel.patterns.options import OPTIONS
+from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, LAWS, PatternPrior
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import Description
+from pyrjsel.results import Description, options_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
@@ -107,7 +106,7 @@ def _prior(content: Content, order: int) -> PatternPrior:
     log_sigma_0 = content.number("log_sigma_0")
     if abs(log_sigma_0) > LARGEST_LOG_SCALE:
         raise content.wrong("log_sigma_0", f"at most {LARGEST_LOG_SCALE:g} from 0")
-    scales = described(content.plain("scales"), {"LogNormal": LogNormal, "InverseGamma": InverseGamma})
+    scales = described(content.plain("scales"), {law.__name__: law for law in LAWS})
     if not isinstance(scales, tuple):
         raise content.wrong("scales", "a list of priors")
     # As a user gives them, so that they are checked.
@@ -147,7 +146,7 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     diagnostics = table_from_plain(content, "diagnostics", quantities, COLUMNS)
     sampler = content.text("sampler", OPTIONS)
     settings = FitSettings.from_plain(content.part("settings"), OWNER)
-    options = _options(content.part("options"), sampler) if "options" in content else None
+    options = options_from_plain(content, OPTIONS[sampler]) if "options" in content else None
     return PatternPosterior(
         sampler,
         draws,
@@ -158,13 +157,6 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
         options,
         settings.ends_of(content) if options else None,
     )
-
-
-def _options(content: Content, sampler: str) -> Options:
-    try:
-        return OPTIONS[sampler](**dict(content.items()))
-    except (ParameterError, TypeError) as error:
-        raise content.wrong("options", f"those of the sampler {sampler!r}") from error
 
 
 register(KIND, SCHEMA, read_results)

@@ -228,11 +228,11 @@ def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     """
     if len(inclusion) <= LONG_TABLE:
         return "Inclusion", inclusion
-    caption = "Inclusion, sorted by posterior probability"
+    caption = "Inclusion, highest first"
     inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
     if len(inclusion) > MOST_TERMS:
-        caption = f"{caption}: the first {MOST_TERMS} of {len(inclusion):,}"
-        caption += f" (each of the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g})"
+        caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
+        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
         inclusion = inclusion.iloc[:MOST_TERMS]
     return caption, inclusion
 

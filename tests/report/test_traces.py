@@ -136,7 +136,7 @@ def test_long_runs_are_thinned_and_say_so():
     line = row[0].lines[1]
     np.testing.assert_array_equal(line.get_ydata(), values[1, ::3])
     np.testing.assert_array_equal(line.get_xdata(), np.arange(1, draws + 1, 3))
-    assert row[0].get_xlabel() == "Draw (one of 3 is shown)"
+    assert row[0].get_xlabel() == "Draw (1 in 3 shown)"
     dots = np.asarray(row[1].collections[1].get_offsets())
     np.testing.assert_allclose(dots[:, 0], [1 - values[1].mean(), values[1].mean()])  # of all draws
 
@@ -182,7 +182,7 @@ def test_without_matplotlib(monkeypatch):
     ("call", "kind", "match"),
     [
         (lambda: plot_trace({}), ParameterError, "'panels' parameter of plot_trace"),
-        (lambda: plot_trace({"a": np.empty((2, 0))}), ParameterError, "one with a draw"),
+        (lambda: plot_trace({"a": np.empty((2, 0))}), ParameterError, "not all empty"),
         (lambda: plot_trace({"a": [1, 2]}), ParameterError, r"panels\['a'\].*matrix"),
         (lambda: plot_trace({"a": SIZE, "b": SIZE[:1]}), ParameterError, "same number of chains"),
         (lambda: plot_trace({"a": [[1.0, np.nan]]}), DataError, "'a' of plot_trace must be finite"),

@@ -13,9 +13,9 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Values
-from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
+from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import TABLE_ROWS, pairs_from_plain
+from pyrjsel.results import TABLE_ROWS, constraints_from_plain, model_prior_from_plain, pairs_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
@@ -30,6 +30,7 @@ from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.results.tables import Known
+from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
     Content,
@@ -73,26 +74,15 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
 def _choices(content: Content) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
     heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
-    model_prior = described(content.plain("model_prior"), prior_makers(heredity))
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
-    if not isinstance(model_prior, ModelPrior):
-        raise content.wrong("model_prior", "a prior over models")
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
-    costs = None
-    if "costs" in content:
-        prices = content.part("costs")
-        costs = {name: prices.number(name) for name, _ in prices.items()}
     return Choices(
-        coef_prior,
-        model_prior,
-        costs,
-        content.number("budget") if "budget" in content else None,
-        tuple(content.sequence("always")),
-        heredity,
-        content.integer("max_size") if "max_size" in content else None,
-        tuple(content.sequence("known")),
-        sigma_prior,
+        coef_prior=coef_prior,
+        model_prior=model_prior_from_plain(content, heredity),
+        heredity=heredity,
+        sigma_prior=sigma_prior,
+        **constraints_from_plain(content),
     )
 
 
@@ -264,9 +254,12 @@ def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -
 
 
 def _options(content: Content, model: Selection, sampler: str) -> Any:
-    given = {name: described(value, {}) for name, value in content.items()}
     try:
-        kind = model._samplers[sampler][0]
+        kind = samplers_of(model.regression)[sampler].options
+        renamed = getattr(kind, "renamed", {})
+        given = {renamed.get(name, name): described(value, {}) for name, value in content.items()}
+        if len(given) < len(list(content.items())):
+            raise content.wrong("options", "each there once")
         # What options that the file does not know are in earlier versions: chains go on as they were drawn.
         return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
@@ -310,7 +303,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
     if "seconds" not in diagnostics:
         raise content.wrong("diagnostics", "a table with seconds")
     posterior = Posterior(
-        sampler=content.text("sampler", model._samplers),
+        sampler=content.text("sampler", samplers_of(model.regression)),
         packed=packed,
         **arrays,
         log_marginal=_log_marginal(content, m),

@@ -209,7 +209,7 @@ def test_trace_of_a_priced_model(pneumonia):
 def test_trace_of_a_model_without_prices(walk):
     axes = walk.plot_trace()
     assert [ax.get_ylabel() for ax in axes[:, 0]] == ["Size (terms)", "Log posterior", "Terms changed"]
-    assert axes[-1, 0].get_xlabel() == "Draw (one of 2 is shown)"
+    assert axes[-1, 0].get_xlabel() == "Draw (1 in 2 shown)"
     np.testing.assert_array_equal(axes[1, 0].lines[2].get_ydata(), walk.draws.log_posterior[2, ::2])
     _, grid = plt.subplots(3, 2)
     assert walk.plot_trace(ax=grid)[2, 1] is grid[2, 1]

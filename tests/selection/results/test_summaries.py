@@ -119,7 +119,7 @@ def test_summary_of_many_terms_lists_the_best_first(births):
     data = pd.concat([noise, births[["low", "lwt", "smoke"]]], axis=1)
     results = fit(rj.logit("low ~ .", data), sampler="rjmcmc", draws=100)
     lines = str(results.summary(1)).splitlines()
-    first = next(k for k, line in enumerate(lines) if line.startswith("Inclusion, sorted by"))
+    first = next(k for k, line in enumerate(lines) if line.startswith("Inclusion, highest first"))
     shown = [line.split()[0] for line in lines[first:] if line.startswith(("noise", "lwt", "smoke"))]
     expected = results.inclusion["posterior"].sort_values(ascending=False, kind="stable").index
     assert shown[:22] == list(expected)
@@ -136,7 +136,7 @@ def test_summary_of_thousands_of_terms():
     lines = str(results.summary(1)).splitlines()
     assert any("1.36e+331" in line for line in lines)  # 2^1100
     highest = results.inclusion["posterior"].sort_values(ascending=False, kind="stable")
-    caption = f"Inclusion, sorted by posterior probability: the first 100 of 1,100 (each of the others: at most {highest.iloc[100]:.2g})"
+    caption = f"Inclusion, highest first: 100 of 1,100 (the others: at most {highest.iloc[100]:.2g} each)"
     assert caption in lines
     shown = [line.split()[0] for line in lines if line.startswith("x")]
     assert shown == list(highest.index[:100])
