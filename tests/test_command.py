@@ -141,7 +141,7 @@ def test_warnings_are_sentences_and_on_the_page(folder, capsys, monkeypatch):
     frame.to_csv("missing.csv", index=False)
     assert main(["low ~ age", "missing.csv", "--out", "warned"]) == 0
     said = capsys.readouterr().err
-    assert re.fullmatch(r"Warning: In the data of LogitSelection 1 of 189 rows.*dropped\.\n", said)
+    assert re.fullmatch(r"Warning: 1 of 189 rows.*dropped from the data of LogitSelection\.\n", said)
     assert "<li>In the data of LogitSelection 1 of 189 rows" in (folder / "warned/report.html").read_text(
         "utf-8"
     )
@@ -272,7 +272,7 @@ def bad_files(folder):
         (["low ~ age", "births.csv", "--costs", "blank.csv"], "column 'name'.*a name in every row"),
         (["low ~ age", "births.csv", "--costs", "other.csv"], "'income'"),
         (["low ~ age", "births.csv", "--costs", "costs.csv", "--budget", "-1"], "'budget' parameter"),
-        (["low ~ age", "births.csv", "--out", "file"], "folder 'file' cannot be made"),
+        (["low ~ age", "births.csv", "--out", "file"], "folder 'file' cannot be created"),
     ],
 )
 def test_what_cannot_be_used_is_named(words, said, folder, capsys, monkeypatch):

@@ -209,5 +209,5 @@ def _check_ones(columns: Mapping[str, Column], names: list[str], owner: str) -> 
     if ones:
         raise DataError(
             f"The 'exog' of {owner} has the constant column(s) {', '.join(map(repr, ones))} of ones. "
-            "The model always includes the intercept; leave them out."
+            "The intercept is always included; leave them out."
         )

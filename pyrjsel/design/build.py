@@ -182,12 +182,12 @@ def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str, ow
     listed = ", ".join(f"{name}: {count}" for name, count in ordered[:10])
     if len(ordered) > 10:
         listed += f", ... {len(ordered)} columns in all"
-    what = f"{n_gone} of {n_rows} rows ({listed})"
+    what = f"{n_gone} of {n_rows} rows have missing values ({listed})"
     if n_gone == n_rows:
         raise DataError(f"The data of {owner} have no complete row: {what}.")
     if missing == "raise":
-        raise DataError(f"The data of {owner} have missing values: {what}. Use missing='drop' to drop them.")
-    text = f"Rows with missing values were dropped from the data of {owner}: {what}."
+        raise DataError(f"{what} in the data of {owner}. Use missing='drop' to drop them.")
+    text = f"{what} and were dropped from the data of {owner}."
     warn(text, MissingDataWarning)
 
 

@@ -234,12 +234,12 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
     listed = min(listed, total)
     mass = _mass(posterior.iloc[:listed])
     if total == 1:
-        return f"Models: the only one {how}, with {mass} of the posterior mass"
+        return f"Models: the only one {how}, which holds {mass} of the posterior mass"
     if listed == total:
-        return f"Models: all {total:,} {how}, with {mass} of the posterior mass"
+        return f"Models: all {total:,} {how}, which hold {mass} of the posterior mass"
     whole = _mass(posterior)
     return (
-        f"Models: the best {listed:,} of {total:,} {how}, with {mass} of the posterior mass "
+        f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass "
         f"(all {total:,}: {whole})"
     )
 

@@ -153,7 +153,7 @@ def test_the_response_must_be_one_numeric_column():
 
 
 def test_a_factor_of_one_level_is_named():
-    with pytest.raises(DataError, match=r"factor 'x'.*at least two levels.*'p' alone"):
+    with pytest.raises(DataError, match=r"factor 'x'.*at least two levels.*only 'p'"):
         Design.from_formula("y ~ x", column_frame(["p", "p", "p", "p"]))
     frame = column_frame(["p", "p", None, "q"])
     frame.loc[3, "y"] = np.nan
@@ -182,7 +182,7 @@ def test_rows_with_missing_values_are_dropped_and_counted():
         design, data = Design.from_formula("y ~ x*g", frame, extras={"weights": "w"}, owner="Model")
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "Rows with missing values were dropped from the data of Model: 3 of 6 rows (y: 1, x: 1, g: 1, w: 1)."
+        "3 of 6 rows have missing values (y: 1, x: 1, g: 1, w: 1) and were dropped from the data of Model."
     )
     assert caught[0].filename == __file__
     assert data.missing.to_dict() == {"y": 1, "x": 1, "g": 1, "w": 1}

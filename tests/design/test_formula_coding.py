@@ -195,7 +195,7 @@ def test_labels_compare_and_select():
     np.testing.assert_array_equal(data.y, frame["a"] == "red")
     assert design.column_names[1] == "np.where(x > 0, 'p', 'n')[T.p]"
     assert design.response == "I(a == 'red')"
-    with pytest.raises(DataError, match="'Red' is none of the values"):
+    with pytest.raises(DataError, match="'Red' is not one of the values"):
         Design.from_formula("I(a == 'Red') ~ x", frame)
 
 
@@ -291,10 +291,10 @@ def test_names_that_would_mean_two_things_are_refused():
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("y ~ x - 1", "takes the intercept out"),
-        ("y ~ 0 + x", "takes the intercept out"),
-        ("y ~ -1 + x", "takes the intercept out"),
-        ("y ~ (x - 1) + z", "takes the intercept out"),
+        ("y ~ x - 1", "removes the intercept"),
+        ("y ~ 0 + x", "removes the intercept"),
+        ("y ~ -1 + x", "removes the intercept"),
+        ("y ~ (x - 1) + z", "removes the intercept"),
         ("~ x", "no response"),
         ("x", "no response"),
         ("", "no response"),
@@ -316,8 +316,8 @@ def test_names_that_would_mean_two_things_are_refused():
         ("y ~ (x + z", "Unmatched"),
         ("y ~ x z", "invalid syntax"),
         ("y ~ bs(x)", "must specify either df or knots"),
-        ("y ~ bs(x, df=1000000000)", "more than the 120 rows"),
-        ("y ~ bs(x, df=30, degree=29)", "more than 20"),
+        ("y ~ bs(x, df=1000000000)", "larger than the number of rows, 120"),
+        ("y ~ bs(x, df=30, degree=29)", "larger than 20"),
         ("y ~ bs(x, dof=4)", "dof"),
         ("y ~ C(k, Treatment(9))", "out of range"),
         ("y ~ C(k, [[1, 0], [0, 1]])", "one row for each of the levels"),
@@ -412,7 +412,7 @@ def test_users_functions():
         (lambda v: 3.0, "shape"),
         (lambda v: v[:-1], "shape"),
         (lambda v: v * 1j, "complex"),
-        (lambda v: np.array([None] * len(v)), "without gaps"),
+        (lambda v: np.array([None] * len(v)), "without missing values"),
     ]:
         with pytest.raises((FormulaError, DataError), match=words):
             Design.from_formula("y ~ f(x)", frame, functions={"f": made})

@@ -228,5 +228,5 @@ def test_labels_lose_only_their_quotes():
     "piece", ["np.log(x, x)", "np.clip(x, 0, 1, x)", "np.where(x > 2)", "np.round(x, 1, x)"]
 )
 def test_counts_of_arguments_are_checked_before_the_call(piece, frame):
-    with pytest.raises(FormulaError, match=r"takes .* argument\(s\) here"):
+    with pytest.raises(FormulaError, match=r"takes .* argument\(s\) in a formula"):
         Design.from_formula(f"y ~ {piece}", frame)

@@ -101,7 +101,7 @@ def test_classes_that_are_given(frame):
     made, rows = design("y ~ b", unlabelled, classes=["yes", "no"])
     assert rows.y.tolist() == [-1] * 5
     assert made.labels.encode_response(frame.iloc[[1, 0]]).tolist() == [0, 1]
-    with pytest.raises(DataError, match=r"missing in every row\. The 'classes'"):
+    with pytest.raises(DataError, match=r"missing in every row\. Name the classes with the 'classes'"):
         design("y ~ b", unlabelled)
     with pytest.raises(DataError, match="missing in every row"):
         design("C(y) ~ b", unlabelled, classes=["yes", "no"])
@@ -135,7 +135,7 @@ def test_missing_rows_can_be_dropped_or_refused(frame):
         ("y ~ b:flag", FormulaError, "without interactions"),
         ("y ~ b*flag", FormulaError, "without interactions"),
         ("flag ~ b + flag", FormulaError, "has its response 'flag' on the right"),
-        ("y ~ 1", DataError, "needs one input at least"),
+        ("y ~ 1", DataError, "needs at least one input"),
         ("y ~ nowhere", UnknownNameError, "'nowhere'"),
         ("I(b > 9) ~ a", DataError, "at least two levels"),
     ],

@@ -167,7 +167,7 @@ def test_bad_parameters_are_named(kit, options, match):
 
 def test_always_must_satisfy_heredity(kit):
     terms = kit.interactions([("a",), ("b",), ("a", "b")], np.random.default_rng(0))
-    with pytest.raises(ParameterError, match="strong heredity asks for all of a, b beside a:b"):
+    with pytest.raises(ParameterError, match="strong heredity requires all of a, b with a:b"):
         ModelSpace.build(terms, prior=Uniform(), always=("a", "a:b"), heredity="strong", n_observations=9)
     space = ModelSpace.build(terms, prior=Uniform(), always=("a", "a:b"), heredity="weak", n_observations=9)
     assert list(space.empty_model()) == [1, 0, 1]

@@ -190,7 +190,7 @@ def test_missing_symbols():
             rj.FormulaError,
             r"only interactions\(...\) or sequence\(...\) on its right-hand side",
         ),
-        ("y ~ a + interactions(b, c)", {}, rj.FormulaError, "alone"),
+        ("y ~ a + interactions(b, c)", {}, rj.FormulaError, "must have only "),
         (
             "y ~ interactions(a, b, order=3)",
             {},

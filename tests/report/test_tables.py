@@ -110,7 +110,7 @@ def test_coefficient_table():
         (lambda: inclusion_table(["a"], [0.5], [0.5], [0, 1], 0, 0, 0), r"'mcse'.* shape \(1,\)"),
         (lambda: inclusion_bayes_factor([0.5], [0.5, 0.5]), "of length 1"),
         (lambda: model_table([()], [0.5], 0, 0.1, 0, 1, 0, 0, 0), "'size' parameter of model_table"),
-        (lambda: model_table([(), ("a",)], [0, 1], 0, 0.1, 0, [2.0, 1.0], 0, 0, 0), "rising order"),
+        (lambda: model_table([(), ("a",)], [0, 1], 0, 0.1, 0, [2.0, 1.0], 0, 0, 0), "increasing order"),
         (lambda: coefficient_table(["x"], 0, 1, 2, 1, 0.5, 0, 1), "'ci_lower' parameter"),
     ],
 )

@@ -278,9 +278,9 @@ def test_states_of_another_run_are_refused(folder):
 
 def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "data.csv").write_text("y,x")
-    with pytest.raises(StoreError, match="must be a new folder or one with a checkpoint"):
+    with pytest.raises(StoreError, match="must be a new folder or one that holds a checkpoint"):
         run(tmp_path)
-    with pytest.raises(StoreError, match="must be a new folder or one with a checkpoint"):
+    with pytest.raises(StoreError, match="must be a new folder or one that holds a checkpoint"):
         run(tmp_path / "data.csv")
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").completed

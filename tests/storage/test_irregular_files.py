@@ -72,14 +72,14 @@ def test_a_device_is_refused_before_it_is_opened():
 
 
 def test_documents_are_neither_read_nor_written_there(irregular):
-    with pytest.raises(rj.StoreError, match="no regular file"):
+    with pytest.raises(rj.StoreError, match="not a regular file"):
         read(irregular)
-    with pytest.raises(rj.StoreError, match="no regular file"):
+    with pytest.raises(rj.StoreError, match="not a regular file"):
         next(read_all(irregular, 10))
-    with pytest.raises(rj.StoreError, match="no regular file"):
+    with pytest.raises(rj.StoreError, match="not a regular file"):
         write(irregular, DOCUMENT)
     for mode in ("rb", "ab"):
-        with pytest.raises(rj.StoreError, match="no regular file"):
+        with pytest.raises(rj.StoreError, match="not a regular file"):
             open_regular(irregular, mode)
     assert sorted(os.listdir(irregular.parent)) in (["odd.rjs"], ["odd.rjs", "pipe"])
 
@@ -88,7 +88,7 @@ def test_what_becomes_a_pipe_after_the_first_look_is_refused_too(tmp_path, monke
     path = tmp_path / "odd.rjs"
     os.mkfifo(path)
     monkeypatch.setattr(os.path, "exists", lambda path: False)
-    with pytest.raises(rj.StoreError, match="no regular file"):
+    with pytest.raises(rj.StoreError, match="not a regular file"):
         open_regular(path, "rb")
 
 
@@ -103,7 +103,7 @@ def test_regular_files_are_appended_to(tmp_path):
 
 
 def test_a_checkpoint_is_not_begun_there(irregular):
-    with pytest.raises(rj.StoreError, match="new folder or one with a checkpoint"):
+    with pytest.raises(rj.StoreError, match="new folder or one that holds a checkpoint"):
         fitted(sampler="rjmcmc", draws=20, checkpoint=irregular)
 
 
@@ -116,5 +116,5 @@ def test_a_checkpoint_with_a_pipe_in_it_is_refused(tmp_path, name):
     kind = next(file for file in files if file.endswith(name.partition("-0")[2] or name))
     (tmp_path / "run" / kind).unlink()
     os.mkfifo(tmp_path / "run" / kind)
-    with pytest.raises(rj.StoreError, match="no regular file"):
+    with pytest.raises(rj.StoreError, match="not a regular file"):
         fitted(**options)

@@ -46,7 +46,7 @@ def sampler_named(
     """
     known = samplers_of(regression)
     if not isinstance(name, str) or name not in (AUTO, *known):
-        raise unknown_name(name, "the sampler", owner, (AUTO, *known))
+        raise unknown_name(name, "sampler", owner, (AUTO, *known))
     return known[automatic(regression, space, options) if name == AUTO else name]
 
 

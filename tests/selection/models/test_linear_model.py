@@ -313,5 +313,5 @@ class TestParameters:
         model = rj.linear("y ~ x", FRAME)
         with pytest.raises(rj.UnknownNameError, match="'pairs'"):
             model.fit(pairs=64)
-        with pytest.raises(rj.UnknownNameError, match="sampler='rjmcmc' the option 'scheme'"):
+        with pytest.raises(rj.UnknownNameError, match="unknown option 'scheme' for sampler='rjmcmc'"):
             model.fit(sampler="rjmcmc", scheme="fixed")

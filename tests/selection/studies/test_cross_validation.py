@@ -369,7 +369,7 @@ def test_bad_calls(case, model):
 
 
 def test_one_class_in_the_training_rows(births):
-    with pytest.raises(rj.DataError, match=r"^Fold 0: The response 'low' must have both classes. Got 1 only"):
+    with pytest.raises(rj.DataError, match=r"^Fold 0: The response 'low' must have both classes. Got only 1"):
         rj.logit("low ~ age", births).cross_validate(births["low"], rng=1, progress=False)
 
 

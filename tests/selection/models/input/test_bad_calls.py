@@ -13,7 +13,11 @@ FIT_CASES = {
     "sampler in capitals": ({"sampler": "RJMCMC"}, rj.UnknownNameError, "Known: auto, enumerate, rjmcmc"),
     "sampler is None": ({"sampler": None}, rj.UnknownNameError, "sampler None"),
     "unknown option": ({"propsal": "full"}, rj.UnknownNameError, "'propsal'.*Did you mean 'proposal'"),
-    "option of another sampler": ({"pairs": 4}, rj.UnknownNameError, "sampler='rjmcmc' the option 'pairs'"),
+    "option of another sampler": (
+        {"pairs": 4},
+        rj.UnknownNameError,
+        "unknown option 'pairs' for sampler='rjmcmc'",
+    ),
     "draws 0": ({"draws": 0}, rj.ParameterError, r"'draws' parameter of LogitSelection.fit.*\[1, .*Got 0"),
     "draws negative": ({"draws": -5}, rj.ParameterError, "'draws'.*Got -5"),
     "draws a float": ({"draws": 100.0}, rj.ParameterError, "'draws'.*int.*Got 100.0"),
