@@ -165,7 +165,7 @@ def test_errors(births):
         SelectionSelector(LinearRegression()).fit(X, y)
     with pytest.raises(rj.ParameterError, match="'threshold' parameter of SelectionSelector"):
         SelectionSelector(CLASSIFIER, threshold=2).fit(X, y)
-    with pytest.raises(rj.UnknownNameError, match="the sampler 'magic'"):
+    with pytest.raises(rj.UnknownNameError, match="unknown sampler 'magic'"):
         SelectionRegressor(sampler="magic").fit(X, y)
     with pytest.raises(rj.ParameterError, match="'draws' parameter"):
         SelectionRegressor(fit_options={}, draws=0).fit(X, y)

@@ -210,7 +210,7 @@ def test_missing_values_can_be_refused():
         Design.from_formula("y ~ x", missing_frame(), missing="raise")
     with pytest.raises(ParameterError, match="'missing' parameter"):
         Design.from_formula("y ~ x", missing_frame(), missing="ignore")
-    with pytest.raises(DataError, match=r"6 of 6 rows have missing values.*no row is left"):
+    with pytest.raises(DataError, match=r"no complete row: 6 of 6 rows have missing values"):
         Design.from_formula("y ~ unused", missing_frame())
     with pytest.raises(DataError, match="have no rows"):
         Design.from_formula("y ~ x", missing_frame().iloc[:0])

@@ -189,7 +189,7 @@ def test_malformed_plain_data_give_errors_of_the_package():
             try:
                 with warnings.catch_warnings():
                     # Changed knots leave rows outside them.
-                    warnings.filterwarnings("ignore", ".*outside boundary knots", PyrjselWarning)
+                    warnings.filterwarnings("ignore", ".*outside the boundary knots", PyrjselWarning)
                     read.transform(frame)
             except PyrjselError:
                 count += 1

@@ -170,9 +170,11 @@ def test_bad_options_of_a_fit(frame, options, said):
 
 def test_options_of_another_sampler_are_not_known(frame):
     model = rj.kernel_regression("y ~ a", frame)
-    with pytest.raises(rj.UnknownNameError, match=r"for sampler='smc' the option 'partikles'.*'particles'"):
+    with pytest.raises(
+        rj.UnknownNameError, match=r"unknown option 'partikles' for sampler='smc'.*'particles'"
+    ):
         model.fit(partikles=10)
-    with pytest.raises(rj.UnknownNameError, match="for sampler='mcmc' the option 'particles'"):
+    with pytest.raises(rj.UnknownNameError, match="unknown option 'particles' for sampler='mcmc'"):
         model.fit(sampler="mcmc", particles=10)
 
 

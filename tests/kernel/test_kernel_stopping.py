@@ -187,7 +187,7 @@ def test_bad_input(options, match):
 
 def test_the_filter_has_no_such_options():
     for name in ("mcse", "max_draws", "max_seconds", "draws"):
-        with pytest.raises(rj.UnknownNameError, match=f"for sampler='smc' the option '{name}'"):
+        with pytest.raises(rj.UnknownNameError, match=f"unknown option '{name}' for sampler='smc'"):
             make().fit(**{name: 10})
 
 

@@ -183,7 +183,7 @@ def test_fit_refuses(frame):
     model = make(frame)
     with pytest.raises(rj.ParameterError, match=r"'draws' parameter of MixtureClassifier\.fit"):
         model.fit(draws=0)
-    with pytest.raises(rj.UnknownNameError, match=r"the option 'move'.*'moves'"):
+    with pytest.raises(rj.UnknownNameError, match=r"unknown option 'move'.*'moves'"):
         model.fit(move=3)
     with pytest.raises(rj.ParameterError, match="'moves'"):
         model.fit(moves=-1)

@@ -271,7 +271,7 @@ def test_calibration(pima, three):
     # Of three classes, the most probable: never below a third.
     assert three[0].calibration(bins=3)["lower"].min() >= 1 / 3
     assert three[0].calibration(of=2)["cases"].sum() == 50
-    with pytest.raises(rj.UnknownNameError, match="the class 'Maybe'"):
+    with pytest.raises(rj.UnknownNameError, match="unknown class 'Maybe'"):
         results.calibration(test, of="Maybe")
     with pytest.raises(rj.ParameterError, match="'bins'"):
         results.calibration(test, bins=0)

@@ -80,7 +80,7 @@ class TestSpikeSlab:
         assert one != rj.SpikeSlab({"a": 0.1, "b": 0.3}, [2.0, 3.0])
 
     def test_names_that_are_missing_or_not_known(self):
-        with pytest.raises(rj.UnknownNameError, match=r"in 'tau' the name 'd'"):
+        with pytest.raises(rj.UnknownNameError, match=r"unknown name 'd' in 'tau'"):
             rj.linear(FORMULA, DATA, coef_prior=rj.SpikeSlab({"a": 1, "b": 1, "c": 1, "f": 1, "d": 1}, 9))
         with pytest.raises(rj.ParameterError, match=r"'c' parameter of SpikeSlab.*none for b, f\[T\.w\]"):
             rj.linear(FORMULA, DATA, coef_prior=rj.SpikeSlab(1.0, {"a": 2, "c": 2, "f[T.v]": 2}))

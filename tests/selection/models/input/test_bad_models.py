@@ -230,7 +230,7 @@ MODEL_CASES = {
     "weights not a column": (
         lambda: build(weights="ww"),
         rj.UnknownNameError,
-        "as unknown column 'ww' as 'weights'",
+        "unknown column 'ww' as 'weights'",
     ),
     "weights text": (lambda: build(weights="g"), rj.DataError, "'weights'.*numeric.*text"),
     "weights too short": (lambda: build(weights=[1, 2, 3]), rj.DataError, "'weights'.*60 rows. Got 3"),
@@ -249,7 +249,7 @@ MODEL_CASES = {
         "infinite.*'w'",
     ),
     "weights beyond reason": (lambda: build(weights=1e200 * FRAME["w"]), rj.DataError, "rescale weights"),
-    "offset not a column": (lambda: build(offset="oo"), rj.UnknownNameError, "as unknown column 'oo'"),
+    "offset not a column": (lambda: build(offset="oo"), rj.UnknownNameError, "unknown column 'oo'"),
     "offset infinite": (lambda: build(data=at_row_3("o", np.inf), offset="o"), rj.DataError, "infinite.*'o'"),
     "offset too long": (lambda: build(offset=np.zeros(N + 1)), rj.DataError, "'offset'.*60 rows. Got 61"),
     # priors on coefficients
