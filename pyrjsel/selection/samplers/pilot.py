@@ -11,7 +11,8 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, first_lessons
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 
 SEED = 0
 # Walks of the pilot: on the surrogate alone, after which it is expanded anew; corrected ones that the
@@ -43,10 +44,10 @@ class Pilot:
 class _Explorer:
     """The walk of a pilot."""
 
-    def __init__(self, job: CorrectedJob) -> None:
+    def __init__(self, job: Job) -> None:
         # The same integrals for every seed of a fit.
-        self.job = replace(job, entropy=bytes(16))
-        self.marginal, self.space = self.job.single(), job.space
+        self.job = replace(job, setup=replace(job.setup, entropy=bytes(16)))
+        self.marginal, self.space = marginal_of(self.job), job.space
         self.rng = np.random.Generator(np.random.PCG64(SEED))
         self.masses: dict[bytes, float] = {}
         self.models: list[ByteArray] = []
@@ -71,12 +72,12 @@ class _Explorer:
         not that it is they that have too much.
         """
         evidences, accepted = surrogate.evidences(self.job.regression, 1), 0
-        walk = self.job.walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1), 0)
+        walk = self.job.setup.walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1))
         self.models, self.lessons = [], []
         for _ in range(walks):
             before = walk.gamma()
             ratio = self.log_mass(before[0]) - float(walk.log_mass()[0])
-            walk.run(self.rng, 1, self.job.time)
+            walk.run(self.rng, 1, self.job.setup.time)
             found = walk.gamma()[0]
             mass = self.log_mass(found)
             taken = mass > -np.inf
@@ -107,7 +108,7 @@ class _Explorer:
         return 1.0 + float(np.mean(np.array(self.models) @ sizes))
 
 
-def explore(job: CorrectedJob) -> Pilot:
+def explore(job: Job) -> Pilot:
     """Return what a pilot of the chains of `job` finds.
 
     Raises
