@@ -53,6 +53,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion; NaN if the prior odds have a relative error
         above 30 %) and ``cost``.
+
         <inclusion>
         """
         return without_errors(self._inclusion)
@@ -71,6 +72,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
 
         Columns ``terms``, ``size``, ``cost``, ``posterior`` (never renormalised over the rows of the table),
         ``mcse``, ``odds`` (of the best model against this one) and ``odds_mcse``.
+
         <models>
         """
         return self._model_rows(self._n_listed)

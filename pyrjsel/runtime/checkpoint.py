@@ -42,7 +42,7 @@ from pyrjsel.storage import (
 )
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
-SCHEMA = 3
+SCHEMA = 4
 # Seconds between two saves of a chain, each of which takes some hundredths of a second.
 INTERVAL = 8.0
 # Longer descriptions are stored and compared as digests.

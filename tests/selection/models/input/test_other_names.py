@@ -42,7 +42,7 @@ def test_names_of_other_packages(room):
 def test_a_filter_has_particles():
     model = MODELS["kernel"]()
     for name in ("n_samples", "n_particles", "draws"):
-        with pytest.raises(rj.UnknownNameError, match=f"{name!r}.* it is called 'particles'"):
+        with pytest.raises(rj.UnknownNameError, match=f"{name!r}.* It is called 'particles'"):
             model.fit(**{name: 100})
 
 
