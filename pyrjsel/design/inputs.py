@@ -217,8 +217,8 @@ class InputDesign:
         expressions = [parsed.factors[term[0]] for term in parsed.terms]
         if parsed.response.label in (one.label for one in expressions):
             raise FormulaError(
-                f"The formula {formula!r} of {owner} has its response {parsed.response.label!r} on the right "
-                "side. Leave it out."
+                f"The formula {formula!r} of {owner} has its response {parsed.response.label!r} on the "
+                "right-hand side. Leave it out."
             )
         used = dict.fromkeys(name for one in (parsed.response, *expressions) for name in one.variables)
         check_shadowing(own, dict.fromkeys(used, ""), owner)

@@ -159,7 +159,7 @@ class Poisson(Family):
         total = float(rows.sum())
         return [
             ("Events", f"{rows @ y:,.6g} ({rows @ y / total:.4g} per observation)"),
-            ("Observations without events", share(float(rows @ (y == 0)), total)),
+            ("Zero counts", share(float(rows @ (y == 0)), total)),
         ]
 
 

@@ -92,7 +92,7 @@ def test_missing_inputs_are_used(frame):
     assert np.isfinite(results.predict(gaps).to_numpy()).all()
     with pytest.warns(rj.MissingDataWarning, match="11 of 40 rows have missing values"):
         assert make(gaps, missing="drop").nobs == 29
-    with pytest.raises(rj.DataError, match="missing='drop' leaves"):
+    with pytest.raises(rj.DataError, match="Use missing='drop' to drop"):
         make(gaps, missing="raise")
 
 
@@ -135,7 +135,7 @@ def test_constant_inputs_are_left_out(frame):
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [
-        ({"y": "a"}, rj.DataError, r"response 'y' .* at least two levels .* 'a' alone"),
+        ({"y": "a"}, rj.DataError, r"response 'y' .* at least two levels .* only 'a'"),
         ({"y": None}, rj.DataError, "missing in every row"),
         ({"x1": np.inf}, rj.DataError, "infinite values"),
         ({"x1": [-1e308, 1e308] * 20}, rj.DataError, "ranges beyond 1e308; rescale x1"),

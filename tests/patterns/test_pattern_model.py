@@ -214,9 +214,9 @@ def test_missing_symbols():
         ("y ~ interactions(a, e)", {"e": np.linspace(0, 1, 40)}, rj.DataError, "must be labels"),
         ("y ~ interactions(a, e)", {"e": pd.Timestamp("2020-01-01")}, rj.DataError, "must hold numbers"),
         ("y ~ interactions(a, e)", {}, rj.UnknownNameError, "'e'"),
-        ("y ~ interactions(a, y)", {}, rj.FormulaError, "response 'y' on the right side"),
+        ("y ~ interactions(a, y)", {}, rj.FormulaError, "response 'y' on the right-hand side"),
         ("C(y) ~ interactions(a, y == 'no')", {}, rj.FormulaError, "in the feature \"y == 'no'\""),
-        ("I(d > 1) ~ interactions(a, I(d > 1))", {}, rj.FormulaError, "on the right side"),
+        ("I(d > 1) ~ interactions(a, I(d > 1))", {}, rj.FormulaError, "on the right-hand side"),
     ],
 )
 def test_formulas_and_data_that_cannot_be(formula, change, error, match, frame):
@@ -246,7 +246,7 @@ def test_parameters_that_cannot_be(options, match, frame):
         ("", 1, rj.DataError, "must be longer than the order"),
         ("abc", 0, rj.ParameterError, "'order' parameter of PatternLogit.from_sequence"),
         ("aaaa", 1, rj.DataError, "must have at least two levels"),
-        ("ab" + "a" * 5, 2, rj.DataError, "at least two classes in the rows used. Got 'a' alone"),
+        ("ab" + "a" * 5, 2, rj.DataError, "at least two classes in the rows used. Got only 'a'"),
         ([1, 2, None, 1], 1, rj.DataError, "must have no missing values. Got 1"),
         ([[1, 2], [2, 1]], 1, rj.DataError, r"one-dimensional. Got shape \(2, 2\)"),
         ([[1, 2], [2]], 1, rj.DataError, "one-dimensional"),

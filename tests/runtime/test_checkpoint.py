@@ -311,7 +311,7 @@ def test_other_versions_are_refused(folder):
         Document("checkpoint", 4, document.content, "99.0"),
     ):
         write(folder / "checkpoint.rjs", changed)
-        with pytest.raises(StoreError, match=r"was written by version .*, in layout .*This is version"):
+        with pytest.raises(StoreError, match=r"was written by version .*, with layout .*This is version"):
             run(folder)
     write(folder / "checkpoint.rjs", Document("selection results", 1, document.content))
     with pytest.raises(StoreError, match="holds a 'selection results' file, not a checkpoint"):

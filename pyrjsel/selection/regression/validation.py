@@ -29,8 +29,8 @@ def check_right_side(design: Design, owner: str) -> None:
     for term in design.terms:
         if response in term.factors or not own.isdisjoint(term.variables):
             raise FormulaError(
-                f"The formula {design.formula!r} of {owner} has its response {response!r} on the right side, "
-                f"in the term {term.name!r}. Leave that term out."
+                f"The formula {design.formula!r} of {owner} has its response {response!r} on the right-hand "
+                f"side, in the term {term.name!r}. Leave that term out."
             )
 
 

@@ -295,7 +295,7 @@ def test_separation_through_an_empty_cell(frame):
     model = rj.logit("y ~ z + g", frame.assign(g=level, y=y), always="g")
     results, message = separated_fit(model)
     assert "by g in " in message
-    assert "wholly or in part" in message
+    assert "completely or partially" in message
     assert results.separated[("g",)] == ("g",)
     assert results.params["g[T.c]"] < -1
     assert np.isfinite(results.params["g[T.c]"])

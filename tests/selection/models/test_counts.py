@@ -1,5 +1,6 @@
 """Poisson selection as its users meet it: input, separation, prediction of counts, summaries."""
 
+import re
 import warnings
 
 import numpy as np
@@ -246,9 +247,9 @@ def test_extreme_rows_warn_of_nothing(enumerated, wards):
 def test_summary(results, wards):
     text = str(results.summary())
     assert "Poisson model selection" in text
-    assert f"{wards['cases'].sum():,} ({wards['cases'].mean():.4g} a row)" in text
+    assert f"{wards['cases'].sum():,} ({wards['cases'].mean():.4g} per observation)" in text
     zeros = int((wards["cases"] == 0).sum())
-    assert f"Observations without events:  {zeros} ({100 * zeros / N:.1f} %)" in text
+    assert re.search(rf"Zero counts: +{zeros} \({100 * zeros / N:.1f} %\)", text)
     assert "log_people" in text
 
 
@@ -256,8 +257,8 @@ def test_summary_of_grouped_rows(wards):
     grouped = wards.groupby("region", as_index=False).agg(cases=("cases", "mean"), rows=("cases", "size"))
     results = rj.poisson("cases ~ region", grouped, weights="rows").fit(rng=1, progress=False)
     text = str(results.summary())
-    assert f"Events:               {wards['cases'].sum():,} " in text
-    assert "Weights:              rows" in text
+    assert re.search(rf"Events: +{wards['cases'].sum():,} ", text)
+    assert re.search(r"Weights: +rows", text)
 
 
 def test_screening_keeps_the_family(enumerated, wards):

@@ -72,7 +72,7 @@ def test_missing_labels_are_missing_rows(plain):
 def test_the_labels_are_no_term():
     data = BIRTHS.assign(answer=WORDS["text"])
     for right in ("age + answer", "age:answer", "C(answer)"):
-        with pytest.raises(rj.FormulaError, match=r"has its response .* on the right side"):
+        with pytest.raises(rj.FormulaError, match=r"has its response .* on the right-hand side"):
             rj.logit(f"answer ~ {right}", data)
 
 

@@ -218,7 +218,10 @@ def test_costs_and_constraints(table):
 def test_other_families_need_rows(table):
     data = table.assign(y=(table["y"] > 0).astype(int))
     for make_model in (rj.logit, rj.poisson):
-        wanted = {"must be a DataFrame": (cut(data), iter(cut(data))), "read it first": ("rows.parquet",)}
+        wanted = {
+            "must be a DataFrame": (cut(data), iter(cut(data))),
+            "read the file first": ("rows.parquet",),
+        }
         for chunks, match in [(chunks, match) for match, all_ in wanted.items() for chunks in all_]:
             with pytest.raises(rj.DataError, match=rf"'data'.*{match}"):
                 make_model("y ~ x1", chunks)
@@ -237,7 +240,7 @@ def test_data_that_cannot_be_used(table):
     for data, pattern in cases:
         with pytest.raises(rj.DataError, match=pattern):
             rj.linear("y ~ x2", cut(data), weights="w")
-    with pytest.raises(rj.FormulaError, match="response 'y' on the right side"):
+    with pytest.raises(rj.FormulaError, match="response 'y' on the right-hand side"):
         rj.linear("y ~ x1 + y", cut(table))
     with pytest.warns(rj.RankWarning, match="x2, twice"):
         rj.linear("y ~ x1 + x2 + twice", cut(table.assign(twice=2 * table["x2"])))

@@ -69,7 +69,7 @@ def test_median_model_against_heredity():
     results = fit(rj.logit("y ~ a + b + c + a:b:c", data, heredity="weak"))
     assert results.inclusion.loc["a:b:c", "posterior"] > 0.99
     assert (results.inclusion.loc[["a", "b", "c"], "posterior"] < 0.45).all()
-    found = check_stand_in(results, r"\(a:b:c\) is not allowed: weak heredity asks for one of a, b, c")
+    found = check_stand_in(results, r"\(a:b:c\) is not allowed: weak heredity requires one of a, b, c")
     assert len(found) == 2
 
 

@@ -88,7 +88,7 @@ MODEL_CASES = {
     "response on the right": (
         lambda: build("y ~ x + y"),
         rj.FormulaError,
-        "'y ~ x [+] y'.*response 'y' on the right side, in the term 'y'",
+        "'y ~ x [+] y'.*response 'y' on the right-hand side, in the term 'y'",
     ),
     "response in an interaction": (lambda: build("y ~ x:y"), rj.FormulaError, "in the term 'x:y'"),
     "response transformed": (lambda: build("y ~ I(y + 1)"), rj.FormulaError, r"in the term 'I\(y \+ 1\)'"),
