@@ -351,11 +351,14 @@ class Selection(Fitting, Studies, OverSpace):
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
         return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
 
-    def _large_sampler(self, options: Collection[str]) -> str:
-        """Return what "auto" is where there are too many models to enumerate, `options` being given."""
+    def _large_sampler(self, options: Collection[str]) -> tuple[str, dict[str, Any]]:
+        """Return what "auto" is where there are too many models to enumerate, and options for it.
+
+        `options` are those that are given.
+        """
         if isinstance(self.regression, Regression):
             return sampler_of(self.regression, self.space, options)
-        return "collapsed"
+        return "collapsed", {}
 
     def _enumerable(self) -> bool:
         return count_dfs(self.space, MOST_MODELS)[1]

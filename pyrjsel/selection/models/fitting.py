@@ -107,7 +107,10 @@ class Fitting:
             `entry` (how that one is chosen: "score", half of the time in proportion to score statistics of
             terms on their own, or "uniform"),
             `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
-            their number), `start` ("empty" or terms). ``population``: those, `temperatures`
+            their number), `start` ("empty" or terms), `surrogate` (for models that are not linear, jumps an
+            iteration to a model that a walk on a surrogate of the posterior proposes, with coefficients from
+            draws at its mode: 0, but where ``"auto"`` takes this sampler because data are all but separated
+            1). ``population``: those but for `surrogate`, `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
             temperatures above and below 1; for linear models above the least power of the posterior that
             has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).
@@ -160,7 +163,8 @@ class Fitting:
         if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
             raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
         if sampler == "auto":
-            sampler = "enumerate" if model._enumerable() else model._large_sampler(options)
+            sampler, usual = ("enumerate", {}) if model._enumerable() else model._large_sampler(options)
+            options = {**usual, **options}
         kind, _ = model._samplers[sampler]
         names = [item.name for item in fields(kind)]
         for name in options:

@@ -303,8 +303,8 @@ class LinearSelection(Selection):
             choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
         return choices
 
-    def _large_sampler(self, options: Collection[str]) -> str:
-        return "gibbs" if self.regression.prior.in_state else super()._large_sampler(options)
+    def _large_sampler(self, options: Collection[str]) -> tuple[str, dict[str, Any]]:
+        return ("gibbs", {}) if self.regression.prior.in_state else super()._large_sampler(options)
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

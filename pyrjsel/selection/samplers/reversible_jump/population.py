@@ -30,7 +30,7 @@ from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import (
     NO_BLOCKS,
     BlockMoves,
-    RJMCMCOptions,
+    JumpOptions,
     block_moves,
     first_state,
     make_loop,
@@ -56,7 +56,7 @@ RESTARTS = (0.1, 0.3)
 
 
 @dataclass(frozen=True)
-class PopulationOptions(RJMCMCOptions):
+class PopulationOptions(JumpOptions):
     """Options of ``fit(sampler="population")``: those of ``rjmcmc``, and the temperatures.
 
     Attributes

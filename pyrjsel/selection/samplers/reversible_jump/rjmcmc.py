@@ -1,17 +1,18 @@
 """Reversible-jump MCMC: options, state, chains. The loop itself is in ``_rjmcmc.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, check_int
+from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, families
 from pyrjsel.model_space.starts import checked_start, dispersed_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.model_average import summarise
@@ -30,11 +31,18 @@ from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
+    SurrogateJumps,
+    SurrogateLoop,
+    learn_surrogate,
+)
 from pyrjsel.selection.samplers.search import given_starts, new_start, restart_after, restart_is_due
 from pyrjsel.selection.samplers.stopping import stopping
 from pyrjsel.storage import Content, Plain
 
 OWNER = "sampler='rjmcmc'"
+# Moves in the order in which loops count them.
+ALL_MOVES = (*MOVES, "surrogate")
 # Trades an iteration where there is something for them to do.
 TRADES = 8
 
@@ -45,27 +53,32 @@ class BlockMoves:
 
     Attributes
     ----------
-    trades, family_moves : int
+    trades, family_moves, surrogate : int
     families : tuple of int array
         Each a term with what heredity makes it need; see ``pyrjsel.model_space.families``.
     entry : ndarray (J,), optional
         Weights with which trades choose the term that comes in; None is the same for all.
+    learnt : Surrogate, optional
+        That of the jumps whose model a walk on a surrogate proposes, `surrogate` an iteration.
     """
 
     trades: int = 0
     family_moves: int = 0
     families: tuple[IntArray, ...] = ()
     entry: FloatArray | None = None
+    surrogate: int = 0
+    learnt: Surrogate | None = None
 
     @property
     def kinds(self) -> list[int]:
-        """Places in MOVES of what is proposed: counts of others are not kept."""
-        return [0, 1, 2, 3, *([4] if self.trades else []), *([5] if self.family_moves else [])]
+        """Places in ALL_MOVES of what is proposed: counts of others are not kept."""
+        made = (4, self.trades), (5, self.family_moves), (6, self.surrogate)
+        return [0, 1, 2, 3, *(k for k, count in made if count)]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of what is proposed."""
-        return tuple(MOVES[k] for k in self.kinds)
+        return tuple(ALL_MOVES[k] for k in self.kinds)
 
     def counts(self) -> np.ndarray:
         """Return counts of proposals and acceptances, none so far."""
@@ -73,7 +86,7 @@ class BlockMoves:
 
     def all_counts(self, counts: np.ndarray) -> np.ndarray:
         """Return counts (2, kinds) as loops have them, (2, moves)."""
-        found = np.zeros((2, len(MOVES)), dtype=np.int64)
+        found = np.zeros((2, len(ALL_MOVES if self.surrogate else MOVES)), dtype=np.int64)
         found[:, self.kinds] = counts
         return found
 
@@ -82,8 +95,8 @@ NO_BLOCKS = BlockMoves()
 
 
 @dataclass(frozen=True)
-class RJMCMCOptions:
-    """Options of ``fit(sampler="rjmcmc")``.
+class JumpOptions:
+    """Options that all reversible-jump samplers have.
 
     Attributes
     ----------
@@ -121,9 +134,6 @@ class RJMCMCOptions:
     # What results of versions without these options were drawn with.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0, "families": 0, "entry": "uniform"}
 
-    def __post_init__(self) -> None:
-        self.check(OWNER)
-
     def check(self, owner: str) -> None:
         """Check the options that every reversible-jump sampler has."""
         check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
@@ -132,6 +142,26 @@ class RJMCMCOptions:
             if getattr(self, name) is not None:
                 check_int(getattr(self, name), name, owner, low=0)
         object.__setattr__(self, "start", checked_start(self.start, owner))
+
+
+@dataclass(frozen=True)
+class RJMCMCOptions(JumpOptions):
+    """Options of ``fit(sampler="rjmcmc")``: those of :class:`JumpOptions`, and jumps by a surrogate.
+
+    Attributes
+    ----------
+    surrogate : int
+        For models that are not linear, jumps an iteration whose model comes from a walk on a surrogate of
+        the posterior, and whose coefficients come from draws at its mode. One takes as long as some
+        iterations without, and goes where single flips do not get in hundreds. 0 by default;
+        ``sampler="auto"`` makes 1 where it takes this sampler.
+    """
+
+    surrogate: int = 0
+
+    def __post_init__(self) -> None:
+        self.check(OWNER)
+        check_int(self.surrogate, "surrogate", OWNER, low=0)
 
 
 @dataclass
@@ -259,10 +289,10 @@ def make_loop(
     n_swaps: int,
     fixed: tuple[FloatArray, FloatArray] | None,
     blocks: BlockMoves,
-) -> ReversibleJump:
+) -> ReversibleJump | SurrogateLoop:
     """Return a compiled chain at a state."""
     fixed_mean, fixed_factor = fixed or (None, None)
-    return make_chain(
+    loop = make_chain(
         regression,
         space,
         gamma,
@@ -278,6 +308,9 @@ def make_loop(
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,
     )
+    if blocks.learnt is None:
+        return loop
+    return SurrogateLoop(loop, SurrogateJumps(regression, space, blocks.learnt), blocks.surrogate)
 
 
 class RJRunner:
@@ -382,6 +415,7 @@ def rjmcmc_posterior(
     """
     n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
     blocks, every = block_moves(options, regression, space), thinning(regression, settings)
+    blocks = surrogate_jumps(blocks, options, regression, space)
     job = RJJob(
         regression,
         space,
@@ -412,7 +446,7 @@ def prepare(
     regression: Regression,
     space: ModelSpace,
     settings: FitSettings,
-    options: RJMCMCOptions,
+    options: JumpOptions,
     owner: str,
 ) -> tuple[int, ByteArray | None, tuple[FloatArray, FloatArray] | None, bytes]:
     """Return swaps an iteration, the models to start from, the fixed proposal, and the seed of the fit."""
@@ -423,7 +457,7 @@ def prepare(
     return _swaps(options, space), starts, fixed, settings.entropy()
 
 
-def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
+def _swaps(options: JumpOptions, space: ModelSpace) -> int:
     free = int(np.sum(space.free))
     if free < 2:
         return 0
@@ -432,7 +466,7 @@ def _swaps(options: RJMCMCOptions, space: ModelSpace) -> int:
     return free if space.bounded else -(-free // 4)
 
 
-def block_moves(options: RJMCMCOptions, regression: Regression, space: ModelSpace) -> BlockMoves:
+def block_moves(options: JumpOptions, regression: Regression, space: ModelSpace) -> BlockMoves:
     """Return the moves of several terms that chains make."""
     groups = tuple(families(space))
     trades = options.trades
@@ -444,6 +478,23 @@ def block_moves(options: RJMCMCOptions, regression: Regression, space: ModelSpac
     trades = trades if np.sum(space.free) > 1 else 0
     entry = entry_weights(regression, space) if trades and options.entry == "score" else None
     return BlockMoves(trades, moves if groups else 0, groups, entry)
+
+
+def surrogate_jumps(
+    blocks: BlockMoves, options: RJMCMCOptions, regression: Regression, space: ModelSpace
+) -> BlockMoves:
+    """Return moves with the jumps by a surrogate that chains make.
+
+    Raises
+    ------
+    ParameterError
+        For linear models.
+    """
+    if not options.surrogate:
+        return blocks
+    if regression.n_extra:
+        raise bad_value("surrogate", OWNER, "0 for linear models", options.surrogate)
+    return replace(blocks, surrogate=options.surrogate, learnt=learn_surrogate(regression, space))
 
 
 def _alike(space: ModelSpace) -> bool:
