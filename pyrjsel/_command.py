@@ -21,9 +21,9 @@ import pyrjsel as rj
 from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
+from pyrjsel.selection.models.registry import MODELS
 from pyrjsel.selection.priors.registry import COEF_PRIORS
 
-MODELS: dict[str, Callable[..., Any]] = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (rj.BetaBinomial, rj.Uniform, rj.Bernoulli, rj.TruncatedPoisson, rj.CostAdjusted)
@@ -171,7 +171,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     top = check_int(chosen.top, "top", "summary", low=1)
     with _folder(chosen.out) as plt, _told() as said:
         data = read_rows(chosen.data)
-        make = MODELS[chosen.model or _kind(chosen.formula, data)]
+        make = MODELS[chosen.model or _kind(chosen.formula, data)].from_formula
         costs = None if chosen.costs is None else read_costs(chosen.costs)
         model: Any = make(
             chosen.formula,

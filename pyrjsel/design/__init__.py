@@ -1,25 +1,12 @@
 """From a formula and a data frame to terms and columns, and the same columns for new rows."""
 
-from pyrjsel.design.again import frames_again
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
-from pyrjsel.design.input_saved import (
-    input_design_from_plain,
-    input_design_to_plain,
-    input_rows_from_plain,
-    input_rows_to_plain,
-)
+from pyrjsel.design.frame import TableLike, as_pandas
 from pyrjsel.design.inputs import InputDesign, InputRows
-from pyrjsel.design.label_saved import (
-    digest_of_labels,
-    label_design_from_plain,
-    label_design_to_plain,
-    label_rows_from_plain,
-    label_rows_to_plain,
-)
 from pyrjsel.design.labels import LabelDesign, LabelRows
-from pyrjsel.design.predict import DesignRows
+from pyrjsel.design.new_rows import DesignRows
 from pyrjsel.design.saved import (
     HOW,
     Absent,
@@ -27,12 +14,23 @@ from pyrjsel.design.saved import (
     AbsentRows,
     absent_rows,
     digest_of_rows,
+    frames_again,
     other_rows,
     rows_from_plain,
     rows_to_plain,
 )
+from pyrjsel.design.saved_labels import (
+    digest_of_labels,
+    input_design_from_plain,
+    input_design_to_plain,
+    input_rows_from_plain,
+    input_rows_to_plain,
+    label_design_from_plain,
+    label_design_to_plain,
+    label_rows_from_plain,
+    label_rows_to_plain,
+)
 from pyrjsel.design.stream import Reduced
-from pyrjsel.design.tables import TableLike, as_pandas
 from pyrjsel.design.terms import Term
 
 __all__ = [

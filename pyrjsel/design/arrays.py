@@ -18,10 +18,9 @@ from pyrjsel.design.build import (
 )
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Table, array_series, as_frame
+from pyrjsel.design.frame import Column, Table, array_series, as_frame, as_pandas
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
-from pyrjsel.design.tables import as_pandas
 
 
 def build_arrays(

@@ -22,6 +22,7 @@ from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Table, as_frame
 from pyrjsel.design.layout import Layout
+from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.plain import (
     VERSION,
     bad,
@@ -32,7 +33,6 @@ from pyrjsel.design.plain import (
     response_to_dict,
     take,
 )
-from pyrjsel.design.predict import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks

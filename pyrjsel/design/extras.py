@@ -7,8 +7,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._validate import bad_value, unknown_name, unmasked
-from pyrjsel.design.frame import Column, Table, read_array, read_column
-from pyrjsel.design.tables import as_pandas
+from pyrjsel.design.frame import Column, Table, as_pandas, read_array, read_column
 
 
 def extra_names(extras: object, owner: str) -> dict[str, object]:

@@ -19,7 +19,7 @@ from pyrjsel.design.frame import Level, Table, as_frame, complete, plain_level
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import learn_levels
-from pyrjsel.design.predict import conform
+from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 from pyrjsel.design.terms import Term, make_terms
 

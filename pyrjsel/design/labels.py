@@ -16,7 +16,7 @@ from pyrjsel.design.calls import parse_call
 from pyrjsel.design.frame import Column, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
-from pyrjsel.design.predict import conform
+from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 
 Function = Callable[..., object]

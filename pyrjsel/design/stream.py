@@ -31,7 +31,7 @@ from pyrjsel.design.categories import Categories, listed_levels
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.layout import Layout
-from pyrjsel.design.predict import conform
+from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import stateful_calls
 from pyrjsel.design.scan import Plan, Scan, States, check_scan, merge_scans, scan_chunk
 

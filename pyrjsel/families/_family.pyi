@@ -1,1 +1,9 @@
-# Functions for compiled code alone; see _family.pxd.
+from typing import Final, final
+
+@final
+class Passes:
+    quadratic: bool
+
+LOGIT: Final[Passes]
+LOG: Final[Passes]
+NORMAL: Final[Passes]

@@ -1,31 +1,36 @@
-"""Log-likelihoods of the families as single passes over the observations."""
+"""Log-likelihoods of the families as single passes over the observations.
 
-from libc.math cimport NAN
+A family's description has its passes; one with passes of its own makes them with ``passes``.
+"""
+
+cimport cython
 
 from pyrjsel._core._vecmath cimport (
     logit_shift, logit_working, normal_shift, normal_working, poisson_shift, poisson_working,
 )
 
 
-cdef double family_shift(int family, Py_ssize_t n, const double* eta, const double* x, double delta,
-                         const double* wy, const double* w, double* out) noexcept nogil:
-    """out := eta + delta x; the log-likelihood at out."""
-    if family == 0:
-        return logit_shift(n, eta, x, delta, wy, w, out)
-    if family == 1:
-        return poisson_shift(n, eta, x, delta, wy, w, out)
-    if family == 2:
-        return normal_shift(n, eta, x, delta, wy, w, out)
-    return NAN
+@cython.final
+cdef class Passes:
+    """The compiled passes of a family, by their addresses.
+
+    Attributes
+    ----------
+    quadratic : bool
+        Whether the log-likelihood is quadratic in the linear predictor: one Newton step finds its maximum.
+    """
+
+    def __reduce__(self):
+        raise TypeError("compiled passes have addresses, and cannot be pickled")
 
 
-cdef double family_working(int family, Py_ssize_t n, const double* eta, const double* wy,
-                           const double* w, double* residual, double* weight) noexcept nogil:
-    """The log-likelihood at eta, with its gradient and minus its second derivative in eta."""
-    if family == 0:
-        return logit_working(n, eta, wy, w, residual, weight)
-    if family == 1:
-        return poisson_working(n, eta, wy, w, residual, weight)
-    if family == 2:
-        return normal_working(n, eta, wy, w, residual, weight)
-    return NAN
+cdef Passes passes(shift_t shift, working_t working, bint quadratic=False):
+    """Return the passes of a family."""
+    cdef Passes made = Passes.__new__(Passes)
+    made.shift, made.working, made.quadratic = shift, working, quadratic
+    return made
+
+
+LOGIT = passes(logit_shift, logit_working)
+LOG = passes(poisson_shift, poisson_working)
+NORMAL = passes(normal_shift, normal_working, True)

@@ -8,6 +8,7 @@ from scipy.special import gammaln, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import LOGIT, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.statistics import Statistic, average, brier, calibration, pearson
 
@@ -26,8 +27,9 @@ class Binomial(Family):
 
     name: ClassVar[str] = "binomial"
     link: ClassVar[str] = "logit"
-    code: ClassVar[int] = 0
+    passes: ClassVar[Passes] = LOGIT
     apart: ClassVar[str] = "The classes are separated, wholly or in part,"
+    events: ClassVar[bool] = True
     error_name: ClassVar[str] = "brier"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

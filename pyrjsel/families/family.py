@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import Passes
 from pyrjsel.families.statistics import Statistic
 
 
@@ -18,18 +19,21 @@ class Family(ABC):
     Attributes
     ----------
     name, link : str
-    code : int
-        Of the compiled passes, see ``_family.pyx``.
+    passes : Passes
+        The compiled log-likelihood.
     apart : str
         What a linear combination of the columns does to rows along which the likelihood rises for ever.
+    events : bool
+        Whether responses are events out of trials, and may be labels of two levels.
     error_name : str
         What :meth:`error` is called.
     """
 
     name: ClassVar[str]
     link: ClassVar[str]
-    code: ClassVar[int]
+    passes: ClassVar[Passes]
     apart: ClassVar[str]
+    events: ClassVar[bool] = False
     error_name: ClassVar[str] = "rmse"
 
     @abstractmethod
@@ -46,7 +50,14 @@ class Family(ABC):
 
     @abstractmethod
     def curvature(self, mean: FloatArray) -> FloatArray:
-        """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
+        """Return the information on eta, where the mean is `mean`, in a row of weight 1.
+
+        Minus the second derivative of the log-likelihood, or its expectation where it depends on responses.
+        """
+
+    def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
+        """Return the derivative of the log-likelihood in eta where the mean is `mean`, for weights of 1."""
+        return y - mean
 
     def tells_dispersion(self, weights: FloatArray) -> bool:
         """Return whether residuals of rows with these `weights` (n,) tell of overdispersion."""

@@ -8,6 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families.family import Family
 from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
 
@@ -24,7 +25,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "gaussian"
     link: ClassVar[str] = "identity"
-    code: ClassVar[int] = 2
+    passes: ClassVar[Passes] = NORMAL
     apart: ClassVar[str] = "Rows are set apart"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

@@ -8,6 +8,7 @@ from scipy.special import gammaln, logsumexp, pdtr, xlogy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import LOG, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
 
@@ -34,7 +35,7 @@ class Poisson(Family):
 
     name: ClassVar[str] = "poisson"
     link: ClassVar[str] = "log"
-    code: ClassVar[int] = 1
+    passes: ClassVar[Passes] = LOG
     apart: ClassVar[str] = "Rows without events are set apart"
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

@@ -17,10 +17,12 @@ from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel
 from pyrjsel.kernel.model import KernelRegression
 from pyrjsel.kernel.options import ORDERS
 from pyrjsel.kernel.results import KernelResults
-from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.saved import moves_from_plain, particles_from_plain, state_from_plain
+from pyrjsel.kernel.samplers.mcmc import ChainRun
+from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
+from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.specification import Specification
 from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import UNKNOWN, FitSettings, RunTime
@@ -56,19 +58,21 @@ def _model(content: Content, given: Given) -> KernelRegression:
     convention = content.text("convention", CONVENTIONS)
     unit = sqrt(2.0) if convention == "w2" else 1.0
     function = functions[name] if own and functions is not None else None
-    model = KernelRegression.__new__(KernelRegression)
     called = None if functions is None else {key: f for key, f in functions.items() if f is not function}
-    model.design = Design.from_dict(content.plain("design"), called, owner=OWNER)
-    data: Any = rows_from_plain(content.part("rows"), model.design, given.data)
-    model.data = data
-    model.standardize = content.flag("standardize")
-    model.scaling = _scaling(content.part("scaling"), len(model.design.column_names))
-    model.convention = convention
-    model.widths = tuple(widths)
-    model.kernels = tuple(Kernel(name, width / unit, function) for width in widths)
-    model.noise_prior, model.coef_prior = (_prior(content, part) for part in ("noise_prior", "coef_prior"))
-    model.settings = _settings(content.part("settings"), model.kernels[0])
-    return model
+    design = Design.from_dict(content.plain("design"), called, owner=OWNER)
+    data: Any = rows_from_plain(content.part("rows"), design, given.data)
+    kernels = tuple(Kernel(name, width / unit, function) for width in widths)
+    specification = Specification(
+        content.flag("standardize"),
+        _scaling(content.part("scaling"), len(design.column_names)),
+        convention,
+        tuple(widths),
+        kernels,
+        _prior(content, "noise_prior"),
+        _prior(content, "coef_prior"),
+        _settings(content.part("settings"), kernels[0]),
+    )
+    return KernelRegression._from_parts(design, data, specification)
 
 
 def _scaling(content: Content, width: int) -> Scaling:

@@ -1,39 +1,33 @@
 """The model that users build: rows, kernel, priors, and ``fit``."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_bool, check_int, check_real, check_rng, counted
+from pyrjsel._validate import check_rng, counted
 from pyrjsel.design import Design, DesignData, TableLike
-from pyrjsel.kernel.describe import model_facts
-from pyrjsel.kernel.kernels import KernelFunction, make_kernel, median_width
+from pyrjsel.kernel.kernels import KernelFunction
 from pyrjsel.kernel.options import ChainOptions, choose
-from pyrjsel.kernel.priors import Prior, check_prior, scaled
+from pyrjsel.kernel.priors import Prior
 from pyrjsel.kernel.results import KernelResults
-from pyrjsel.kernel.sampling import fit_chains, fit_filter
-from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.samplers.mcmc import fit_chains
+from pyrjsel.kernel.samplers.smc import fit_filter
+from pyrjsel.kernel.samplers.stopping import USUAL, WARM
+from pyrjsel.kernel.specification import Choices, Specification, Width, specify
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.kernel.stopping import USUAL, WARM
+from pyrjsel.kernel.summary import model_facts
 from pyrjsel.report import model_html
 from pyrjsel.runtime import Checkpoint, FitSettings
 from pyrjsel.storage import Plain
 
-Width = float | str | Sequence[float]
-
 # Rows between which a kernel's values tell it from others.
 PROBES = 8
-# How far a variance that is fixed may be from the mean square of the response.
-FIXED = 1e12
-# Most kernels of a model where nothing is said.
-MOST_KERNELS = 50
 
 
 class KernelRegression:
@@ -142,20 +136,19 @@ class KernelRegression:
         missing: str = "drop",
     ) -> None:
         design, rows = Design.from_arrays(endog, exog, missing=missing, owner=self._owner)
-        self._build(
-            design,
-            rows,
-            kernel=kernel,
-            width=width,
-            convention=convention,
-            mean_kernels=mean_kernels,
-            max_kernels=max_kernels,
-            standardize=standardize,
-            noise_variance=noise_variance,
-            coef_variance=coef_variance,
-            noise_prior=noise_prior,
-            coef_prior=coef_prior,
+        choices = Choices(
+            kernel,
+            width,
+            convention,
+            mean_kernels,
+            max_kernels,
+            standardize,
+            noise_variance,
+            coef_variance,
+            noise_prior,
+            coef_prior,
         )
+        self._fill(design, rows, specify(choices, design, rows, self._owner))
 
     @classmethod
     def from_formula(
@@ -203,105 +196,48 @@ class KernelRegression:
             If the formula cannot be read, or calls what it may not.
         DataError, ParameterError, UnknownNameError
             As for the class, or if a column is not there.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> crime = rj.datasets.uscrime().data
+        >>> model = rj.kernel_regression("y ~ Ed + Po1 + U2", crime, width=3.0)
+        >>> model
+        <KernelRegression 'y ~ Ed + Po1 + U2': 47 rows, 3 inputs, gaussian kernel of width 3>
+        >>> results = model.fit(rng=1)
+        >>> results.predict(crime.head(2)).shape
+        (2,)
         """
         design, rows = Design.from_formula(
             formula, data, missing=missing, functions=functions, owner=cls._owner
         )
-        model = cls.__new__(cls)
-        model._build(
-            design,
-            rows,
-            kernel=kernel,
-            width=width,
-            convention=convention,
-            mean_kernels=mean_kernels,
-            max_kernels=max_kernels,
-            standardize=standardize,
-            noise_variance=noise_variance,
-            coef_variance=coef_variance,
-            noise_prior=noise_prior,
-            coef_prior=coef_prior,
+        choices = Choices(
+            kernel,
+            width,
+            convention,
+            mean_kernels,
+            max_kernels,
+            standardize,
+            noise_variance,
+            coef_variance,
+            noise_prior,
+            coef_prior,
         )
+        return cls._from_parts(design, rows, specify(choices, design, rows, cls._owner))
+
+    @classmethod
+    def _from_parts(cls, design: Design, data: DesignData, specification: Specification) -> Self:
+        """Return the model of a design, rows, and what choices came to on them."""
+        model = cls.__new__(cls)
+        model._fill(design, data, specification)
         return model
 
-    def _build(
-        self,
-        design: Design,
-        rows: DesignData,
-        *,
-        kernel: str | KernelFunction,
-        width: Width,
-        convention: str,
-        mean_kernels: float,
-        max_kernels: int | None,
-        standardize: bool,
-        noise_variance: float | None,
-        coef_variance: float | None,
-        noise_prior: Prior,
-        coef_prior: Prior,
-    ) -> None:
-        owner = self._owner
-        if rows.X.shape[1] == 0:
-            raise DataError(f"{owner} needs one input at least; the formula has none.")
-        self.design, self.data = design, rows
-        self.standardize = check_bool(standardize, "standardize", owner)
-        self.scaling = Scaling.of(
-            rows.X, rows.y, design.column_names, design.response, self.standardize, owner
-        )
-        self.convention = convention
-        self.widths = self._widths(width)
-        self.kernels = tuple(make_kernel(kernel, each, convention, owner) for each in self.widths)
-        if max_kernels is not None and check_int(max_kernels, "max_kernels", owner, low=1) > rows.n:
-            raise ParameterError(
-                f"The 'max_kernels' parameter of {owner} must be at most the number of rows, {rows.n}, since "
-                f"centres are rows. Got {max_kernels} instead."
-            )
-        variance = self.scaling.y_sd**2
-        square = variance * float(np.mean(self.y**2))
-
-        def fixed(value: float | None, name: str) -> float | None:
-            if value is None:
-                return None
-            low, high = square / FIXED, square * FIXED
-            if not low <= check_real(value, name, owner, low=0, open_low=True) <= high:
-                raise ParameterError(
-                    f"The {name!r} parameter of {owner} must be in [{low:.3g}, {high:.3g}], within a factor "
-                    f"of {FIXED:g} of the mean square of the fitted response: rounding is in the way beyond. "
-                    f"Got {value!r} instead."
-                )
-            return float(value) / variance
-
-        self.noise_prior = check_prior(noise_prior, "noise_prior", owner)
-        self.coef_prior = check_prior(coef_prior, "coef_prior", owner)
-        a_y, b_y = scaled(self.noise_prior, variance)
-        a_beta, b_beta = scaled(self.coef_prior, variance)
-        self.settings = KernelSettings(
-            self.kernels[0],
-            mean_kernels=check_real(mean_kernels, "mean_kernels", owner, low=0, open_low=True),
-            max_kernels=MOST_KERNELS if max_kernels is None else max_kernels,
-            a_y=a_y,
-            b_y=b_y,
-            a_beta=a_beta,
-            b_beta=b_beta,
-            noise_variance=fixed(noise_variance, "noise_variance"),
-            coef_variance=fixed(coef_variance, "coef_variance"),
-        )
-
-    def _widths(self, width: Width) -> tuple[float, ...]:
-        """Return the widths that `width` stands for."""
-        owner = self._owner
-        if isinstance(width, str):
-            if width != "median":
-                raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
-            return (median_width(self.x, owner),)
-        if isinstance(width, Sequence | np.ndarray):
-            if len(width) == 0 or np.ndim(width) != 1:
-                raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
-            widths = [check_real(each, "width", owner, low=0, open_low=True) for each in width]
-            if len(set(widths)) < len(widths):
-                raise bad_value("width", owner, "a sequence of different numbers", width)
-            return tuple(widths)
-        return (check_real(width, "width", owner, low=0, open_low=True),)
+    def _fill(self, design: Design, data: DesignData, specification: Specification) -> None:
+        self.design, self.data = design, data
+        self.standardize, self.scaling = specification.standardize, specification.scaling
+        self.convention, self.widths = specification.convention, specification.widths
+        self.kernels, self.settings = specification.kernels, specification.settings
+        self.noise_prior, self.coef_prior = specification.noise_prior, specification.coef_prior
 
     # ------------------------------------------------------------------ what it is
 
@@ -466,3 +402,7 @@ class KernelRegression:
             f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(self.data.X.shape[1], 'input')}, "
             f"{kernel} kernel of width {widths}>"
         )
+
+
+# The short name.
+kernel_regression = KernelRegression.from_formula

@@ -12,6 +12,9 @@ from pyrjsel.kernel.kernels import KernelFunction
 # Numbers that a block of rows times draws times coefficients may take.
 BLOCK = 4_000_000
 
+# Number of kernels k, sigma^2 and delta^2 of draws of equal weight, by chain.
+EqualDraws = tuple[NDArray[np.int32], FloatArray, FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:

@@ -1,41 +1,37 @@
-"""Results of a kernel regression: tables, predictions, and more rows."""
+"""Results of a kernel regression: tables, predictions, plots, and more rows."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import os
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._once import turn
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_int
+from pyrjsel._validate import check_bool, check_file, check_int
 from pyrjsel.design import AbsentArray
-from pyrjsel.kernel.describe import describe, tables
-from pyrjsel.kernel.extending import Extending
-from pyrjsel.kernel.looks import Looks
-from pyrjsel.kernel.posterior import KernelPosterior
-from pyrjsel.kernel.predict import KernelPrediction
-from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.saving import Saving
+from pyrjsel.kernel.plots import POINTS, plot_fit
+from pyrjsel.kernel.prediction import KernelPrediction
+from pyrjsel.kernel.samplers.mcmc import fit_chains
+from pyrjsel.kernel.samplers.particles import Particles
+from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.stopping import TOP, USUAL
+from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
 from pyrjsel.kernel.scaling import check_squares
-from pyrjsel.kernel.stopping import TOP
-from pyrjsel.report import Report, own_copy, results_html, to_arviz
-
-if TYPE_CHECKING:
-    from pyrjsel.kernel.model import KernelRegression
-
-# Central interval of the tables.
-INTERVAL = (0.025, 0.975)
+from pyrjsel.kernel.summary import describe, tables
+from pyrjsel.kernel.tables import KernelTables
+from pyrjsel.report import Report, plot_path, results_html, to_arviz
+from pyrjsel.runtime import by_chain, known_ends
+from pyrjsel.storage import Document, write
 
 
-class KernelResults(Looks, Saving, Extending):
+class KernelResults(KernelTables):
     """The posterior of a kernel regression; made by ``fit``.
 
     Parameters
     ----------
-    model : KernelRegression
+    model : KernelModel
         What was fitted.
     run : FilterRun or ChainRun
         What the sampler gave.
@@ -57,175 +53,6 @@ class KernelResults(Looks, Saving, Extending):
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
     """
-
-    def __init__(self, model: KernelRegression, run: FilterRun | ChainRun) -> None:
-        self.model = model
-        self.run = run
-        self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
-        self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
-        self._posterior: KernelPosterior | None = None
-
-    # ------------------------------------------------------------------ pieces
-
-    @property
-    def posterior(self) -> KernelPosterior:
-        """Weighted draws of the kernels and variances, in standardised units."""
-        with turn(self, "posterior"):
-            if self._posterior is None:
-                self._posterior = self.run.posterior()
-            return self._posterior
-
-    def _filter(self, what: str) -> FilterRun:
-        """Return the run of the filter, or raise :class:`NotAvailableError`."""
-        if not isinstance(self.run, FilterRun):
-            raise NotAvailableError(f"There is no {what} after sampler='mcmc', which takes all rows at once.")
-        return self.run
-
-    @property
-    def nobs(self) -> int:
-        """Number of rows that were seen."""
-        return len(self.run.index)
-
-    # ------------------------------------------------------------------ tables
-
-    @property
-    def n_kernels(self) -> pd.Series:
-        """Posterior probability of each number of kernels, from 0 to the largest that some draw has."""
-        found = np.bincount(self.posterior.k, weights=self.posterior.weight)
-        return pd.Series(found, index=pd.RangeIndex(len(found), name="kernels"), name="posterior")
-
-    @property
-    def mean_kernels(self) -> float:
-        """Posterior mean of the number of kernels."""
-        return float(self.posterior.k @ self.posterior.weight)
-
-    @property
-    def centres(self) -> pd.DataFrame:
-        """Rows that are a centre, the most probable first.
-
-        Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
-        probability that the row is a centre. Results that were loaded without rows have places of rows for
-        labels, and no inputs.
-        """
-        posterior, model = self.posterior, self.model
-        occupancy = posterior.occupancy()
-        order = np.argsort(-occupancy, kind="stable")
-        rows = posterior.used[order]
-        absent = isinstance(posterior.x, AbsentArray)
-        table = pd.DataFrame(
-            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
-            index=self.run.index[rows],
-            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
-        )
-        # An input may be called like this too: a data frame has two columns of a name then.
-        table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
-        return table
-
-    @property
-    def sigma(self) -> pd.Series:
-        """The posterior of the standard deviation of the noise, in units of the response.
-
-        Entries ``mean``, ``sd``, ``median``, and ``ci_lower`` and ``ci_upper``, the ends of the central 95 %
-        interval.
-        """
-        weight = self.posterior.weight
-        sigma = np.sqrt(self.posterior.sigma2) * self.model.scaling.y_sd
-        mean = float(sigma @ weight)
-        order = np.argsort(sigma, kind="stable")
-        below = np.cumsum(weight[order])
-        place = np.searchsorted(below, np.array([0.5, *INTERVAL]) * below[-1])
-        median, lower, upper = sigma[order][place]
-        return pd.Series(
-            {
-                "mean": mean,
-                "sd": float(np.sqrt((sigma - mean) ** 2 @ weight)),
-                "median": median,
-                "ci_lower": lower,
-                "ci_upper": upper,
-            },
-            name="sigma",
-        )
-
-    @property
-    def log_evidence(self) -> float:
-        """Logarithm of the marginal likelihood of all rows, in units of the response.
-
-        From several runs that of their mean.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        return self._filter("log evidence").log_evidence()[0] - self._log_units
-
-    @property
-    def log_evidence_se(self) -> float:
-        """Monte Carlo error of `log_evidence`, from the spread of several runs; NaN for one.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        return self._filter("log evidence").log_evidence()[1]
-
-    @property
-    def _log_units(self) -> float:
-        """Log Jacobian of the density of the rows, from standardised to given units."""
-        return self.nobs * float(np.log(self.model.scaling.y_sd))
-
-    @property
-    def widths(self) -> pd.DataFrame:
-        """Evidence by width on the rows of ``fit``.
-
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error from several runs
-        (NaN for one), and ``posterior``, with equal prior probabilities.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        table = own_copy(self._filter("log evidence").widths)
-        table["log_evidence"] -= self.model.nobs * np.log(self.model.scaling.y_sd)
-        return table
-
-    @property
-    def path(self) -> pd.DataFrame:
-        """The filter by row, in the order in which it took them.
-
-        Columns ``ess``, the effective number of particles before resampling; ``resampled``; ``ancestors``,
-        the number of particles at the row before that have descendants; ``mean_kernels``, the posterior
-        mean of the number of kernels; ``log_evidence`` of the rows so far, in units of the response.
-
-        Raises
-        ------
-        NotAvailableError
-            After ``sampler="mcmc"``.
-        """
-        state = self._filter("path").state
-        units = np.arange(1, self.nobs + 1) * np.log(self.model.scaling.y_sd)
-        return pd.DataFrame(
-            {
-                "ess": state.ess,
-                "resampled": state.resampled,
-                "ancestors": state.ancestors,
-                "mean_kernels": state.mean_k,
-                "log_evidence": state.log_evidence_path - units,
-            },
-            index=self.run.index.copy(),
-        )
-
-    @property
-    def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did.
-
-        After the filter, rejuvenation moves by kind: ``tried``, ``accepted`` and their quotient ``rate``.
-        After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
-        ``ess``, ``r_hat``.
-        """
-        return own_copy(self.run.diagnostics())
 
     def summary(self, top: int = TOP) -> Report:
         """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.
@@ -305,7 +132,7 @@ class KernelResults(Looks, Saving, Extending):
 
     # ------------------------------------------------------------------ more rows
 
-    def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> KernelResults:
+    def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> Self:
         """Go on with new rows, in the order given; the results themselves change.
 
         Parameters
@@ -364,8 +191,6 @@ class KernelResults(Looks, Saving, Extending):
             self._posterior = None
         return self
 
-    # ------------------------------------------------------------------ elsewhere
-
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ's container.
 
@@ -394,6 +219,202 @@ class KernelResults(Looks, Saving, Extending):
             observed = self.model.scaling.raw_response(y)
             groups["observed_data"] = {self.model.design.response: (["row"], observed)}
         return to_arviz(groups, {"row": self.run.index.tolist()})
+
+    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
+        """Save the results in a file, which :func:`pyrjsel.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that is there is replaced once the new one is whole.
+        data : bool, default False
+            Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
+            rows, so that predictions, plots of the fit and more rows need them: without them these take
+            ``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.
+
+        Raises
+        ------
+        NotAvailableError
+            If the rows are asked for and are not there.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
+        OSError
+            If the file cannot be written.
+
+        Notes
+        -----
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
+        no code. Functions that the formula calls, and a kernel of the user's, are kept by name alone.
+        """
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(self, with_rows)))
+
+    # ------------------------------------------------------------------ more draws
+
+    def extend(
+        self,
+        draws: int | None = None,
+        *,
+        mcse: float | None = None,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Go on with the chains of ``sampler="mcmc"`` where they ended.
+
+        Parameters
+        ----------
+        draws : int, optional
+            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
+            After an interrupted run all chains get as many as the longest has at least. None is as many as
+            `mcse` asks for, which may be no more at all.
+        mcse : float, optional
+            Go on until the figures of the summary have Monte Carlo errors of at most so many posterior
+            deviations, see :meth:`KernelRegression.fit`; None is what was asked for in the fit, or 0.05.
+        max_draws, max_seconds : optional
+            As for :meth:`KernelRegression.fit`; the former with the draws that there are.
+        n_jobs, progress, checkpoint : optional
+            As for :meth:`KernelRegression.fit`; the checkpoint is of the draws that are new.
+
+        Returns
+        -------
+        KernelResults
+            New results, of all draws: to the last bit those of one run of as many (on the same machine and
+            versions; after loading, a kernel of the user's own may round otherwise).
+
+        Raises
+        ------
+        NotAvailableError
+            After the filter, which has :meth:`update`; if the rows are not there, see :func:`pyrjsel.load`;
+            if the results come from a file that has no states of chains.
+        ParameterError
+            If a parameter is out of range.
+        StoreError
+            If the checkpoint is that of another run, or the file held a state of another model.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As for :meth:`KernelRegression.fit` with ``sampler="mcmc"``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pyrjsel as rj
+        >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
+        >>> model = rj.KernelRegression(np.sin(x[:, 0]), x)
+        >>> longer = model.fit(sampler="mcmc", draws=1000, rng=1).extend(100)
+        >>> longer.run.draws.k.shape
+        (4, 1100)
+        """
+        run, model = self.run, self.model
+        if isinstance(run, FilterRun):
+            raise NotAvailableError(
+                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
+            )
+        ends, x, y = known_ends(run.ends), model.x, model.y
+        have = run.draws.k.shape[1]
+        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
+        settings = run.fit.extended(
+            ends,
+            have=have,
+            recorded=lambda: by_chain(held),
+            draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            usual=USUAL,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=lambda: model._identity("mcmc", run.settings),
+        )
+        return type(self)(model, fit_chains(run.settings, x, y, run.index, settings))
+
+    # ------------------------------------------------------------------ plots
+
+    def plot_fit(self, ax: Any = None, *, alpha: float = 0.05, points: int = POINTS) -> Any:
+        """Plot the regression function of one input, with bands, rows and centres.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        alpha : float, default 0.05
+            One minus the probability of the bands.
+        points : int, default 400
+            Points of the curve.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes: posterior mean, interval of the mean and of a new response, the rows that were seen, and
+            at the foot a tick for each centre, the stronger the more probable.
+
+        Raises
+        ------
+        NotAvailableError
+            If there are several inputs, or matplotlib is not installed.
+        ParameterError
+            If `alpha`, `points` or `ax` is not valid.
+        """
+        return plot_fit(self.model, self.posterior, ax, alpha, points)
+
+    def plot_kernels(self, ax: Any = None) -> Any:
+        """Plot the posterior mean of the number of kernels after each row.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``, or if matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        return plot_path(self.path["mean_kernels"], ax=ax, xlabel="Rows", ylabel="Mean number of kernels")
+
+    def plot_ess(self, ax: Any = None) -> Any:
+        """Plot the effective number of particles at each row, before resampling.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; rows at which particles were resampled have a mark.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``, or if matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        path = self.path
+        return plot_path(
+            path["ess"],
+            marks=path["resampled"],
+            level=float(len(self.posterior.k)),
+            ax=ax,
+            xlabel="Rows",
+            ylabel="Effective number of particles",
+        )
 
     _repr_html_ = results_html
 

@@ -1,64 +1,23 @@
 """Results as files: what is written."""
 
-from __future__ import annotations
-
-import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
-from pyrjsel.kernel.runs import ChainRun, FilterRun
-from pyrjsel.kernel.saved import state_to_plain
+from pyrjsel.kernel.samplers.mcmc import ChainRun
+from pyrjsel.kernel.samplers.serialization import state_to_plain
+from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.runtime import Ends
-from pyrjsel.storage import Document, Plain, frame_to_plain, labels_to_plain, plain, write
-
-if TYPE_CHECKING:
-    from pyrjsel.kernel.results import KernelResults
+from pyrjsel.storage import Plain, frame_to_plain, labels_to_plain, plain
 
 KIND, SCHEMA = "kernel results", 2
 # Settings of a loop beside the kernel.
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 
 
-class Saving:
-    """The method of :class:`KernelResults` that writes files."""
-
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
-        data : bool, default False
-            Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
-            rows, so that predictions, plots of the fit and more rows need them: without them these take
-            ``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are asked for and are not there.
-        ParameterError
-            If `path` is none, or that of a folder.
-        StoreError
-            If a name or label cannot be written, or there are too many of them.
-        OSError
-            If the file cannot be written.
-
-        Notes
-        -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code. Functions that the formula calls, and a kernel of the user's, are kept by name alone.
-        """
-        results = cast("KernelResults", self)
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
-        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
-
-
-def content_of(results: KernelResults, with_rows: bool) -> Plain:
+def content_of(results: KernelTables, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, run = results.model, results.run
     known = model.data.digest if isinstance(model.data, AbsentRows) else digest_of_rows(model.data)

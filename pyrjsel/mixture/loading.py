@@ -6,14 +6,15 @@ import numpy as np
 
 from pyrjsel._errors import PyrjselError, StoreError
 from pyrjsel.design import AbsentRows, input_design_from_plain, input_rows_from_plain
-from pyrjsel.mixture.draws import MixturePosterior
 from pyrjsel.mixture.model import MixtureClassifier
+from pyrjsel.mixture.options import PROPOSALS, MixtureOptions
+from pyrjsel.mixture.posterior import MixturePosterior
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS
 from pyrjsel.mixture.results import MixtureResults
-from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.mixture.specification import Constrained, Specification
 from pyrjsel.model_space import ModelPrior, PackedModels, prior_makers
 from pyrjsel.report import table_from_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
@@ -37,33 +38,30 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
         comparison.index.name = "components"
     elif len(model.components) > 1:
         raise content.wrong("comparison", "a table by number of kernels")
-    results = MixtureResults(model, _posterior(content, model, chosen), chosen, comparison)
     description = content.part("description")
     info = description.sequence("info", (list,))
     if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in info):
         raise description.wrong("info", "pairs of text")
+    said = None
     if isinstance(model.data, AbsentRows):
-        results._description = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
-    return results
+        said = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
+    return MixtureResults(model, _posterior(content, model, chosen), chosen, comparison, said)
 
 
 def _model(content: Content, given: Given) -> MixtureClassifier:
-    model: Any = MixtureClassifier.__new__(MixtureClassifier)
-    model.design = input_design_from_plain(content.plain("design"), given.functions, OWNER)
-    model.data = input_rows_from_plain(content.part("rows"), model.design, given.data)
-    model.left_out = tuple(content.sequence("left_out"))
-    model.scaling = _scaling(content.part("scaling"), len(model.design.names))
+    design = input_design_from_plain(content.plain("design"), given.functions, OWNER)
+    data: Any = input_rows_from_plain(content.part("rows"), design, given.data)
+    left_out = tuple(content.sequence("left_out"))
+    scaling = _scaling(content.part("scaling"), len(design.names))
     components = content.sequence("components", (int,))
-    if not components or min(components) < 1 or max(components) > model.data.n:
-        raise content.wrong("components", f"numbers from 1 to {model.data.n}")
-    model.components = tuple(components)
+    if not components or min(components) < 1 or max(components) > data.n:
+        raise content.wrong("components", f"numbers from 1 to {data.n}")
     background = content.plain("background")
     if not isinstance(background, (str, type(None))) or background not in BACKGROUNDS:
         raise content.wrong("background", f"one of {BACKGROUNDS}")
-    model.background = background
-    model.proposal = content.text("proposal", PROPOSALS)
-    model.prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
-    if not isinstance(model.prior, MixturePrior):
+    proposal = content.text("proposal", PROPOSALS)
+    prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
+    if not isinstance(prior, MixturePrior):
         raise content.wrong("prior", "a prior of kernels")
     model_prior = described(content.plain("model_prior"), prior_makers(None))
     if not isinstance(model_prior, ModelPrior):
@@ -73,15 +71,22 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
     if "costs" in held:
         prices = held.part("costs")
         costs = {name: prices.number(name) for name, _ in prices.items()}
-    model._constrain(
+    subsets = Constrained.of(
+        design,
+        data,
         model_prior,
         costs,
         held.number("budget") if "budget" in held else None,
         held.sequence("always"),
         held.integer("max_size") if "max_size" in held else None,
         held.sequence("known"),
+        MixtureClassifier._owner,
     )
-    return model
+    return MixtureClassifier._from_parts(
+        Specification(
+            design, data, left_out, scaling, tuple(components), background, proposal, prior, subsets
+        )
+    )
 
 
 def _scaling(content: Content, width: int) -> Scaling:

@@ -1,33 +1,35 @@
 """The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import PyrjselWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel._validate import check_choice, counted
-from pyrjsel._warnings import warn
-from pyrjsel.design import InputDesign, InputRows, TableLike, as_pandas
+from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
+from pyrjsel._validate import counted, unknown_option
+from pyrjsel.design import InputDesign, TableLike, as_pandas
 from pyrjsel.design.frame import Level
-from pyrjsel.mixture.checks import check_background, check_components, check_prior, observed
-from pyrjsel.mixture.describe import model_facts
-from pyrjsel.mixture.fitting import Fitting
+from pyrjsel.mixture.cross_validation import FOLDS, compare
+from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import PROPOSALS, MixtureOptions
-from pyrjsel.mixture.scaling import Scaling
-from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, OverSpace, check_bounds, named_costs
+from pyrjsel.mixture.results import MixtureResults
+from pyrjsel.mixture.sampler import run
+from pyrjsel.mixture.specification import Choices, Specification, specify
+from pyrjsel.mixture.stopping import USUAL, WARM
+from pyrjsel.mixture.summary import model_facts
+from pyrjsel.model_space import ModelPrior, OverSpace
 from pyrjsel.report import model_html
+from pyrjsel.runtime import AUTO, FitSettings
 from pyrjsel.storage import Plain, plain
 
 
-class MixtureClassifier(OverSpace, Fitting):
+class MixtureClassifier(OverSpace):
     """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
 
     Within class k the selected inputs have the density ``sum_d w_kd prod_i N(x_i; m_di, v_di)``: D kernels
@@ -123,8 +125,8 @@ class MixtureClassifier(OverSpace, Fitting):
     <MixtureClassifier type from arrays: 200 rows, 2 classes, 4 inputs, 3 kernels>
     """
 
-    title = "Mixture classifier"
-    _owner = "MixtureClassifier"
+    title: ClassVar[str] = "Mixture classifier"
+    _owner: ClassVar[str] = "MixtureClassifier"
 
     def __init__(
         self,
@@ -147,20 +149,11 @@ class MixtureClassifier(OverSpace, Fitting):
         design, rows = InputDesign.from_arrays(
             endog, exog, classes=classes, missing=missing, owner=self._owner
         )
-        self._build(
-            design,
-            rows,
-            components=components,
-            background=background,
-            model_prior=model_prior,
-            proposal=proposal,
-            prior=prior,
-            costs=costs,
-            budget=budget,
-            always=always,
-            max_size=max_size,
-            known=tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names,
+        choices = Choices(
+            components, background, model_prior, proposal, prior, costs, budget, always, max_size
         )
+        known = tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names
+        self._fill(specify(choices, design, rows, known, self._owner))
 
     @classmethod
     def from_formula(
@@ -189,7 +182,7 @@ class MixtureClassifier(OverSpace, Fitting):
             Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
             ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
-            The rows.
+            The rows; those whose response is missing are used without it.
         components, background, model_prior, proposal, prior : optional
             As for the class.
         costs, budget, always, max_size, classes, missing : optional
@@ -208,6 +201,13 @@ class MixtureClassifier(OverSpace, Fitting):
             If the formula cannot be read, has interactions, or calls what it may not.
         DataError, ParameterError, UnknownNameError
             As for the class, or if a column is not there.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> pima = rj.datasets.pima().data.query("split == 'train'")
+        >>> rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima, components=[2, 3])
+        <MixtureClassifier 'type ~ npreg + glu + bmi + age': 200 rows, 2 classes, 4 inputs, 2 or 3 kernels>
         """
         data = as_pandas(data)
         design, rows = InputDesign.from_formula(
@@ -218,89 +218,27 @@ class MixtureClassifier(OverSpace, Fitting):
             functions=functions,
             owner=cls._owner,
         )
-        model = cls.__new__(cls)
-        model._build(
-            design,
-            rows,
-            components=components,
-            background=background,
-            model_prior=model_prior,
-            proposal=proposal,
-            prior=prior,
-            costs=costs,
-            budget=budget,
-            always=always,
-            max_size=max_size,
-            known=tuple(data),
+        choices = Choices(
+            components, background, model_prior, proposal, prior, costs, budget, always, max_size
         )
+        return cls._from_parts(specify(choices, design, rows, tuple(data), cls._owner))
+
+    @classmethod
+    def _from_parts(cls, specification: Specification) -> Self:
+        """Return the model of what choices came to."""
+        model = cls.__new__(cls)
+        model._fill(specification)
         return model
 
-    def _build(
-        self,
-        design: InputDesign,
-        rows: InputRows,
-        *,
-        components: int | Sequence[int],
-        background: str | None,
-        model_prior: ModelPrior | None,
-        proposal: str,
-        prior: MixturePrior | None,
-        costs: Mapping[str, float] | pd.Series | None,
-        budget: float | None,
-        always: str | Iterable[str],
-        max_size: int | None,
-        known: tuple[Any, ...],
-    ) -> None:
-        owner = self._owner
-        self.background = check_background(background, owner)
-        self.proposal = str(check_choice(proposal, "proposal", owner, PROPOSALS))
-        self.prior = check_prior(prior, owner)
-        self.design, self.data, self.left_out = observed(design, rows, owner)
-        self.prior.surplus(len(self.design.names))
-        self.components = check_components(components, self.data.n, owner)
-        if self.background is None:
-            warn(
-                "Without a background subsets of different size are compared by densities in the units of "
-                "the inputs: the posterior over subsets depends on these units.",
-                PyrjselWarning,
-            )
-        self.scaling = Scaling.of(self.data.X, self.design.names, owner)
-        self._constrain(model_prior, named_costs(costs, known), budget, always, max_size, known)
-        check_bounds(self.space)
-
-    def _constrain(
-        self,
-        model_prior: ModelPrior | None,
-        prices: Any,
-        budget: float | None,
-        always: str | Iterable[str],
-        max_size: int | None,
-        known: Sequence[Any],
-    ) -> None:
-        """Set the space of subsets."""
-        self.model_prior = BetaBinomial(1, 1) if model_prior is None else model_prior
-        columns = [str(name) for name in known]
-        self.space = ModelSpace.build(
-            self.design.terms,
-            prior=self.model_prior,
-            always=always,
-            costs=prices,
-            budget=budget,
-            max_size=max_size,
-            data_columns=columns,
-            n_observations=float(self.data.n),
-            owner=self._owner,
-        )
-        self._priced = prices is not None
-        fixed = [name for name, free in zip(self.space.names, self.space.free, strict=True) if not free]
-        # Copies, checked by now, as files and checkpoints know them.
-        self._constraints: dict[str, Plain] = {
-            "costs": None if prices is None else {str(name): float(cost) for name, cost in prices.items()},
-            "budget": None if budget is None else float(budget),
-            "always": fixed,
-            "max_size": None if max_size is None else int(max_size),
-            "known": columns,
-        }
+    def _fill(self, specification: Specification) -> None:
+        self.design, self.data = specification.design, specification.data
+        self.left_out, self.scaling = specification.left_out, specification.scaling
+        self.components, self.background = specification.components, specification.background
+        self.proposal, self.prior = specification.proposal, specification.prior
+        subsets = specification.subsets
+        self.model_prior, self.space = subsets.model_prior, subsets.space
+        self._constraints = subsets.constraints
+        self._priced = self._constraints["costs"] is not None
 
     # ------------------------------------------------------------------ what it is
 
@@ -362,6 +300,136 @@ class MixtureClassifier(OverSpace, Fitting):
         keep = np.delete(np.arange(self.nobs), rows)
         return replace(problem, z=np.ascontiguousarray(problem.z[keep]), label=problem.label[keep])
 
+    # ------------------------------------------------------------------ fit
+
+    def fit(
+        self,
+        *,
+        draws: int | str = AUTO,
+        mcse: float = USUAL.mcse,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
+        burn_in: int | None = None,
+        thin: int = 1,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        folds: int = FOLDS,
+        **options: Any,
+    ) -> MixtureResults:
+        """Sample the posterior of subsets of inputs, kernels and weights.
+
+        Parameters
+        ----------
+        draws : "auto" or int
+            Draws that each chain keeps. ``"auto"`` is what the figures need: 800, and twice as many again and
+            again, until every inclusion probability has an MCSE of at most `mcse`, R-hat of size and log
+            posterior is at most 1.05, and each of all these is worth 100 independent draws. A number is just
+            so many.
+        mcse : float, default 0.01
+            Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``.
+        max_draws : int, default 50_000
+            Draws a chain at most, where `draws` is ``"auto"``. Where kernels hardly leave their modes, as
+            with inputs that say nearly the same, runs come to these.
+        max_seconds : float, optional
+            Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
+            there always is, and a comparison of numbers of kernels before it, whose seconds do not count. The
+            one setting that makes draws depend on the machine.
+        burn_in : int, optional
+            Sweeps left out at the start of each chain; None is a fifth of `draws`, and 2,000 where `draws` is
+            ``"auto"``.
+        thin : int, default 1
+            Every `thin`-th sweep is kept.
+        chains : int, default 4
+            Chains, each with a start of its own.
+        rng : int, SeedSequence or Generator, optional
+            Random numbers; the same give the same draws, whatever `n_jobs` is.
+        n_jobs : int, optional
+            Workers at a time, see joblib.
+        progress : bool, optional
+            Whether to show progress; None shows it in a terminal.
+        checkpoint : str or path-like, optional
+            A folder where chains write down, every few seconds, what they have drawn and where they are. The
+            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
+            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
+            data, but which kernel each row is in, and what was drawn for missing inputs and labels. The
+            workers of a cluster must all see the folder.
+        folds : int, default 5
+            Where several numbers of kernels are compared: the rows with labels are cut into so many parts of
+            about equal shares of classes, and each part is predicted by one chain on all other rows, with as
+            many draws; where `draws` is ``"auto"``, 10,000 of them, or `max_draws` if that is less.
+        **options : dict
+            ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
+            ``temperatures``, the number of replicas that each chain exchanges states with, itself included
+            (5; 1 for none), or the powers of the density that they have, from 1 downwards: time is in
+            proportion to it, and kernels leave their modes the sooner; ``start``, ``"empty"`` or names of
+            inputs (draws from the prior over subsets). Each chain tries 40 starts for some sweeps, and goes
+            on from the best.
+
+        Returns
+        -------
+        MixtureResults
+            After Ctrl-C those of the draws so far.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter or option is out of range.
+        UnknownNameError
+            If there is no such option.
+        StoreError
+            If the checkpoint is that of another run, of another version, damaged or in use.
+        KeyboardInterrupt
+            If the comparison of numbers of kernels was interrupted, or no chain had a draw.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the run was interrupted, if chains disagree, or if they are worth fewer than 100 independent
+            draws; if a run that stops by itself ended at `max_draws` or `max_seconds` before its figures were
+            accurate.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> pima = rj.datasets.pima().data.query("split == 'train'")
+        >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
+        >>> results = model.fit(draws=500, chains=2, rng=1)
+        >>> results.predict(pima.head(2)).columns.tolist()
+        ['No', 'Yes']
+        """
+        owner = f"{self._owner}.fit"
+        known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
+        for option in options:
+            if option not in known:
+                raise unknown_option(option, "the option", owner, known, self.fit)
+        chosen = MixtureOptions(proposal=self.proposal, **options)
+        settings = FitSettings.check(
+            owner,
+            draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            warm=WARM,
+            usual=USUAL,
+            burn_in=burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=None if checkpoint is None else self._identity(chosen, self.components, folds),
+        )
+        components, comparison = self.components[0], None
+        if len(self.components) > 1:
+            comparison = compare(self, settings, chosen, folds)
+            components = self.components[int(comparison["log_score"].to_numpy().argmax())]
+        posterior = run(self._problem(components), settings, chosen)
+        return MixtureResults(self, posterior, components, comparison)
+
     def _repr_html_(self) -> str:
         return model_html(self.title, self, model_facts(self))
 
@@ -372,3 +440,7 @@ class MixtureClassifier(OverSpace, Fitting):
             f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.classes)} classes, "
             f"{counted(len(self.term_names), 'input')}, {several} kernels>"
         )
+
+
+# The short name.
+mixture_classifier = MixtureClassifier.from_formula

@@ -1,74 +1,51 @@
-"""Results of a mixture classifier: tables, class probabilities, densities and scores."""
+"""Results of a mixture classifier: class probabilities, densities, scores, plots, more draws."""
 
-from __future__ import annotations
-
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._once import kept_property
-from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_int, unknown_name
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._validate import check_bool, check_file, check_int, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
-from pyrjsel.mixture.describe import describe, tables
-from pyrjsel.mixture.draws import MixturePosterior
-from pyrjsel.mixture.extending import Extending
-from pyrjsel.mixture.looks import Looks
-from pyrjsel.mixture.predict import class_densities, class_probabilities, selected
-from pyrjsel.mixture.saving import Saving
-from pyrjsel.model_space import ModelDraws
+from pyrjsel.mixture.plots import plot_kernels
+from pyrjsel.mixture.posterior import MixturePosterior
+from pyrjsel.mixture.prediction import class_densities, class_probabilities, places_of
+from pyrjsel.mixture.protocols import MixtureModel
+from pyrjsel.mixture.sampler import KERNELS, SERIES, run, thinning
+from pyrjsel.mixture.saving import KIND, SCHEMA, content_of
+from pyrjsel.mixture.stopping import USUAL
+from pyrjsel.mixture.summary import Description, describe, tables
+from pyrjsel.mixture.tables import MixtureTables
+from pyrjsel.model_space import chain_visits
 from pyrjsel.report import (
+    ModelLooks,
     Report,
     calibration_table,
-    inclusion_of,
-    kept_table,
     log_chosen,
-    model_table,
-    own_copy,
+    plot_calibration,
+    plot_trace,
+    results_html,
     score_table,
     to_arviz,
-    without_errors,
 )
-
-if TYPE_CHECKING:
-    from pyrjsel.mixture.model import MixtureClassifier
-
-
-@dataclass(frozen=True, repr=False)
-class SubsetDraws(ModelDraws):
-    """Draws of subsets of inputs, of all chains after burn-in and thinning.
-
-    Attributes
-    ----------
-    model, packed, model_cost
-        As in :class:`pyrjsel.model_space.ModelDraws`.
-    log_posterior : ndarray (chains, draws)
-        Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
-        selected among them by the background.
-    log_likelihood : ndarray (chains, draws)
-        Log density of labels and inputs given kernels, weights and subset.
-    occupied : ndarray of int32 (chains, draws)
-        Kernels that have a row.
-    """
-
-    log_likelihood: FloatArray
-    occupied: np.ndarray
+from pyrjsel.runtime import by_chain, known_ends
+from pyrjsel.storage import Document, write
 
 
-class MixtureResults(Looks, Extending, Saving):
+class MixtureResults(MixtureTables, ModelLooks):
     """The posterior of a mixture classifier; made by ``fit``.
 
     Nothing here depends on how kernels are numbered, which chains may change at any time.
 
     Parameters
     ----------
-    model : MixtureClassifier
+    model : MixtureModel
         What was fitted.
     posterior : MixturePosterior
         Draws, their errors, and the parameters of ``fit``.
@@ -76,6 +53,8 @@ class MixtureResults(Looks, Extending, Saving):
         Number of kernels.
     comparison : DataFrame or None
         Scores by number of kernels, where several were compared.
+    description : tuple, optional
+        What a summary says beside its tables, where the rows that tell it are not there.
 
     Attributes
     ----------
@@ -97,112 +76,14 @@ class MixtureResults(Looks, Extending, Saving):
 
     def __init__(
         self,
-        model: MixtureClassifier,
+        model: MixtureModel,
         posterior: MixturePosterior,
         components: int,
         comparison: pd.DataFrame | None = None,
+        description: Description | None = None,
     ) -> None:
-        self.model = model
-        self.posterior = posterior
-        self.components = components
-        self._comparison = comparison
-        self._description: tuple[list[tuple[str, str]], list[str]] | None = None
-
-    # ------------------------------------------------------------------ tables
-
-    @property
-    def comparison(self) -> pd.DataFrame:
-        """Held-out scores by number of kernels, over the rows with labels.
-
-        Columns ``log_score`` (mean over rows of the log probability of their class; the largest is fitted)
-        and its standard error ``se``; ``difference`` from the largest and ``difference_se``, paired by row;
-        ``error_rate``.
-
-        Raises
-        ------
-        NotAvailableError
-            If there was one number of kernels only.
-        """
-        if self._comparison is None:
-            raise NotAvailableError(
-                "One number of kernels was fitted: components=[2, 3, 5] compares several."
-            )
-        return own_copy(self._comparison)
-
-    @property
-    def inclusion(self) -> pd.DataFrame:
-        """Inclusion by input.
-
-        Columns ``prior`` (under the constraints), ``posterior`` (share of the draws), ``mcse``, ``ess``,
-        ``r_hat``, ``bayes_factor`` (posterior over prior odds of inclusion; NaN where the relative error of
-        the latter is above 30 %) and ``cost``. Those from `mcse` on but `cost` are NaN for an input that
-        never moved in any chain.
-        """
-        return without_errors(self._inclusion)
-
-    @property
-    @kept_table
-    def _inclusion(self) -> pd.DataFrame:
-        """The same with the errors of prior inclusion probabilities and Bayes factors."""
-        model, posterior = self.model, self.posterior
-        excluded = posterior.probability @ (1.0 - posterior.models)
-        return inclusion_of(model.space, model.prior_inclusion, posterior.inclusion, excluded, model._priced)
-
-    @property
-    @kept_table
-    def models(self) -> pd.DataFrame:
-        """The best subsets by rank, at most 1,000.
-
-        Columns ``terms``, ``size``, ``cost``, ``posterior`` (share of the draws, never renormalised over the
-        rows of the table), ``mcse``, ``odds`` (of the best against this) and ``odds_mcse``.
-        """
-        return self._model_rows(self.posterior.model_stats.odds.size)
-
-    @property
-    def nobs(self) -> int:
-        """Number of rows used, those without a label included."""
-        return self.model.nobs
-
-    def _model_rows(self, rows: int) -> pd.DataFrame:
-        posterior, space, stats = self.posterior, self.model.space, self.posterior.model_stats
-        gamma = posterior.packed[:rows]
-        return model_table(
-            [space.terms_of(row) for row in gamma],
-            gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
-            posterior.probability[:rows],
-            stats.mcse[:rows],
-            stats.odds[:rows],
-            stats.odds_mcse[:rows],
-        )
-
-    @property
-    def covered(self) -> float:
-        """Posterior mass that the rows of `models` hold."""
-        return float(min(self.posterior.probability[: self.posterior.model_stats.odds.size].sum(), 1.0))
-
-    @property
-    def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did, by chain and over all.
-
-        Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
-        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds
-        by the clock and CPU seconds.
-        """
-        return own_copy(self.posterior.diagnostics)
-
-    @kept_property
-    def draws(self) -> SubsetDraws:
-        """The draws of all chains: subsets, log posterior, log likelihood, kernels with rows."""
-        posterior = self.posterior
-        return SubsetDraws(
-            posterior.index,
-            posterior.packed,
-            np.asarray(self.model.space.cost(posterior.models), dtype=float),
-            posterior.log_posterior,
-            posterior.log_likelihood,
-            posterior.occupied,
-        )
+        super().__init__(model, posterior, components, comparison)
+        self._description = description
 
     # ------------------------------------------------------------------ new rows
 
@@ -300,7 +181,7 @@ class MixtureResults(Looks, Extending, Saving):
             inputs = self.models["terms"].iloc[0]
             if not inputs:
                 raise NotAvailableError(f"{owner} needs 'inputs': the best subset has none.")
-        places = self._places(inputs, owner)
+        places = places_of(model, self.posterior, inputs, owner)
         if new is None:
             X, index = model.data.X[:, places], model.data.index
         else:
@@ -309,22 +190,6 @@ class MixtureResults(Looks, Extending, Saving):
         density = class_densities(self.posterior, scaling.units(X), places)
         unit = np.exp(-np.where(np.isnan(X), 0.0, np.log(scaling.spread)).sum(axis=1))
         return pd.DataFrame(density * unit[:, None], index=index.copy(), columns=pd.Index(model.classes))
-
-    def _places(self, inputs: Sequence[str] | str, owner: str) -> list[int]:
-        """Return the positions of inputs that some kept draw has selected together."""
-        names = [inputs] if isinstance(inputs, str) else list(inputs)
-        if len(set(names)) < len(names) or not names:
-            raise bad_value("inputs", owner, "different names of inputs", inputs)
-        for name in names:
-            if name not in self.model.term_names:
-                raise unknown_name(name, "the input", owner, self.model.term_names)
-        places = [self.model.term_names.index(name) for name in names]
-        mean = self.posterior.mean
-        if not selected(mean.reshape(-1, *mean.shape[2:]), places).any():
-            raise NotAvailableError(
-                f"{owner} needs draws that have {' and '.join(names)} selected. There are none."
-            )
-        return places
 
     # ------------------------------------------------------------------ scores
 
@@ -425,7 +290,7 @@ class MixtureResults(Looks, Extending, Saving):
 
     # ------------------------------------------------------------------ what people look at
 
-    def _described(self) -> tuple[list[tuple[str, str]], list[str]]:
+    def _described(self) -> Description:
         """Return what a summary says beside its tables; without rows, what it said when they were there."""
         return describe(self) if self._description is None else self._description
 
@@ -490,6 +355,223 @@ class MixtureResults(Looks, Extending, Saving):
             coords["row"] = range(model.nobs)
         return to_arviz(groups, coords)
 
+    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
+        """Save the results in a file, which :func:`pyrjsel.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that is there is replaced once the new one is whole.
+        data : bool, default False
+            Whether the rows of the fit are in it: inputs, response, labels of rows. Without them all tables,
+            draws and predictions of new rows can be had after loading, and what needs the rows themselves
+            takes ``rj.load(path, data=...)``.
+
+        Raises
+        ------
+        NotAvailableError
+            If the rows are asked for and are not there.
+        ParameterError
+            If `path` is none, or that of a folder.
+        StoreError
+            If a name or label cannot be written, or there are too many of them.
+        OSError
+            If the file cannot be written.
+
+        Notes
+        -----
+        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
+        no code. In every file are the ranges of the inputs and, where the last draw of each chain is kept for
+        :meth:`extend`, the kernel of each row and what was drawn for missing inputs and labels.
+        """
+        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        write(file, Document(KIND, SCHEMA, content_of(self, self._described(), with_rows)))
+
+    # ------------------------------------------------------------------ more draws
+
+    def extend(
+        self,
+        draws: int | None = None,
+        *,
+        mcse: float | None = None,
+        max_draws: int = USUAL.max_draws,
+        max_seconds: float | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Go on with the chains where they ended.
+
+        Parameters
+        ----------
+        draws : int, optional
+            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
+            After an interrupted run all chains get as many as the longest has at least. None is as many as
+            `mcse` asks for, which may be no more at all.
+        mcse : float, optional
+            Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
+            asked for in the fit, or 0.01.
+        max_draws, max_seconds : optional
+            As for :meth:`MixtureClassifier.fit`; the former with the draws that there are.
+        n_jobs, progress, checkpoint : optional
+            As for :meth:`MixtureClassifier.fit`; the checkpoint is of the draws that are new.
+
+        Returns
+        -------
+        MixtureResults
+            New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
+            same machine and versions). Numbers of kernels are not compared again. After an interrupted run
+            that was planned for more draws, kernels are of as few draws as it had kept.
+
+        Raises
+        ------
+        NotAvailableError
+            If the rows are not there, see :func:`pyrjsel.load`.
+        ParameterError
+            If a parameter is out of range.
+        StoreError
+            If the checkpoint is that of another run, or the file held a state of another model.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As for :meth:`MixtureClassifier.fit`.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> pima = rj.datasets.pima().data.query("split == 'train'")
+        >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
+        >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
+        >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
+        >>> longer.inclusion.equals(once.inclusion)
+        True
+        """
+        model, posterior = self.model, self.posterior
+        ends, have = known_ends(posterior.ends), posterior.index.shape[1]
+        problem = model._problem(self.components)
+        settings = posterior.settings.extended(
+            ends,
+            have=have,
+            recorded=lambda: _recorded(posterior),
+            draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            usual=USUAL,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=lambda: model._identity(posterior.options, (self.components,)),
+            every=posterior.every,
+        )
+        settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
+        longer = run(problem, settings, posterior.options)
+        return type(self)(model, longer, self.components, self._comparison)
+
+    # ------------------------------------------------------------------ plots
+
+    def _best_models(self, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
+        posterior = self.posterior
+        return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
+
+    def plot_trace(self, ax: Any = None) -> Any:
+        """Plot the draws of size, cost, log posterior and the number of kernels that have rows.
+
+        Parameters
+        ----------
+        ax : array_like of matplotlib Axes, shape (4, 2), optional
+            Where to draw, shape (3, 2) for a model without costs; a new figure by default.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes
+            Of the shape of `ax`: on the left the traces, a line a chain, on the right the shares of values.
+            The panel of costs is left out where there are none.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
+        """
+        draws = self.draws
+        panels: dict[str, Any] = {"Size (inputs)": draws.size}
+        if self.model._priced:
+            panels["Cost"] = draws.cost
+        panels |= {"Log posterior": draws.log_posterior, "Kernels with rows": draws.occupied}
+        return plot_trace(panels, continuous=["Log posterior"], ax=ax)
+
+    def plot_kernels(self, inputs: Sequence[str] | None = None, ax: Any = None, *, draws: int = 30) -> Any:
+        """Plot rows and kernels in the plane of two inputs.
+
+        Parameters
+        ----------
+        inputs : sequence of two str, optional
+            Names of inputs; None is the two that are included most often.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        draws : int, default 30
+            Draws whose kernels are shown, evenly spaced among those that have both inputs selected.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes: rows as points, coloured by class (grey without a label), and each kernel of each draw
+            as an ellipse of one standard deviation, the stronger the more rows it is for, in the colour of
+            the class that it is most probably for. How kernels are numbered does not matter.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed, or no draw has both inputs selected.
+        UnknownNameError
+            If there is no such input.
+        ParameterError
+            If `inputs` are not two, there is one input only, or `draws` or `ax` is not valid.
+        """
+        return plot_kernels(self, inputs, ax, draws)
+
+    def plot_calibration(
+        self,
+        new: Any = None,
+        endog: ArrayLike | None = None,
+        *,
+        of: Level | None = None,
+        bins: int = 10,
+        ax: Any = None,
+    ) -> Any:
+        """Plot how often a class was right against how probable it was said to be.
+
+        Parameters
+        ----------
+        new, endog, of, bins : optional
+            As for :meth:`MixtureResults.calibration`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes: a point for each interval of probabilities, its area that of its rows, with two standard
+            errors to either side of the diagonal, on which points of right probabilities lie.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError, UnknownNameError, DataError
+            As for :meth:`MixtureResults.calibration`, or if `ax` is not valid.
+        """
+        table = self.calibration(new, endog, of=of, bins=bins)
+        classes = self.model.classes
+        name = classes[1] if of is None and len(classes) == 2 else of
+        what = "the most probable class" if name is None else str(name)
+        return plot_calibration(table, what, ax=ax)
+
+    _repr_html_ = results_html
+
     def __repr__(self) -> str:
         chains, draws = self.posterior.index.shape
         best = " + ".join(self.model.space.terms_of(self.posterior.packed[0])) or "(no inputs)"
@@ -497,3 +579,12 @@ class MixtureResults(Looks, Extending, Saving):
             f"<MixtureResults: {chains} x {draws} draws, {self.components} kernels, best subset {best}, "
             f"posterior {self.posterior.probability[0]:.3f}>"
         )
+
+
+def _recorded(posterior: MixturePosterior) -> list[dict[str, np.ndarray]]:
+    """Return what each chain had recorded."""
+    held = by_chain({name: getattr(posterior, name) for name in (*SERIES, *KERNELS)})
+    for chain, recorded in enumerate(held):
+        words, index = chain_visits(posterior.index[chain], posterior.packed.words)
+        recorded.update(words=words, index=index)
+    return held

@@ -1,94 +1,109 @@
-"""From the chains of a mixture classifier to what its results show."""
+"""The facts, tables and notes of a summary of mixture results."""
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pyrjsel.mixture.draws import MOVES, MixtureDraws, MixturePosterior
-from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.model_space import ByModel, count_visits, merge_visits
-from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.report.mixing import LEAST_ESS, chain_diagnostics, selection_notes
-from pyrjsel.report.stopping import few_draws, inclusion_figures, mixing_figures
-from pyrjsel.runtime import Accuracy, DrawnChains, Figure, FitSettings, Rule
+from pyrjsel._validate import listed
+from pyrjsel.mixture.protocols import MixtureModel
+from pyrjsel.mixture.tables import MixtureTables
+from pyrjsel.model_space import count_models, space_facts
+from pyrjsel.report import covered_caption, repr_short, shown_inclusion
 
-# What is asked of a run that stops by itself where nothing is said. Kernels leave their modes slowly: a short
-# first round could look accurate in one of them. The longest run takes some four times as long as one of
-# 10,000 draws; among inputs that say nearly the same even that may leave errors of 0.02.
-USUAL = Accuracy(mcse=0.01, max_draws=50_000, first=800)
-# Burn-in of such a run, in which temperatures are adapted.
-WARM = 2000
+# What a summary says beside its tables: (label, value) pairs, and notes.
+Description = tuple[list[tuple[str, str]], list[str]]
 
-
-def stopping(problem: MixtureProblem, mcse: float) -> Rule:
-    """Return when a run stops: once inclusion probabilities are accurate and chains agree."""
-    return partial(_figures, problem=problem, mcse=mcse)
+BACKGROUND_WORDS = {
+    "gaussian": "gaussian: one normal distribution of all inputs",
+    "independent": "independent: a normal distribution for each input",
+    None: "none: densities of the selected inputs alone",
+}
+# A class with fewer rows than this is named in a note.
+FEW_ROWS = 2
 
 
-def _figures(
-    chains: Sequence[MixtureDraws], draws: int, *, problem: MixtureProblem, mcse: float
-) -> list[Figure]:
-    visits = [(chain.words, chain.index) for chain in chains]
-    index, models = merge_visits(visits, draws, problem.n_inputs)
-    space, log_posterior = problem.space, np.stack([chain.log_posterior[:draws] for chain in chains])
-    terms = indicator_stats(index, models)
-    few = [
-        few_draws(f"inclusion of {name}", ess)
-        for name, ess in zip(space.names, terms.ess.tolist(), strict=True)
-        if ess < LEAST_ESS
+def describe(results: MixtureTables) -> Description:
+    """Return (label, value) pairs on what was fitted and how, and notes."""
+    model, posterior = results.model, results.posterior
+    settings = posterior.settings
+    chains, draws = posterior.index.shape
+    info = [
+        *_data_facts(model),
+        *space_facts(model.space, count_models(model.space), "Inputs"),
+        ("Kernels", f"{results.components} (with rows: {posterior.occupied.mean():.2f} on average)"),
+        ("Background", BACKGROUND_WORDS[model.background]),
+        ("Prior", repr(model.prior)),
+        ("Model prior", repr_short(model.model_prior)),
+        ("Proposal", model.proposal),
+        ("Chains x draws", f"{chains} x {draws:,}"),
+        ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
+        ("Posterior size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
+        settings.run_time.fact(sum(posterior.seconds)),
     ]
+    return info, _notes(results)
+
+
+def model_facts(model: MixtureModel) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, constraints, kernels and priors."""
     return [
-        *inclusion_figures(terms.mcse, space.free, space.names, index.size, mcse),
-        *few,
-        *mixing_figures([("size", ByModel(models.sizes(), index)), ("log posterior", log_posterior)]),
+        *_data_facts(model),
+        *space_facts(model.space, count_models(model.space), "Inputs"),
+        ("Kernels", " or ".join(str(count) for count in model.components)),
+        ("Background", BACKGROUND_WORDS[model.background]),
+        ("Prior", repr(model.prior)),
+        ("Model prior", repr_short(model.model_prior)),
     ]
 
 
-def summarise(
-    problem: MixtureProblem,
-    settings: FitSettings,
-    options: Any,
-    drawn: DrawnChains,
-    every: int,
-) -> MixturePosterior:
-    """Merge the chains and estimate what is reported from their draws; `options` are the sampler's."""
-    chains: list[MixtureDraws] = drawn.results
-    index, models = merge_visits(
-        [(chain.words, chain.index) for chain in chains], drawn.draws, problem.n_inputs
-    )
-    kept = min(len(chain.mean) for chain in chains)
+def tables(results: MixtureTables, rows: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return the tables of a summary, with `rows` of the table of models, under their captions."""
+    whole = pd.DataFrame({"posterior": results.posterior.probability})
+    found: list[tuple[Any, ...]] = [
+        shown_inclusion(results._inclusion),
+        (covered_caption(whole, len(rows)), rows),
+    ]
+    if len(results.model.components) > 1:
+        formats = dict.fromkeys(results.comparison.columns, "fixed3")
+        found.append(("Numbers of kernels by the log score of rows held out", results.comparison, formats))
+    return found
 
-    def stacked(name: str, n: int) -> Any:
-        return np.stack([getattr(chain, name)[:n] for chain in chains])
 
-    log_posterior = stacked("log_posterior", drawn.draws)
-    inclusion = indicator_stats(index, models)
-    diagnostics = chain_diagnostics(
-        [chain.counts for chain in chains],
-        (*MOVES, *(f"replicas_{k}" for k in range(1, chains[0].counts.shape[1] - len(MOVES) + 1))),
-        [("size", ByModel(models.sizes(), index)), ("log_posterior", log_posterior)],
-        drawn.spent,
-    )
-    return MixturePosterior(
-        packed=models,
-        index=index,
-        probability=count_visits(index, len(models)) / index.size,
-        log_posterior=log_posterior,
-        log_likelihood=stacked("log_likelihood", drawn.draws),
-        occupied=stacked("occupied", drawn.draws),
-        mean=stacked("mean", kept),
-        variance=stacked("variance", kept),
-        weight=stacked("weight", kept),
-        prior=stacked("prior", kept),
-        every=every,
-        inclusion=inclusion,
-        model_stats=model_stats(index, np.arange(min(len(models), MODEL_ROWS))),
-        diagnostics=diagnostics,
-        seconds=drawn.seconds,
-        settings=settings.finished(drawn.asked),
-        options=options,
-        ends=drawn.ends,
-        notes=drawn.notes + selection_notes(inclusion, problem.space.names, diagnostics),
-    )
+def _data_facts(model: MixtureModel) -> list[tuple[str, str]]:
+    data = model.data
+    counts = np.bincount(data.y[data.y >= 0], minlength=len(model.classes))
+    rows = f"{data.n:,}"
+    aside = [
+        f"{count:,} {what}"
+        for count, what in ((data.n_unlabelled, "without label"), (data.n_dropped, "left out"))
+        if count
+    ]
+    facts = [
+        ("Response", model.design.response),
+        ("Observations", rows + (f" ({', '.join(aside)})" if aside else "")),
+        ("Classes", listed([f"{name} ({n:,})" for name, n in zip(model.classes, counts, strict=True)])),
+    ]
+    gaps = int(np.isnan(data.X).sum())
+    if gaps:
+        facts.append(("Missing inputs", f"{gaps:,} of {data.X.size:,} values, imputed"))
+    return facts
+
+
+def _notes(results: MixtureTables) -> list[str]:
+    model, posterior = results.model, results.posterior
+    notes = ["Posterior probabilities are frequencies of visits."]
+    if model.background is None:
+        notes.append("Without a background the posterior over subsets depends on the units of the inputs.")
+    if model.left_out:
+        notes.append(f"Left out, since constant or missing: {listed(model.left_out)}.")
+    counts = np.bincount(model.y[model.y >= 0], minlength=len(model.classes))
+    few = [f"{name} ({n})" for name, n in zip(model.classes, counts, strict=True) if n < FEW_ROWS]
+    if few:
+        notes.append(f"Classes whose weights rest on their prior, for lack of rows: {listed(few)}.")
+    stats = posterior.inclusion
+    stuck = stats.stuck & model.space.free.astype(bool) & (model.prior_inclusion.probability > 0)
+    for where, moved in (("every draw", stats.mean < 0.5), ("no draw", stats.mean > 0.5)):
+        names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
+        if names:
+            notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    return notes + posterior.notes

@@ -1,31 +1,34 @@
 """Model spaces: models as bits, priors over them, costs, budget, heredity, the table of visited models."""
 
 from pyrjsel.model_space._space import Space
-from pyrjsel.model_space.bits import pack, unpack
-from pyrjsel.model_space.bounds import check_bounds
+from pyrjsel.model_space.bits import PackedModels, pack, unpack
 from pyrjsel.model_space.context import PriorContext, TermLike
+from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
-from pyrjsel.model_space.draws import ByModel, ModelDraws
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.facts import OverSpace, space_facts
 from pyrjsel.model_space.families import families, family_rates
-from pyrjsel.model_space.makers import prior_makers
-from pyrjsel.model_space.packed import PackedModels
+from pyrjsel.model_space.model_prior import ModelPrior
 from pyrjsel.model_space.priors import (
     Bernoulli,
     BetaBinomial,
-    CostAdjusted,
-    ModelPrior,
     TruncatedPoisson,
     Uniform,
+    prior_makers,
 )
-from pyrjsel.model_space.restrict import restrict_prior
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
-from pyrjsel.model_space.space import ModelSpace
-from pyrjsel.model_space.table import ModelTable, chain_visits, count_visits, merge_visits
+from pyrjsel.model_space.space import ModelSpace, check_bounds
+from pyrjsel.model_space.visited_models import (
+    ByModel,
+    ModelDraws,
+    ModelTable,
+    chain_visits,
+    count_visits,
+    merge_visits,
+)
 
 __all__ = [
     "BUDGET_TOLERANCE",
@@ -61,7 +64,6 @@ __all__ = [
     "prior_inclusion",
     "prior_inclusion_of",
     "prior_makers",
-    "restrict_prior",
     "sample_models",
     "sizes_of",
     "space_facts",

@@ -1,12 +1,18 @@
 """Models as packed bits: bit ``j % 64`` of word ``j // 64`` is term ``j``, on machines of any byte order."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel._errors import ParameterError
-from pyrjsel._typing import ByteArray, WordArray
+from pyrjsel._typing import ByteArray, IntArray, WordArray
+from pyrjsel._validate import counted
 
 WORD_BITS = 64
+# Entries that are unpacked together.
+NUMBERS = 2**19
 
 
 def n_words(n_terms: int) -> int:
@@ -114,3 +120,66 @@ def unpack(words: ArrayLike, n_terms: int) -> ByteArray:
         )
     as_bytes = np.ascontiguousarray(rows.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(as_bytes, axis=1, count=n_terms, bitorder="little")
+
+
+class PackedModels:
+    """An array (m, J) of models as 0 and 1, of which the rows that are asked for are unpacked.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (m, words)
+        Packed models; see :func:`pack`.
+    n_terms : int
+        Number J of terms.
+
+    Examples
+    --------
+    >>> from pyrjsel.model_space import PackedModels
+    >>> models = PackedModels.of([[1, 0, 1], [0, 0, 0]])
+    >>> models[0].tolist(), models[[1, 0]].tolist(), models.shape
+    ([1, 0, 1], [[0, 0, 0], [1, 0, 1]], (2, 3))
+    """
+
+    def __init__(self, words: WordArray, n_terms: int) -> None:
+        self.words = words
+        self.n_terms = n_terms
+
+    @classmethod
+    def of(cls, gamma: Any) -> "PackedModels":
+        """Pack models (m, J)."""
+        return cls(pack(gamma), np.shape(gamma)[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of models and of terms."""
+        return len(self), self.n_terms
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, rows: Any) -> ByteArray:
+        found = self.words[rows]
+        models = unpack(found, self.n_terms)
+        return models[0] if found.ndim == 1 else models
+
+    def __iter__(self) -> Iterator[ByteArray]:
+        for block in self.blocks():
+            yield from block
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all models unpacked, in an array of their own."""
+        models = unpack(self.words, self.n_terms)
+        return models if dtype is None else models.astype(dtype, copy=False)
+
+    def blocks(self) -> Iterator[ByteArray]:
+        """Yield all models, some at a time."""
+        step = max(1, NUMBERS // max(1, self.n_terms))
+        for at in range(0, len(self), step):
+            yield self[at : at + step]
+
+    def sizes(self) -> IntArray:
+        """Return the number of terms of each model, (m,)."""
+        return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return f"<PackedModels: {counted(len(self), 'model')} of {counted(self.n_terms, 'term')}>"

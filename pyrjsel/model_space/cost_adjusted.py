@@ -1,6 +1,6 @@
 """A prior over models that charges for cost."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,6 +68,13 @@ class CostAdjusted(ModelPrior):
     def __repr__(self) -> str:
         baseline = "" if self.baseline is None else f", baseline={self.baseline!r}"
         return f"CostAdjusted(costs={dict(self.costs)!r}{baseline})"
+
+    def _restrict(self, context: PriorContext, keep: Collection[str]) -> "CostAdjusted":
+        costs, baseline = dict(self.costs), self.baseline
+        # c_0 goes along: the cheapest term may be gone, and the others are still compared with it.
+        if baseline is None and context.n_free:
+            baseline = min(costs[name] for name in context.free_names)
+        return CostAdjusted({name: cost for name, cost in costs.items() if name in keep}, baseline)
 
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         given = dict(self.costs)

@@ -6,6 +6,7 @@ compiled loops; `logpmf` is the same law in plain numpy, normalised and written 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,6 +105,37 @@ class ModelPrior(ABC):
             return self._logpmf_by_order(as_gamma(gamma, len(context.names)), context)
         models = as_gamma(gamma, len(context.names))[:, context.free_mask].astype(np.float64)
         return self._logpmf(models, np.ones_like(models), context)
+
+    def restrict(self, context: PriorContext, keep: Collection[str]) -> "ModelPrior":
+        """Return the same prior over the models of some of the terms.
+
+        Parameters
+        ----------
+        context : PriorContext
+            What there is to know of all terms.
+        keep : collection of str
+            Names of those that are kept.
+
+        Returns
+        -------
+        ModelPrior
+            The prior itself if it says nothing of single terms; a size that it has is then one of the kept
+            terms. Otherwise the prior log odds of the kept terms are what they were.
+
+        Examples
+        --------
+        >>> from pyrjsel.model_space import Bernoulli, CostAdjusted, PriorContext
+        >>> context = PriorContext(("age", "sbp", "bun"), (True,) * 3, (1,) * 3, 100.0)
+        >>> Bernoulli([0.1, 0.2, 0.3]).restrict(context, ["age", "bun"])
+        Bernoulli(p=(0.1, 0.3))
+        >>> CostAdjusted({"age": 0.5, "sbp": 2, "bun": 3}).restrict(context, ["sbp", "bun"])
+        CostAdjusted(costs={'sbp': 2.0, 'bun': 3.0}, baseline=0.5)
+        """
+        return self._restrict(context, keep)
+
+    def _restrict(self, context: PriorContext, keep: Collection[str]) -> "ModelPrior":
+        """Return what `restrict` does; of priors that say nothing of single terms themselves."""
+        return self
 
     def _logpmf_by_order(self, gamma: ByteArray, context: PriorContext) -> FloatArray:
         gamma = np.where(context.free_mask, gamma, 1).astype(np.uint8)

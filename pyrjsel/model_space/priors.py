@@ -1,7 +1,9 @@
 """Priors over models that treat terms alike, or one by one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +24,6 @@ from pyrjsel.model_space.model_prior import (
     one_of,
     said,
 )
-
-__all__ = ["Bernoulli", "BetaBinomial", "CostAdjusted", "ModelPrior", "TruncatedPoisson", "Uniform"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,16 @@ class Bernoulli(ModelPrior):
             return f"Bernoulli(expected_size={self.expected_size!r}{said(self.by)})"
         named = isinstance(self.p, tuple) and bool(self.p) and isinstance(self.p[0], tuple)
         return f"Bernoulli(p={dict(self.p) if named else self.p!r}{said(self.by)})"  # type: ignore[arg-type]
+
+    def _restrict(self, context: PriorContext, keep: Collection[str]) -> ModelPrior:
+        if not isinstance(self.p, tuple) or not self.p:
+            return self
+        if not isinstance(self.p[0], tuple):
+            values = zip(context.names, self.p, strict=True)
+            return Bernoulli([p for name, p in values if name in keep], by=self.by)
+        named = {name: p for name, p in self.p if name in keep}
+        # Where no name is left no term is free, and there is one model.
+        return Bernoulli(named, by=self.by) if named else Uniform()
 
     def _probabilities(self, context: PriorContext) -> FloatArray:
         """Return the inclusion probability of each term before constraints, shape (J,); 1 if not free."""
@@ -404,3 +414,27 @@ def _poisson_tables(log_rate: float, context: PriorContext) -> OrderTables:
     k, nothing = np.arange(context.n_free + 1.0), np.zeros(len(context.names))
     whole = np.logaddexp.accumulate(k * log_rate - gammaln(k + 1.0))
     return OrderTables(k * log_rate, gammaln(k + 1.0), -gammaln(k + 1.0) - whole, nothing, nothing, False)
+
+
+def _bernoulli(p: Any, expected_size: Any, by: Any) -> Bernoulli:
+    named = isinstance(p, tuple) and bool(p) and isinstance(p[0], tuple)
+    return Bernoulli(dict(p) if named else p, expected_size=expected_size, by=by)
+
+
+def _cost_adjusted(costs: Any, baseline: Any) -> CostAdjusted:
+    return CostAdjusted(dict(costs), baseline)
+
+
+def prior_makers(heredity: str | None) -> Mapping[str, Callable[..., Any]]:
+    """Return what makes the priors in a file of results, by name.
+
+    Files did not always say `by`: their priors were by size, which is the default where there is no heredity.
+    """
+    by = "order" if heredity is None else "size"
+    return {
+        "Bernoulli": partial(_bernoulli, by=by),
+        "BetaBinomial": partial(BetaBinomial, by=by),
+        "CostAdjusted": _cost_adjusted,
+        "TruncatedPoisson": partial(TruncatedPoisson, by=by),
+        "Uniform": Uniform,
+    }

@@ -5,9 +5,8 @@ from pyrjsel.patterns.features import Features
 from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.histories import histories
 from pyrjsel.patterns.loading import read_results
-from pyrjsel.patterns.model import PatternLogit
+from pyrjsel.patterns.model import PatternLogit, pattern_logit
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.short import pattern_logit
 from pyrjsel.patterns.split import split_cauchy, split_cauchy_cdf, split_cauchy_ppf, split_gaussian
 
 __all__ = [

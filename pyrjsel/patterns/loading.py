@@ -11,7 +11,6 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.design import (
     Absent,
     AbsentRows,
-    LabelDesign,
     label_design_from_plain,
     label_rows_from_plain,
 )
@@ -20,12 +19,14 @@ from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
-from pyrjsel.patterns.model import KINDS, PatternLogit
+from pyrjsel.patterns.model import KINDS, PatternLogit, patterns_of
+from pyrjsel.patterns.options import OPTIONS, Options
 from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import OPTIONS, Options, PatternPosterior
+from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
 from pyrjsel.report import table_from_plain
+from pyrjsel.results import Description
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
@@ -80,14 +81,9 @@ def read_results(content: Content, schema: int, given: Given) -> PatternResults:
     content.text("class", ("PatternLogit",))
     model = _model(content, given)
     posterior = _posterior(content, model)
-    description = content.part("description")
-    info = description.sequence("info", (list,))
-    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in info):
-        raise description.wrong("info", "pairs of text")
-    results = PatternResults(model, posterior, content.raw("entropy", 16))
-    if isinstance(model.data, AbsentRows):
-        results._description = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
-    return results
+    said = Description.from_plain(content.part("description"))
+    without = isinstance(model.data, AbsentRows)
+    return PatternResults(model, posterior, content.raw("entropy", 16), said if without else None)
 
 
 def _model(content: Content, given: Given) -> PatternLogit:
@@ -96,15 +92,14 @@ def _model(content: Content, given: Given) -> PatternLogit:
     order, compress = content.integer("order", low=1, high=len(design.names)), content.flag("compress")
     prior = _prior(content.part("prior"), order)
     rows = label_rows_from_plain(content.part("rows"), design, given.data)
-    model: Any = PatternLogit.__new__(PatternLogit)
     if isinstance(rows, AbsentRows):
-        _without_rows(model, content.part("groups"), design, rows, kind, order, compress)
+        features: Any = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
+        groups: Any = _groups(content.part("groups"), features, compress)
     else:
-        model._build(design, rows, kind, order, prior.family, prior.scales, None, compress)
-        if not np.array_equal(model.compression.counts, content.part("groups").plain("counts")):
+        features, groups = patterns_of(design, rows, kind, order, compress, OWNER)
+        if not np.array_equal(groups.counts, content.part("groups").plain("counts")):
             raise StoreError("its groups are not those of its rows")
-    model.prior = prior
-    return model
+    return PatternLogit._from_parts(design, rows, features, groups, prior)
 
 
 def _prior(content: Content, order: int) -> PatternPrior:
@@ -119,31 +114,22 @@ def _prior(content: Content, order: int) -> PatternPrior:
     return replace(PatternPrior.of(order, family, scales, owner=OWNER), log_sigma_0=log_sigma_0)
 
 
-def _without_rows(
-    model: Any,
-    content: Content,
-    design: LabelDesign,
-    rows: AbsentRows,
-    kind: Kind,
-    order: int,
-    compress: bool,
-) -> None:
-    """Make a model that answers what it can."""
+def _groups(content: Content, features: AbsentFeatures, compress: bool) -> AbsentGroups:
+    """Return groups that answer what they can without rows."""
+    order, n = features.order, features.n_cases
     counts = content.array("counts", float, (None, order + 1), finite=True)
     size = len(counts)
     if not size or (counts < 0).any() or (counts % 1 != 0).any() or (counts.sum(axis=1) < 1).any():
         raise content.wrong("counts", "numbers of patterns")
-    model.design, model.data = design, rows
-    model.features = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
-    groups = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "pattern": content.sequence("pattern", length=size),
             "orders": content.sequence("orders", length=size),
             "patterns": as_whole(counts.sum(axis=1)),
-            "cases": content.counts("cases", (size,), rows.n),
+            "cases": content.counts("cases", (size,), n),
         }
     )
-    model.compression = AbsentGroups(kind, order, rows.n, compress, counts, groups)
+    return AbsentGroups(features.kind, order, n, compress, counts, table)
 
 
 def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:

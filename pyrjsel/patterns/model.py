@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,15 @@ from pyrjsel._validate import check_bool, check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows, TableLike
 from pyrjsel.design.frame import Level
 from pyrjsel.patterns.compression import find_groups
-from pyrjsel.patterns.describe import model_facts
 from pyrjsel.patterns.features import Features, Kind
+from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.histories import read_histories
+from pyrjsel.patterns.options import BURN_IN, THIN, USUAL, Options, choose
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import BURN_IN, THIN, USUAL, Options, choose, run
+from pyrjsel.patterns.sampler import run
+from pyrjsel.patterns.summary import model_facts
 from pyrjsel.report import model_html, own_copy
 from pyrjsel.runtime import AUTO, FitSettings
 from pyrjsel.storage import Plain, plain
@@ -112,6 +114,7 @@ class PatternLogit:
     10  race=white, smoke=0      2         1     44
     """
 
+    title: ClassVar[str] = "Logistic model of interaction patterns"
     _owner = "PatternLogit"
 
     def __init__(
@@ -128,7 +131,9 @@ class PatternLogit:
         missing: str = "drop",
     ) -> None:
         design, rows = LabelDesign.from_arrays(endog, exog, missing=missing, owner=self._owner)
-        self._build(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
+        self._fill(
+            design, rows, *self._parts(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
+        )
 
     @classmethod
     def from_formula(
@@ -169,6 +174,14 @@ class PatternLogit:
             If the formula cannot be read, has terms outside the call, or calls what it may not.
         DataError, ParameterError, UnknownNameError
             As for the class, or if a column is not there.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.pattern_logit("low ~ interactions(race, smoke, ht, I(ptl > 0), order=3)", births)
+        >>> model.n_groups, model.n_patterns
+        (70, 80)
         """
         design, rows = LabelDesign.from_formula(
             formula,
@@ -178,9 +191,8 @@ class PatternLogit:
             functions=functions,
             owner=cls._owner,
         )
-        model = cls.__new__(cls)
-        model._build(design, rows, design.call, design.order, prior, sigma_prior, sigma_0, compress)
-        return model
+        parts = cls._parts(design, rows, design.call, design.order, prior, sigma_prior, sigma_0, compress)
+        return cls._from_parts(design, rows, *parts)
 
     @classmethod
     def from_sequence(
@@ -237,12 +249,12 @@ class PatternLogit:
         (1867, 11385)
         """
         design, rows = read_histories(sequence, order, missing, f"{cls._owner}.from_sequence")
-        model = cls.__new__(cls)
-        model._build(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
-        return model
+        parts = cls._parts(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
+        return cls._from_parts(design, rows, *parts)
 
-    def _build(
-        self,
+    @classmethod
+    def _parts(
+        cls,
         design: LabelDesign,
         rows: LabelRows,
         kind: str,
@@ -251,8 +263,9 @@ class PatternLogit:
         sigma_prior: SigmaPrior,
         sigma_0: float | None,
         compress: bool,
-    ) -> None:
-        owner = self._owner
+    ) -> tuple[Features, Groups, PatternPrior]:
+        """Return what a model is made of beside its rows."""
+        owner = cls._owner
         check_choice(kind, "kind", owner, KINDS)
         order = len(design.names) if order is None else check_int(order, "order", owner, low=1)
         if order > len(design.names):
@@ -261,22 +274,23 @@ class PatternLogit:
                 f"{len(design.names)}. Got {order} instead."
             )
         compress = check_bool(compress, "compress", owner)
-        self.prior = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0, owner=owner)
-        if (rows.y == rows.y[0]).all():
-            raise DataError(
-                f"The response {design.response!r} of {owner} must have at least two classes in the rows "
-                f"used. Got {design.classes[rows.y[0]]!r} alone."
-            )
+        priors = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0, owner=owner)
+        return *patterns_of(design, rows, kind, order, compress, owner), priors
+
+    @classmethod
+    def _from_parts(
+        cls, design: LabelDesign, rows: Any, features: Features, groups: Groups, prior: PatternPrior
+    ) -> Self:
+        """Make a model of a design, its rows, their patterns and priors."""
+        model = cls.__new__(cls)
+        model._fill(design, rows, features, groups, prior)
+        return model
+
+    def _fill(
+        self, design: LabelDesign, rows: Any, features: Features, groups: Groups, prior: PatternPrior
+    ) -> None:
         self.design, self.data = design, rows
-        self.features = Features(
-            codes=np.ascontiguousarray(rows.codes, dtype=np.int32),
-            names=design.names,
-            levels=design.levels,
-            kind="sequence" if kind == "sequence" else "interactions",
-            order=order,
-            design=design,
-        )
-        self.compression = find_groups(self.features, compress)
+        self.features, self.compression, self.prior = features, groups, prior
 
     # ------------------------------------------------------------------ what it is
 
@@ -456,7 +470,7 @@ class PatternLogit:
         }
 
     def _repr_html_(self) -> str:
-        return model_html("Logistic model of interaction patterns", self, model_facts(self))
+        return model_html(self.title, self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
@@ -464,3 +478,33 @@ class PatternLogit:
             f"<{type(self).__name__} {formula}: {self.nobs} cases, {len(self.classes)} classes, "
             f"{self.n_groups} groups of {self.n_patterns} patterns>"
         )
+
+
+def patterns_of(
+    design: LabelDesign, rows: LabelRows, kind: str, order: int, compress: bool, owner: str
+) -> tuple[Features, Groups]:
+    """Return the features of rows and the groups of their patterns.
+
+    Raises
+    ------
+    DataError
+        As for :class:`PatternLogit`.
+    """
+    if (rows.y == rows.y[0]).all():
+        raise DataError(
+            f"The response {design.response!r} of {owner} must have at least two classes in the rows "
+            f"used. Got {design.classes[rows.y[0]]!r} alone."
+        )
+    features = Features(
+        codes=np.ascontiguousarray(rows.codes, dtype=np.int32),
+        names=design.names,
+        levels=design.levels,
+        kind="sequence" if kind == "sequence" else "interactions",
+        order=order,
+        design=design,
+    )
+    return features, find_groups(features, compress)
+
+
+# The short name.
+pattern_logit = PatternLogit.from_formula

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -16,37 +16,62 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, counted, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.labels import MISSING_ROW
-from pyrjsel.patterns.describe import describe, tables
 from pyrjsel.patterns.draws import PatternDraws
-from pyrjsel.patterns.extending import Extending
 from pyrjsel.patterns.features import CodeArray
 from pyrjsel.patterns.groups import ANY, as_whole
-from pyrjsel.patterns.looks import Looks
 from pyrjsel.patterns.matching import match
-from pyrjsel.patterns.predict import predict_probabilities
-from pyrjsel.patterns.saving import Saving
+from pyrjsel.patterns.options import USUAL
+from pyrjsel.patterns.plots import SCORES, plot_coefficients, plot_compression, plot_scales, plot_scores
+from pyrjsel.patterns.prediction import predict_probabilities
+from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.protocols import PatternModel
+from pyrjsel.patterns.sampler import PatternPosterior, run
+from pyrjsel.patterns.saving import KIND, SCHEMA, content_of
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
-from pyrjsel.report import Report, kept_table, log_chosen, own_copy, results_html, score_table, to_arviz
-
-if TYPE_CHECKING:
-    from pyrjsel.patterns.model import PatternLogit
-    from pyrjsel.patterns.sampling import PatternPosterior
+from pyrjsel.patterns.summary import describe, tables
+from pyrjsel.report import kept_table, log_chosen, own_copy, score_table
+from pyrjsel.results import Description, RecordedRun, SampledResults
+from pyrjsel.runtime import FitSettings, by_chain
+from pyrjsel.storage import Plain
 
 # Central intervals of the tables.
 INTERVAL = (0.025, 0.975)
 
+# What inherited docstrings say.
+TEXTS = {
+    "top": "Groups to list, those whose sums have the largest medians in absolute value.",
+    "rows in files": """\
+Whether the rows of the fit are in it: features and response. Which cases express a pattern is
+known from rows alone, so that predictions, scores and draws of single coefficients need them:
+without them these take ``rj.load(path, data=...)``, of a sequence with its
+:func:`pyrjsel.histories`. Draws and tables can be had without.""",
+    "in every file": """\
+In every file are the table `groups`, whose patterns name the parameters and may be those of a single case,
+and the levels of features and response.""",
+    "accuracy": """\
+Go on until log scales have Monte Carlo errors of at most so many posterior deviations; None is
+what was asked for in the fit, or 0.05.""",
+    "not in one run": "",
+    "without chains": "",
+    "variables": """\
+``posterior`` with ``sigma`` (by order) and ``s`` (by class and group), ``sample_stats`` with
+``lp``, ``observed_data`` with the response, if the rows are there.""",
+}
 
-class PatternResults(Looks, Extending, Saving):
+
+class PatternResults(SampledResults[PatternModel]):
     """The posterior of a pattern model; made by ``fit``.
 
     Parameters
     ----------
-    model : PatternLogit
+    model : PatternModel
         What was fitted.
     posterior : PatternPosterior
         Draws, their diagnostics, and the parameters of ``fit``.
     entropy : bytes, optional
         Seed of draws after the fit; None takes it from the random numbers of the fit.
+    description : Description, optional
+        What the summary says beside its tables, where it cannot be said without the rows of the fit.
 
     Attributes
     ----------
@@ -61,23 +86,30 @@ class PatternResults(Looks, Extending, Saving):
     >>> results = model.fit(draws=300, chains=2, rng=1)
     >>> results.sigma.columns.tolist()[:4]
     ['prior_centre', 'median', 'ci_lower', 'ci_upper']
+
+    Chains that go on have the draws of one longer run.
+
+    >>> longer = results.extend(100)
+    >>> bool((longer.draws.s == model.fit(draws=400, chains=2, rng=1).draws.s).all())
+    True
     """
 
+    _texts = TEXTS
+    _file = (KIND, SCHEMA)
+    _usual = USUAL
+
     def __init__(
-        self, model: PatternLogit, posterior: PatternPosterior, entropy: bytes | None = None
+        self,
+        model: PatternModel,
+        posterior: PatternPosterior,
+        entropy: bytes | None = None,
+        description: Description | None = None,
     ) -> None:
-        self.model = model
+        super().__init__(model, posterior.settings.rng.bytes(16) if entropy is None else entropy, description)
         self.posterior = posterior
         self.sampler = posterior.sampler
-        self._entropy = posterior.settings.rng.bytes(16) if entropy is None else entropy
-        self._description: tuple[list[tuple[str, str]], list[str]] | None = None
 
     # ------------------------------------------------------------------ pieces
-
-    def _stream(self, label: bytes) -> np.random.Generator:
-        """Return the random stream for one kind of draws after the fit; the same on every call."""
-        key = int.from_bytes(self._entropy, "little") ^ int.from_bytes(label, "little")
-        return np.random.Generator(np.random.Philox(key=key % 2**128))
 
     @property
     def _sums(self) -> FloatArray:
@@ -97,9 +129,31 @@ class PatternResults(Looks, Extending, Saving):
         classes = list(self.model.classes)
         return classes[1:] if len(classes) == 2 else classes
 
-    def _described(self) -> tuple[list[tuple[str, str]], list[str]]:
-        """Return what a summary says beside its tables; without rows, what it said when they were there."""
-        return describe(self) if self._description is None else self._description
+    def _describe(self) -> Description:
+        return describe(self.model, self.posterior)
+
+    def _tables(self, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+        return tables(self.sigma, self.compression, self.coefficients, self.diagnostics, top)
+
+    def _content(self, with_rows: bool) -> Plain:
+        return content_of(self.model, self.posterior, self._entropy, self._description(), with_rows)
+
+    def _recorded_run(self) -> RecordedRun[PatternResults]:
+        model, posterior = self.model, self.posterior
+        options: Any = posterior.options  # known wherever the ends of the chains are
+
+        def go_on(settings: FitSettings) -> PatternResults:
+            problem = PatternProblem.of(model.compression, model.y, len(model.classes), model.prior)
+            return type(self)(model, run(problem, posterior.sampler, options, settings), self._entropy)
+
+        return RecordedRun(
+            posterior.settings,
+            posterior.ends,
+            posterior.draws.log_posterior.shape[1],
+            lambda: by_chain(vars(posterior.draws)),
+            lambda: model._identity(posterior.sampler, options),
+            go_on,
+        )
 
     # ------------------------------------------------------------------ tables
 
@@ -205,34 +259,7 @@ class PatternResults(Looks, Extending, Saving):
             table.insert(place, name, np.tile(groups[name].to_numpy(), n_classes))
         return table.swaplevel().sort_index(level="group", sort_remaining=False)
 
-    def summary(self, top: int = 10) -> Report:
-        """Return the summary: what was fitted, how, scales by order, largest sums, warnings that matter.
-
-        Parameters
-        ----------
-        top : int, default 10
-            Groups to list, those whose sums have the largest medians in absolute value.
-
-        Returns
-        -------
-        statsmodels Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        ParameterError
-            If `top` is not an int of at least 1.
-        """
-        top = check_int(top, "top", "summary", low=1)
-        info, notes = self._described()
-        return Report("Logistic model of interaction patterns", info, tables(self, top), notes)
-
     # ------------------------------------------------------------------ predictions
-
-    @property
-    def nobs(self) -> int:
-        """Number of cases."""
-        return self.model.nobs
 
     def _encode(self, new: Any, unseen: str, owner: str) -> tuple[CodeArray, pd.Index]:
         """Return codes of new cases, or of those of the fit, and the labels of their rows."""
@@ -450,22 +477,129 @@ class PatternResults(Looks, Extending, Saving):
             raise bad_value("pattern", owner, "one of the last features, without a gap", pattern)
         return code
 
-    # ------------------------------------------------------------------ elsewhere
+    # ------------------------------------------------------------------ plots
 
-    def to_arviz(self) -> Any:
-        """Return the draws as ArviZ's container.
+    def plot_compression(self, ax: Any = None) -> Any:
+        """Plot numbers of patterns and of groups by the largest order that is allowed.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
 
         Returns
         -------
-        InferenceData or DataTree
-            ``posterior`` with ``sigma`` (by order) and ``s`` (by class and group), ``sample_stats`` with
-            ``lp``, ``observed_data`` with the response, if the rows are there.
+        matplotlib Axes
+            The axes; the vertical one is logarithmic.
 
         Raises
         ------
         NotAvailableError
-            If ArviZ is not installed.
+            If matplotlib is not installed.
+        ParameterError
+            If `ax` is not valid.
         """
+        return plot_compression(self.compression, ax)
+
+    def plot_scores(
+        self,
+        new: Any,
+        others: Sequence[PatternResults] = (),
+        *,
+        measure: str = "log_score",
+        ax: Any = None,
+    ) -> Any:
+        """Plot scores on new rows by order, over several fits.
+
+        Parameters
+        ----------
+        new : DataFrame
+            Rows with the variables of all fits and the response.
+        others : sequence of PatternResults, default ()
+            Fits of other orders or priors; one line for each prior.
+        measure : {"log_score", "error_rate"}
+            Mean log probability of the true classes (higher is better), or the share of the rows whose most
+            probable class is another.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; bars are two standard errors over rows to either side. As the rows are the same for all
+            fits, differences between fits are known better than that.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `measure` is something else, `others` are no results, two fits have the same prior, order and
+            compression, or `ax` is not valid.
+        UnknownNameError, DataError
+            As for :meth:`PatternResults.score`.
+        """
+        check_choice(measure, "measure", "plot_scores", SCORES)
+        if not isinstance(others, Sequence) or not all(isinstance(each, PatternResults) for each in others):
+            raise bad_value("others", "plot_scores", "a sequence of PatternResults", others)
+        fits = [self, *others]
+        scores = [fit.score(new) for fit in fits]
+        return plot_scores([fit.model for fit in fits], scores, measure, ax)
+
+    def plot_coefficients(self, ax: Any = None, *, top: int = 20) -> Any:
+        """Plot medians of the largest sums of coefficients, with central intervals of 50 and 95 %.
+
+        The axis is logarithmic beyond -1 and 1 for Cauchy coefficients, whose tails are long.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure that is high enough for all rows by default.
+        top : int, default 20
+            Sums to show, those of the largest medians in absolute value.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes, one row a group (and class), named by a pattern of its lowest order and how many more
+            patterns it has.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `ax` or `top` is not valid.
+        """
+        return plot_coefficients(self.coefficients, self.model, ax, top)
+
+    def plot_trace(self, ax: Any = None, *, orders: Sequence[int] | None = None) -> Any:
+        """Plot the draws of log scales and of the log posterior.
+
+        Parameters
+        ----------
+        ax : array_like of matplotlib Axes, shape (len(orders) + 1, 2), optional
+            Where to draw; a new figure by default.
+        orders : sequence of int, optional
+            Orders whose log sigma is shown; at most three, evenly spaced, by default.
+
+        Returns
+        -------
+        ndarray of matplotlib Axes
+            Of the shape of `ax`: on the left the traces, a line a chain, on the right the shares of values.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If an order is not between 1 and that of the model, or `ax` is not valid.
+        """
+        return plot_scales(self.draws, self.model.order, ax, orders)
+
+    # ------------------------------------------------------------------ elsewhere
+
+    def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
         draws, model = self.draws, self.model
         groups: dict[str, dict[str, tuple[list[str], Any]]] = {
             "posterior": {
@@ -482,9 +616,7 @@ class PatternResults(Looks, Extending, Saving):
         if not isinstance(model.data, AbsentRows):
             groups["observed_data"] = {model.design.response: (["case"], np.asarray(model.y))}
             coords["case"] = range(model.nobs)
-        return to_arviz(groups, coords)
-
-    _repr_html_ = results_html
+        return groups, coords
 
     def __repr__(self) -> str:
         chains, draws = self.draws.log_posterior.shape

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.model_space import ModelPrior, PriorContext, restrict_prior
+from pyrjsel.model_space import ModelPrior, PriorContext
 from pyrjsel.selection.priors.base import CoefficientPrior
 
 
@@ -44,5 +44,5 @@ class Choices:
             gone = set(context.names).difference(keep, map(str, self.known))
             costs = {str(name): cost for name, cost in costs.items() if name not in gone}
         return replace(
-            self, model_prior=None if prior is None else restrict_prior(prior, context, keep), costs=costs
+            self, model_prior=None if prior is None else prior.restrict(context, keep), costs=costs
         )

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from pyrjsel import KernelRegression
-from pyrjsel.kernel.filter import FilterJob
 from pyrjsel.kernel.kernels import make_kernel
-from pyrjsel.kernel.passes import run_passes
+from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
 from pyrjsel.kernel.state import KernelSettings
 
 # Data sets of the sinc figures; a mean of 200 has a standard error of about 0.0008.

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions
+from pyrjsel.mixture.sampler import MixtureJob
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.report import scalar_stats
 

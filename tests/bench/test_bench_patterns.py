@@ -8,9 +8,10 @@ import pandas as pd
 from pyrjsel import PatternLogit, datasets
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.options import BURN_IN, choose
 from pyrjsel.patterns.priors import PatternPrior
 from pyrjsel.patterns.problem import PatternProblem
-from pyrjsel.patterns.sampling import BURN_IN, PatternJob, choose, diagnose
+from pyrjsel.patterns.sampler import PatternJob, diagnose
 
 ARTICLE = 4000  # iterations
 CASES = 500

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import tomllib
 from collections import ChainMap
 from pathlib import Path
@@ -16,6 +17,8 @@ from numpydoc.validate import validate
 import pyrjsel
 import pyrjsel.sklearn
 
+# A line of a shared docstring that another text is to stand for.
+PLACE = re.compile(r"^\s*<[a-z -]+>$", re.MULTILINE)
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["numpydoc_validation"]
 
@@ -70,6 +73,14 @@ def test_docstring_follows_numpydoc(name):
     errors = validate(get_doc_object(ITEMS[name]))["errors"]
     wanted = [(code, text) for code, text in errors if code in SETTINGS["checks"]]
     assert [(code, text) for code, text in wanted if not excused(name, code)] == []
+
+
+def test_no_place_is_left_in_a_docstring():
+    """What bases and decorators fill in, as ``<results>``, is filled in."""
+    left = [name for name, item in ITEMS.items() if PLACE.search(inspect.getdoc(item) or "")]
+    assert left == []
+    assert PLACE.search("Returns\n-------\n<results>\n    New.")
+    assert "rj.load(path, data=...)" in pyrjsel.PatternResults.save.__doc__
 
 
 def test_there_are_public_names():

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from reference_kernel import enumerate_posterior
 
-from pyrjsel.kernel.chain import run_mcmc
-from pyrjsel.kernel.filter import FilterJob
-from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.reference import enumerate_posterior
+from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
+from pyrjsel.kernel.samplers.mcmc import run_mcmc
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.runtime import FitSettings
 
@@ -27,7 +26,7 @@ def fit(draws, chains, seed=1, thin=1):
 
 @pytest.mark.parametrize("all_rows", [1024, 3])
 def test_sets_against_enumeration(all_rows, monkeypatch):
-    monkeypatch.setattr("pyrjsel.kernel.chain.ALL_ROWS", all_rows)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.mcmc.ALL_ROWS", all_rows)
     settings = KernelSettings(
         gaussian, mean_kernels=1.5, max_kernels=4, noise_variance=0.3, coef_variance=0.5, rejuvenate=6
     )

@@ -5,14 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from reference_kernel import draw, enumerate_posterior, log_marginal, propose, rejuvenate
 from scipy.stats import invgamma
 
-from pyrjsel.kernel.columns import Columns
-from pyrjsel.kernel.evidence import pool_evidence
-from pyrjsel.kernel.filter import FilterJob
-from pyrjsel.kernel.particles import loop_of, refresh, start
-from pyrjsel.kernel.passes import run_passes
-from pyrjsel.kernel.reference import draw, enumerate_posterior, log_marginal, propose, rejuvenate
+from pyrjsel.kernel.samplers.columns import Columns
+from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
+from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
+from pyrjsel.kernel.samplers.smc import pool_evidence
 from pyrjsel.kernel.state import KernelSettings
 
 
@@ -210,7 +209,7 @@ def test_particles_are_those_of_the_twin(importance, changes):
 @pytest.mark.parametrize("rejuvenate", [0, 3])
 def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
     # Few rows are kept, so that columns are dropped before, at and after the update.
-    monkeypatch.setattr("pyrjsel.kernel.filter.KEPT", 8)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
     settings = replace(RANDOM, rejuvenate=rejuvenate)
     x, y = toy(40)
     whole = after(settings, x, y, seed=4)
@@ -229,7 +228,7 @@ def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
 
 
 def test_cached_columns_are_those_of_their_centres(monkeypatch):
-    monkeypatch.setattr("pyrjsel.kernel.filter.KEPT", 8)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
     x, y = toy(40)
     state = after(RANDOM, x, y, seed=6)
     columns = np.column_stack([np.ones(40), gaussian(x, x[state.owners[1:]])])

@@ -7,11 +7,11 @@ number of kernels, whether a row is a centre, coefficients over delta, and resid
 
 import numpy as np
 import pytest
+from reference_kernel import design
 from scipy.stats import binomtest, chi2, chisquare, invgamma, kstest
 
-from pyrjsel.kernel.columns import Columns
-from pyrjsel.kernel.particles import loop_of, refresh, start
-from pyrjsel.kernel.reference import design
+from pyrjsel.kernel.samplers.columns import Columns
+from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
 from pyrjsel.kernel.state import KernelSettings
 
 ROWS, MOST = 7, 4

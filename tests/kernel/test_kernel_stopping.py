@@ -5,13 +5,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from reference_kernel import design, log_marginal, log_set_prior
 from scipy.special import gammaln, logsumexp
 
 import pyrjsel as rj
-from pyrjsel.kernel import stopping
-from pyrjsel.kernel.reference import design, log_marginal, log_set_prior
+from pyrjsel.kernel.samplers import stopping
+from pyrjsel.kernel.samplers.stopping import THIN, TOP, USUAL, WARM
 from pyrjsel.kernel.state import KernelDraws
-from pyrjsel.kernel.stopping import THIN, TOP, USUAL, WARM
 from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
 
 

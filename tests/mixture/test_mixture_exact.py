@@ -4,9 +4,10 @@ import mixture_kit as kit
 import mixture_oracle as oracle
 import numpy as np
 import pytest
+from reference_background import normal_evidence
 from scipy.stats import gamma, multivariate_t
 
-from pyrjsel.mixture.background import normal_evidence, single_evidence
+from pyrjsel.mixture.background import single_evidence
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.model_space import Bernoulli, merge_visits
 from pyrjsel.report import indicator_stats

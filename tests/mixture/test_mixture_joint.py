@@ -14,7 +14,7 @@ from scipy.stats import chisquare, ttest_rel
 
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import Replica, gaps
+from pyrjsel.mixture.sampler import Replica, gaps
 from pyrjsel.model_space import Bernoulli, enumerate_models, unpack
 
 N, P, D, K = 8, 3, 2, 3

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.mixture import compare
+from pyrjsel.mixture import cross_validation
 
 QUICK = {"draws": 60, "burn_in": 60, "chains": 2, "rng": 3, "progress": False, "n_jobs": 1}
 
@@ -259,13 +259,13 @@ def test_numbers_of_kernels_are_compared(frame):
 
 def test_rows_held_out_are_not_fitted(frame, monkeypatch):
     model, seen = make(frame, components=[1, 2]), []
-    original = compare.run
+    original = cross_validation.run
 
     def watched(problem, *args, **options):
         seen.append((problem.components, problem.z))
         return original(problem, *args, **options)
 
-    monkeypatch.setattr(compare, "run", watched)
+    monkeypatch.setattr(cross_validation, "run", watched)
     fit(model, folds=4)
     assert [components for components, _ in seen] == [1] * 4 + [2] * 4
     for half in (seen[:4], seen[4:]):

@@ -3,8 +3,8 @@
 import mixture_kit as kit
 import numpy as np
 import pytest
+from reference_mixture import MixtureTwin
 
-from pyrjsel.mixture.reference import MixtureTwin
 from pyrjsel.model_space import Bernoulli, TruncatedPoisson, enumerate_models, unpack
 
 PRICES = {"x0": 1.0, "x1": 2.0, "x2": 1.5}

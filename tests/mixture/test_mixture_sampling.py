@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.mixture import sampling
+from pyrjsel.mixture import sampler
 from pyrjsel.mixture._mixture import MixtureLadder
-from pyrjsel.mixture.sampling import MixtureOptions, MixtureRunner
+from pyrjsel.mixture.options import MixtureOptions
+from pyrjsel.mixture.sampler import MixtureRunner
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.runtime import FitSettings
 
@@ -27,7 +28,7 @@ def run(problem, *, draws=1000, burn_in=300, thin=1, chains=2, rng=1, n_jobs=1, 
     settings = FitSettings.check(
         "fit", draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
     )
-    return sampling.run(problem, settings, MixtureOptions(**options))
+    return sampler.run(problem, settings, MixtureOptions(**options))
 
 
 def same(one, other):
@@ -126,7 +127,7 @@ def test_enough_effective_draws_are_silent():
 
 
 def test_kernels_are_thinned_to_a_bound(monkeypatch):
-    monkeypatch.setattr(sampling, "KERNEL_BYTES", 50_000)
+    monkeypatch.setattr(sampler, "KERNEL_BYTES", 50_000)
     found = run(toy_problem(), draws=500)
     bytes_kept = sum(part.nbytes for part in (found.mean, found.variance, found.weight, found.prior))
     assert 25_000 < bytes_kept <= 51_000

@@ -3,10 +3,10 @@
 import mixture_kit as kit
 import numpy as np
 import pytest
+from reference_mixture import LadderTwin
 from turns import by_turns
 
-from pyrjsel.mixture.reference import LadderTwin
-from pyrjsel.mixture.sampling import MixtureRunner, first_replica, gaps
+from pyrjsel.mixture.sampler import MixtureRunner, first_replica, gaps
 from pyrjsel.model_space import Bernoulli
 
 BACKGROUNDS = ("gaussian", "independent", None)

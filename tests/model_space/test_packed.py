@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyrjsel.model_space import PackedModels, packed
+from pyrjsel.model_space import PackedModels, bits
 
 
 @pytest.fixture(params=[0, 1, 64, 65, 130])
@@ -31,7 +31,7 @@ def test_whole(models):
 
 
 def test_blocks_hold_each_model_once_and_in_order(models, monkeypatch):
-    monkeypatch.setattr(packed, "NUMBERS", 3 * max(models.shape[1], 1))
+    monkeypatch.setattr(bits, "NUMBERS", 3 * max(models.shape[1], 1))
     found = PackedModels.of(models)
     assert [len(block) for block in found.blocks()] == [3, 3, 1]
     np.testing.assert_array_equal(np.concatenate(list(found.blocks())), models)

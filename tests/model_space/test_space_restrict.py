@@ -13,7 +13,6 @@ from pyrjsel.model_space import (
     PriorContext,
     TruncatedPoisson,
     Uniform,
-    restrict_prior,
 )
 
 NAMES = ("a", "b", "d")
@@ -37,7 +36,7 @@ def always(*names):
     ],
 )
 def test_priors_that_name_no_term_stay(prior):
-    assert restrict_prior(prior, CONTEXT, ["a", "d"]) is prior
+    assert prior.restrict(CONTEXT, ["a", "d"]) is prior
 
 
 @pytest.mark.parametrize(
@@ -52,7 +51,7 @@ def test_priors_that_name_no_term_stay(prior):
     ],
 )
 def test_values_of_terms_go_with_them(prior, expected):
-    assert restrict_prior(prior, CONTEXT, ["d", "a"]) == expected
+    assert prior.restrict(CONTEXT, ["d", "a"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_values_of_terms_go_with_them(prior, expected):
     ],
 )
 def test_the_kept_terms_are_always_in(prior, expected):
-    assert restrict_prior(prior, always("a", "d"), ["d", "a"]) == expected
+    assert prior.restrict(always("a", "d"), ["d", "a"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,12 +86,12 @@ def test_log_odds_of_kept_terms_are_what_they_were(prior, context, keep):
         tuple(context.columns[j] for j in inside),
         context.n_observations,
     )
-    once = restrict_prior(prior, context, keep)
+    once = prior.restrict(context, keep)
     np.testing.assert_array_equal(once.tables(fewer)[1], prior.tables(context)[1][inside])
-    assert restrict_prior(once, fewer, keep) == once
+    assert once.restrict(fewer, keep) == once
 
 
 def test_a_space_without_terms():
     nothing = PriorContext((), (), (), 40.0)
     for prior in (Bernoulli([]), CostAdjusted({})):
-        assert restrict_prior(prior, nothing, []) == prior
+        assert prior.restrict(nothing, []) == prior

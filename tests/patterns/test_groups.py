@@ -6,10 +6,10 @@ from math import comb
 import numpy as np
 import pytest
 from pattern_cases import described, make_features, random_codes
+from reference_groups import enumerate_groups
 
 from pyrjsel import DataError, ParameterError, datasets
 from pyrjsel.patterns import Features, compression, find_groups
-from pyrjsel.patterns.reference import enumerate_groups
 
 KINDS = ["interactions", "sequence"]
 

@@ -6,10 +6,10 @@ from math import comb
 import numpy as np
 import pytest
 from pattern_cases import make_features, random_codes
+from reference_groups import list_patterns
 
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns.matching import match
-from pyrjsel.patterns.reference import list_patterns
 
 KINDS = ["interactions", "sequence"]
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import pyrjsel as rj
-from pyrjsel.patterns.predict import predict_probabilities
+from pyrjsel.patterns.prediction import predict_probabilities
 
 CHAINS = 24
 

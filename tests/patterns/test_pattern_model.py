@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from pattern_cases import described, make_features
+from reference_groups import enumerate_groups
 
 import pyrjsel as rj
-from pyrjsel.patterns.reference import enumerate_groups
 
 
 @pytest.fixture

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from pattern_cases import make_features
+from reference_groups import list_patterns
 from scipy import stats
 
 from pyrjsel.patterns import find_groups
 from pyrjsel.patterns.matching import match
-from pyrjsel.patterns.predict import class_probabilities, linear_predictors, predict_probabilities
-from pyrjsel.patterns.reference import list_patterns
+from pyrjsel.patterns.prediction import class_probabilities, linear_predictors, predict_probabilities
 
 KINDS = ["interactions", "sequence"]
 FAMILIES = ["cauchy", "gaussian"]

@@ -8,8 +8,9 @@ from scipy import stats
 
 import pyrjsel as rj
 from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.options import SliceOptions
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampling import PatternPosterior, SliceOptions, diagnose
+from pyrjsel.patterns.sampler import PatternPosterior, diagnose
 from pyrjsel.runtime import FitSettings
 
 mpl.use("Agg")

@@ -10,8 +10,9 @@ import pattern_kit as kit
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.patterns import sampling
-from pyrjsel.patterns.sampling import PatternJob, PatternRunner
+from pyrjsel.patterns.options import InterweavingOptions, choose
+from pyrjsel.patterns.sampler import PatternJob, PatternRunner
+from pyrjsel.patterns.sampler import run as run_sampler
 from pyrjsel.runtime import FitSettings
 
 SAMPLERS = ("slice", "interweaving")
@@ -25,14 +26,12 @@ def settings_of(**changes):
 
 
 def run(problem, sampler="auto", options=None, **changes):
-    name, chosen = sampling.choose(sampler, options or {}, "test", rj.PatternLogit.fit)
-    return sampling.run(problem, name, chosen, settings_of(**changes))
+    name, chosen = choose(sampler, options or {}, "test", rj.PatternLogit.fit)
+    return run_sampler(problem, name, chosen, settings_of(**changes))
 
 
 def job_of(problem, sampler, draws=10, burn_in=5, thin=2):
-    return PatternJob(
-        problem, sampling.choose(sampler, {}, "test", rj.PatternLogit.fit)[1], draws, burn_in, thin
-    )
+    return PatternJob(problem, choose(sampler, {}, "test", rj.PatternLogit.fit)[1], draws, burn_in, thin)
 
 
 def same_draws(one, two):
@@ -167,21 +166,21 @@ def test_an_interrupt_before_the_first_draw(monkeypatch):
 
 
 def test_samplers_and_options():
-    assert sampling.choose("auto", {}, "fit", rj.PatternLogit.fit) == (
+    assert choose("auto", {}, "fit", rj.PatternLogit.fit) == (
         "interweaving",
-        sampling.InterweavingOptions(),
+        InterweavingOptions(),
     )
-    assert sampling.choose("slice", {"width": 3}, "fit", rj.PatternLogit.fit)[1].width == 3
+    assert choose("slice", {"width": 3}, "fit", rj.PatternLogit.fit)[1].width == 3
     with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of fit must be one of 'auto'"):
-        sampling.choose("gibbs", {}, "fit", rj.PatternLogit.fit)
+        choose("gibbs", {}, "fit", rj.PatternLogit.fit)
     with pytest.raises(rj.UnknownNameError, match=r"option 'sigma_with'.*Did you mean 'sigma_width'"):
-        sampling.choose("slice", {"sigma_with": 1}, "fit", rj.PatternLogit.fit)
+        choose("slice", {"sigma_with": 1}, "fit", rj.PatternLogit.fit)
     for name, value in (("width", 0), ("sigma_width", -1), ("steps", 0), ("sigma_updates", 1.5)):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of sampler='slice'"):
-            sampling.choose("slice", {name: value}, "fit", rj.PatternLogit.fit)
+            choose("slice", {name: value}, "fit", rj.PatternLogit.fit)
     for name in ("steps", "sigma_updates"):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of sampler='interweaving'"):
-            sampling.choose("auto", {name: 0}, "fit", rj.PatternLogit.fit)
+            choose("auto", {name: 0}, "fit", rj.PatternLogit.fit)
 
 
 def test_the_loop_refuses_arrays_that_do_not_fit():

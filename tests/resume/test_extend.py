@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.mixture import sampling as mixtures
+from pyrjsel.mixture import sampler as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
 from pyrjsel.selection.regression.layout import TermColumns

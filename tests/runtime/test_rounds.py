@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.kernel.chain import ChainRunner
+from pyrjsel.kernel.samplers.mcmc import ChainRunner
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
 from pyrjsel.runtime.checkpoint import ChainFile

@@ -12,7 +12,6 @@ import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, matmat_n, solve_lower, solve_lower_t
 from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
-from pyrjsel.families._family cimport family_shift, family_working
 from pyrjsel.selection.regression._problem cimport (
     Problem, add_precision, information, linear_predictor, model_columns, prior_dimension, prior_exponent,
     prior_factor, prior_log_det, problem_t, score,
@@ -104,7 +103,7 @@ cdef class ModeFinder:
         cdef double value, decrement, gain, previous = -INFINITY, scale
         linear_predictor(p, d, self.cols, self.b, self.eta)
         for _ in range(MAX_NEWTON):
-            value = family_working(p.family, p.n, self.eta, p.wy, p.w, self.residual, self.weight)
+            value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
             self.log_likelihood = value
             if use_prior:
                 value += prior_exponent(p, d, self.cols, self.b)
@@ -117,8 +116,7 @@ cdef class ModeFinder:
                         self.step[k] *= 0.5
                         self.b[k] = self.trial[k] + self.step[k]
                     linear_predictor(p, d, self.cols, self.b, self.eta)
-                    value = family_working(p.family, p.n, self.eta, p.wy, p.w, self.residual,
-                                           self.weight)
+                    value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
                     self.log_likelihood = value
                     if use_prior:
                         value += prior_exponent(p, d, self.cols, self.b)
@@ -456,8 +454,8 @@ cdef class ModeFinder:
                     r = radius[i] if sign == 0 else -radius[i]
                     for k in range(d):
                         b[s, k] = center[k] + r * rays[i, k]
-                    value = family_shift(p.family, p.n, eta, &image[<Py_ssize_t> first * p.n], r,
-                                         p.wy, p.w, self.eta_new)
+                    value = p.shifted(p.n, eta, &image[<Py_ssize_t> first * p.n], r,
+                                      p.wy, p.w, self.eta_new)
                     value += prior_exponent(p, d, self.cols, &b[s, 0]) - self.log_posterior
                     w[s] = value - log_density[i]
                     top = max(top, w[s])

@@ -57,7 +57,7 @@ class Surrogate:
         curvature = w * family.curvature(mean)
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray((columns * curvature) @ columns.T + precision))
-        cross = columns @ (w * (regression.y - mean) + curvature * linear) + prior.shift
+        cross = columns @ (w * family.score(regression.y, mean) + curvature * linear) + prior.shift
         # Of independent coefficients the determinant of the precision is a sum.
         known = prior.log_weights is not None
         return [

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from pyrjsel._docstrings import filled
+
 T = TypeVar("T", bound=Callable[..., object])
 
 MODEL_PRIOR = """\
@@ -82,15 +84,7 @@ TEXTS = {
 
 
 def shared_text(item: T) -> T:
-    """Replace each line ``<name>`` of a docstring by the text of that name, indented alike."""
+    """Fill the places of a docstring by the texts above."""
     if item.__doc__:  # gone under python -OO
-        lines = []
-        for line in item.__doc__.split("\n"):
-            word = line.strip()
-            if word.startswith("<") and word.endswith(">"):
-                indent = line[: len(line) - len(line.lstrip())]
-                lines += [indent + text for text in TEXTS[word[1:-1]].split("\n")]
-            else:
-                lines.append(line)
-        item.__doc__ = "\n".join(lines)
+        item.__doc__ = filled(item.__doc__, TEXTS)
     return item

@@ -98,7 +98,7 @@ class Selection(Fitting, Studies, OverSpace):
             exog,
             extras=extras,
             missing=missing,
-            events=self._family.name == "binomial",
+            events=self._family.events,
             owner=self._owner,
         )
         names = [term.name for term in design.terms]
@@ -181,7 +181,7 @@ class Selection(Fitting, Studies, OverSpace):
             extras=extras,
             missing=missing,
             functions=functions,
-            events=cls._family.name == "binomial",
+            events=cls._family.events,
             owner=cls._owner,
         )
         return cls._from_parts(design, rows, replace(choices, known=tuple(data)))

@@ -1,7 +1,7 @@
 """Results as files: what is read."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,20 @@ from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
 from pyrjsel.report import table_from_plain
+from pyrjsel.results import TABLE_ROWS, pairs_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.models.base import Selection
-from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.registry import CLASSES
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
-from pyrjsel.selection.results.tables import TABLE_ROWS
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
     Content,
@@ -37,9 +37,6 @@ from pyrjsel.storage import (
     register,
 )
 
-CLASSES: Mapping[str, type[Selection]] = {
-    kind.__name__: kind for kind in (LinearSelection, LogitSelection, PoissonSelection)
-}
 OWNER = "load"
 # Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
@@ -101,15 +98,12 @@ def _without_rows(
     kind: type[Selection], design: Design, choices: Choices, rows: AbsentRows, content: Content
 ) -> Selection:
     """Return a model that answers what it can."""
-    facts = content.sequence("facts", (list,))
-    if not all(len(fact) == 2 and all(isinstance(part, str) for part in fact) for fact in facts):
-        raise content.wrong("facts", "pairs of text")
     n_observations = content.number("n_observations")
     if n_observations <= 0:
         raise content.wrong("n_observations", "positive")
     model: Any = kind.__new__(kind)
     model.design, model.data = design, rows
-    model._facts = [(fact[0], fact[1]) for fact in facts]
+    model._facts = pairs_from_plain(content, "facts")
     model._constrain(choices, n_observations)
     model.dependent = tuple(content.sequence("dependent"))
     if not set(model.dependent) <= set(model.term_names):
@@ -145,7 +139,7 @@ def _log_constant(content: Content, model: Selection) -> float:
     """
     if "log_constant" in content:
         return content.number("log_constant")
-    single = model._family.name == "binomial" and "weights" not in model.design.extra_columns
+    single = model._family.events and "weights" not in model.design.extra_columns
     return 0.0 if single or isinstance(model, LinearSelection) else np.nan
 
 

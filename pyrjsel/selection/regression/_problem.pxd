@@ -6,11 +6,16 @@
 # where a flat intercept (precision 0) counts neither in d nor in the determinant. Loops that draw scale
 # parameters multiply K, shift and penalty by `scale`, and count densities of coefficients in a unit.
 
+from pyrjsel.families._family cimport shift_t, working_t
+
+
 cdef struct problem_t:
     int n
     int n_columns                # with the intercept
     int n_terms
-    int family
+    shift_t shifted              # passes of the family over the observations
+    working_t working
+    bint quadratic               # the log-likelihood is quadratic in the linear predictor
     bint flat                    # the intercept has a flat prior
     double rank_tol              # least share of a column's precision that the others may leave
     const double* columns        # (n_columns, n), one column after the other

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import Passes
 
 @final
 class Problem:
@@ -18,7 +19,7 @@ class Problem:
         precision: FloatArray,
         shift: FloatArray,
         penalty: FloatArray,
-        family: int,
+        family: Passes,
         flat: bool,
         rank_tol: float,
         log_weights: FloatArray | None = None,

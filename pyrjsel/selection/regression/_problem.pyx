@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
+from pyrjsel.families._family cimport Passes
 
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
@@ -27,7 +28,7 @@ cdef class Problem:
         The coefficient prior, as in ``_problem.pxd``.
     log_weights : float64 array (D + 1,) or None
         What each column adds to the log determinant of the precision; None where it must be factored.
-    family : int
+    family : Passes
     flat : bool
     rank_tol : float
     intercept : float
@@ -36,7 +37,7 @@ cdef class Problem:
 
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
                  const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
-                 const double[::1] shift, const double[::1] penalty, int family, bint flat,
+                 const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
                  double rank_tol, const double[::1] log_weights=None, double intercept=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
@@ -48,7 +49,7 @@ cdef class Problem:
         self.c.n = n
         self.c.n_columns = m
         self.c.n_terms = term_start.shape[0] - 1
-        self.c.family = family
+        self.c.shifted, self.c.working, self.c.quadratic = family.shift, family.working, family.quadratic
         self.c.flat = flat
         self.c.intercept = intercept
         self.c.log_weights = &log_weights[0] if log_weights is not None else NULL

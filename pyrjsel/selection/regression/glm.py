@@ -123,7 +123,7 @@ class Regression(TermColumns):
             precision=np.ascontiguousarray(self.prior.precision),
             shift=self.prior.shift,
             penalty=self.prior.penalty,
-            family=self.family.code,
+            family=self.family.passes,
             flat=self.prior.flat,
             log_weights=self.prior.log_weights,
             intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
@@ -147,7 +147,8 @@ class Regression(TermColumns):
         with np.errstate(invalid="ignore", divide="ignore"):
             information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()
         known = information > 1e-12 * w0.sum()  # columns have variance 1, or 0 but for rounding
-        return np.where(known, (x @ (w * (y - mean))) ** 2 / np.where(known, information, 1.0), 0.0)
+        score = x @ (w * self.family.score(y, mean))
+        return np.where(known, score**2 / np.where(known, information, 1.0), 0.0)
 
     def least_power(self, max_size: int) -> float:
         """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""

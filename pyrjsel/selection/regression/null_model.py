@@ -25,7 +25,7 @@ def null_intercept(
     low, high = a - float(offset.max()), a - float(offset.min())
 
     def score(a: float) -> float:
-        return float(weights @ (y - family.mean(a + offset)))
+        return float(weights @ family.score(y, family.mean(a + offset)))
 
     # Rounding may leave an end on the wrong side, or both where all offsets are equal.
     if score(low) <= 0.0:

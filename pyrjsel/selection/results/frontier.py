@@ -29,115 +29,6 @@ FEWEST_DRAWS = 100
 REST = 1e-4
 
 
-class Frontier(PosteriorTables):
-    """The methods of :class:`SelectionResults` on costs and budgets."""
-
-    def frontier(
-        self, budgets: ArrayLike | None = None, *, others: Sequence[PosteriorTables] = ()
-    ) -> pd.DataFrame:
-        """Return the best model under each budget, and its posterior probability given that budget.
-
-        A budget takes the models that cost more out of the space and leaves the odds of the others as they
-        are: what is known under one budget is known under every smaller one, without another fit.
-
-        Parameters
-        ----------
-        budgets : array_like of float, optional
-            The budgets, at most that of the fit; None is every cost at which another model becomes the best.
-        others : sequence of PosteriorTables, default ()
-            More runs with the same data, terms and priors and other budgets. A budget is looked up in an
-            enumeration if one has it, otherwise in the run with the smallest budget that has it: the draws
-            of a run under a large budget seldom cost little.
-
-        Returns
-        -------
-        DataFrame
-            A row a budget, in rising order: ``budget``; ``terms``, ``size``, ``cost`` and ``deviance`` of the
-            best model that it allows (the deviance is that of :attr:`models`); ``posterior``, the
-            probability of that model given the budget, with ``mcse``; ``mass``, the probability that the run
-            gave to all models within the budget. ``attrs["note"]`` says where the figures come from.
-
-            After enumeration they are exact, up to the integration error in `mcse`. After sampling they are
-            of the draws that cost at most the budget: `posterior` is the share of visits, the best model is
-            the most visited one, and a better one may not have been visited. Without any such draw the row
-            is NaN, and `terms` None.
-
-        Raises
-        ------
-        NotAvailableError
-            If the model has no costs, or the rows of the fit are needed and not there.
-        ParameterError
-            If a budget is less than the terms in `always` cost or more than every run's, or `others` are not
-            such results.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If fewer than 100 draws cost at most a budget.
-
-        Examples
-        --------
-        >>> import pyrjsel as rj
-        >>> births = rj.datasets.birthwt().data
-        >>> minutes = {"lwt": 1, "smoke": 2, "ht": 5}
-        >>> results = rj.logit("low ~ lwt + smoke + ht", births, costs=minutes).fit(rng=1)
-        >>> results.frontier([2, 8])[["budget", "terms", "cost"]]
-           budget             terms  cost
-        0     2.0                ()   0.0
-        1     8.0  (lwt, smoke, ht)   8.0
-        """
-        return frontier_table(self, budgets, others, "frontier")
-
-    def plot_frontier(
-        self,
-        ax: Any = None,
-        *,
-        budgets: ArrayLike | None = None,
-        others: Sequence[PosteriorTables] = (),
-    ) -> Any:
-        """Plot the deviance of the best model against the budget.
-
-        A dot for each row of :meth:`frontier`, the larger the more probable its model is given the budget.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        budgets : array_like of float, optional
-            As for :meth:`frontier`.
-        others : sequence of PosteriorTables, default ()
-            As for :meth:`frontier`.
-
-        Returns
-        -------
-        matplotlib Axes
-            The axes; the horizontal one says so where the figures come from draws.
-
-        Raises
-        ------
-        NotAvailableError
-            As for :meth:`frontier`, or if matplotlib is not installed.
-        ParameterError
-            As for :meth:`frontier`, or if `ax` is not valid.
-
-        Warns
-        -----
-        ConvergenceWarning
-            As :meth:`frontier` does.
-        """
-        results = self
-        table = frontier_table(results, budgets, others, "plot_frontier").dropna(subset="deviance")
-        drawn = "visited" in table.attrs["note"]
-        return plot_frontier(
-            table["budget"],
-            table["deviance"],
-            table["posterior"],
-            ax=ax,
-            xlabel="Budget (best of the models visited)" if drawn else "Budget",
-            ylabel="Deviance of the best model",
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _Run:
     """The models of a run, from the cheapest to the dearest.
@@ -286,6 +177,19 @@ class _Run:
 def _limit(budget: float) -> float:
     """Return the most that a model may cost under a budget, with the tolerance of spaces."""
     return budget * (1.0 + BUDGET_TOLERANCE)
+
+
+def draw_frontier(table: pd.DataFrame, ax: Any) -> Any:
+    """Plot the deviance of the best model against the budget, from the table of :func:`frontier_table`."""
+    drawn, table = "visited" in table.attrs["note"], table.dropna(subset="deviance")
+    return plot_frontier(
+        table["budget"],
+        table["deviance"],
+        table["posterior"],
+        ax=ax,
+        xlabel="Budget (best of the models visited)" if drawn else "Budget",
+        ylabel="Deviance of the best model",
+    )
 
 
 def frontier_table(

@@ -1,194 +1,98 @@
-"""Methods of results with draws: extending the chains, and export to ArviZ."""
+"""Draws of a selection: the run that can go on, and groups for ArviZ."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_bool
 from pyrjsel.model_space import chain_visits
-from pyrjsel.report import to_arviz
-from pyrjsel.runtime import MOST, known_ends
+from pyrjsel.results import RecordedRun
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
-from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.recorder import thinning
 from pyrjsel.selection.samplers.runs import run, warn_of
+
+Longer = TypeVar("Longer")
 
 # What is recorded of every so manyth draw.
 THINNED = ("coefficients", "variance")
 
 
-class SampledPosterior(PosteriorTables):
-    """The methods of :class:`SelectionResults` on its draws."""
+def recorded_run(
+    model: SelectionModel,
+    posterior: Posterior,
+    settings: FitSettings,
+    options: Any,
+    results_of: Callable[[Posterior, FitSettings], Longer],
+) -> RecordedRun[Longer]:
+    """Return the run of a posterior, which goes on to the results of a longer one.
 
-    def extend(
-        self,
-        draws: int | None = None,
-        *,
-        mcse: float | None = None,
-        max_draws: int = MOST,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Go on with the chains where they ended.
+    Raises
+    ------
+    NotAvailableError
+        After enumeration.
+    """
+    found = posterior.draws
+    if found is None:
+        raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
 
-        Parameters
-        ----------
-        draws : int, optional
-            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least. None is as many as
-            `mcse` asks for, which may be no more at all.
-        mcse : float, optional
-            Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
-            asked for in the fit, or 0.005. Models that the audit finds are a warning: chains go on, and
-            do not begin anew.
-        max_draws, max_seconds : optional
-            As for ``fit``; the former with the draws that there are.
-        n_jobs, progress, checkpoint : optional
-            As for ``fit``; the checkpoint is of the draws that are new.
-
-        Returns
-        -------
-        SelectionResults
-            New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
-            same machine and versions). What is drawn when a run has ended, the coefficients of
-            ``"collapsed"`` and of ``"gibbs"`` where these are integrated out, is drawn anew. After an
-            interrupted run that was planned for more draws, coefficients are of as few draws as it had kept.
-
-        Raises
-        ------
-        NotAvailableError
-            After enumeration, which has all models; if the rows are not there, see :func:`pyrjsel.load`; if
-            the results come from a file that has no states of chains.
-        ParameterError
-            If a parameter is out of range.
-        StoreError
-            If the checkpoint is that of another run, or the file held a state of another model.
-
-        Warns
-        -----
-        ConvergenceWarning, SeparationWarning
-            As for ``fit``.
-
-        Examples
-        --------
-        >>> import pyrjsel as rj
-        >>> births = rj.datasets.birthwt().data
-        >>> model = rj.logit("low ~ lwt + smoke + ht", births)
-        >>> longer = model.fit(sampler="rjmcmc", draws=600, burn_in=100, rng=1).extend(400)
-        >>> once = model.fit(sampler="rjmcmc", draws=1000, burn_in=100, rng=1)
-        >>> longer.inclusion.equals(once.inclusion)
-        True
-        """
-        results = self
-        model, posterior, options = results.model, results.posterior, results.options
-        found = posterior.draws
-        if found is None:
-            raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
-        ends, have = known_ends(posterior.ends), found.model.shape[1]
-        n_extra = _extra(model.regression, posterior.sampler, found)
-        settings = results.settings.extended(
-            replace(ends, entropy=posterior.entropy),
-            have=have,
-            recorded=lambda: [_recorded(found, chain, n_extra) for chain in range(len(found.model))],
-            draws=draws,
-            mcse=mcse,
-            max_draws=max_draws,
-            max_seconds=max_seconds,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=lambda: identity(model, posterior.sampler, options),
-            # Coefficients of "collapsed" are drawn anew when the chains have ended.
-            every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
-        )
+    def go_on(settings: FitSettings) -> Longer:
         step = thinning(model.regression, settings) // found.coefficients_every
         longer, _ = run(model, model._samplers[posterior.sampler], settings.thinned(step, THINNED), options)
         warn_of(longer)
-        return type(results)(model, longer, settings.finished(longer.asked), options=options)
+        return results_of(longer, settings.finished(longer.asked))
 
-    def to_arviz(self, *, coefficients: bool = True) -> Any:
-        """Return the draws as ArviZ's container.
+    return RecordedRun(
+        settings,
+        None if posterior.ends is None else replace(posterior.ends, entropy=posterior.entropy),
+        found.model.shape[1],
+        lambda: _recorded(found, _extra(model.regression, posterior.sampler, found)),
+        lambda: identity(model, posterior.sampler, options),
+        go_on,
+        # Coefficients of "collapsed" are drawn anew when the chains have ended.
+        every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
+    )
 
-        Parameters
-        ----------
-        coefficients : bool, default True
-            Whether the coefficients come along. Those of long runs of many columns are kept of every so
-            manyth draw (``draws.coefficients_every``), and the other variables are then those of the same
-            draws; without coefficients they are of all draws.
 
-        Returns
-        -------
-        InferenceData or DataTree
-            ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` of a model with costs,
-            ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 outside the
-            model) and ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and
-            ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the
-            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of
-            arviz-base.
-
-        Raises
-        ------
-        NotAvailableError
-            After enumeration, which draws nothing, or if neither ArviZ nor arviz-base is installed.
-        ParameterError
-            If `coefficients` is not a bool.
-
-        Notes
-        -----
-        The draws of ``included`` are visits. The samplers that average probabilities of inclusion given all
-        other terms have smaller errors in :attr:`inclusion` than these draws have.
-
-        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
-        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
-        xarray too.
-
-        Examples
-        --------
-        >>> import pyrjsel as rj
-        >>> model = rj.logit("low ~ lwt + smoke + ht", rj.datasets.birthwt().data)
-        >>> results = model.fit(sampler="rjmcmc", draws=500, rng=1)
-        >>> found = results.to_arviz()
-        >>> found.posterior["included"].sel(term="smoke").shape
-        (4, 500)
-        """
-        whole = check_bool(coefficients, "coefficients", "to_arviz")
-        results = self
-        draws, model = results.draws, results.model
-        kept = slice(None)
-        if whole:
-            every, count = draws.coefficients_every, draws.coefficients.shape[1]
-            kept = slice(0, every * count, every)
-        visited = draws.model[:, kept]
-        posterior: dict[str, tuple[list[str], Any]] = {
-            "included": (["term"], draws.models.astype(np.int8)[visited]),
-            "size": ([], draws.size[:, kept]),
-        }
-        if model._priced:
-            posterior["cost"] = ([], draws.cost[:, kept])
-        if whole:
-            posterior["coefficients"] = (["coefficient"], draws.coefficients)
-            if draws.variance is not None:
-                posterior["sigma"] = ([], np.sqrt(draws.variance))
-        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
-            "posterior": posterior,
-            "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
-        }
-        coords = {"term": list(model.term_names), "coefficient": list(results._column_names)}
-        response: FloatArray | None = getattr(model.data, "y", None)
-        if response is not None:
-            groups["observed_data"] = {model.design.response: (["row"], response)}
-            coords["row"] = model.data.index.to_flat_index().tolist()
-        return to_arviz(groups, coords if whole else {k: v for k, v in coords.items() if k != "coefficient"})
+def arviz_groups(
+    model: SelectionModel, draws: Draws, columns: Iterable[str] | None
+) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
+    """Return the draws as groups of variables for ArviZ, with coefficients where their columns are given."""
+    kept = slice(None)
+    coords: dict[str, Sequence[Any]] = {"term": model.term_names}
+    if columns is not None:
+        every, count = draws.coefficients_every, draws.coefficients.shape[1]
+        kept = slice(0, every * count, every)
+    visited = draws.model[:, kept]
+    posterior: dict[str, tuple[list[str], Any]] = {
+        "included": (["term"], draws.models.astype(np.int8)[visited]),
+        "size": ([], draws.size[:, kept]),
+    }
+    if model._priced:
+        posterior["cost"] = ([], draws.cost[:, kept])
+    if columns is not None:
+        coords["coefficient"] = list(columns)
+        posterior["coefficients"] = (["coefficient"], draws.coefficients)
+        if draws.variance is not None:
+            posterior["sigma"] = ([], np.sqrt(draws.variance))
+    groups: dict[str, dict[str, tuple[list[str], Any]]] = {
+        "posterior": posterior,
+        "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
+    }
+    response: FloatArray | None = getattr(model.data, "y", None)
+    if response is not None:
+        groups["observed_data"] = {model.design.response: (["row"], response)}
+        coords["row"] = model.data.index.to_flat_index().tolist()
+    return groups, coords
 
 
 def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
@@ -198,8 +102,12 @@ def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
     return 0 if sampler == "gibbs" and regression.prior.in_state else None
 
 
-def _recorded(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:
-    """Return what a chain had recorded."""
+def _recorded(draws: Draws, n_extra: int | None) -> list[dict[str, np.ndarray]]:
+    """Return what each chain had recorded."""
+    return [_recorded_chain(draws, chain, n_extra) for chain in range(len(draws.model))]
+
+
+def _recorded_chain(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:
     words, index = chain_visits(draws.model[chain], draws.packed.words)
     held = {"words": words, "index": index, "log_posterior": draws.log_posterior[chain]}
     if n_extra is None:

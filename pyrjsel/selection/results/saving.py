@@ -1,21 +1,17 @@
 """Results as files: what is written."""
 
-from __future__ import annotations
-
-import os
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._validate import check_bool, check_file
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.storage import Document, Plain, digest, frame_to_plain, plain, write
+from pyrjsel.storage import Plain, digest, frame_to_plain, plain
 
 KIND, SCHEMA = "selection results", 2
 # Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
@@ -23,43 +19,6 @@ BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
 BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
 FLAGS = ("stuck", "disagree")
 MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
-
-
-class Saving(PosteriorTables):
-    """The method of :class:`SelectionResults` that writes files."""
-
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
-        data : bool, default False
-            Whether the rows of the fit are in it: response, columns of the design, weights, offset, labels.
-            Without them all tables, draws and predictions of new rows can be had after loading, and what
-            needs the rows themselves takes ``rj.load(path, data=...)``.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are asked for and were not kept.
-        ParameterError
-            If `path` is none, or that of a folder.
-        StoreError
-            If a name or label cannot be written, or there are too many of them.
-        OSError
-            If the file cannot be written.
-
-        Notes
-        -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code. Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
-        Functions that the formula calls are kept by name alone.
-        """
-        results = self
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
-        write(file, Document(KIND, SCHEMA, content_of(results, with_rows)))
 
 
 def content_of(results: PosteriorTables, with_rows: bool) -> Plain:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from pyrjsel._validate import listed
 from pyrjsel.model_space import count_models, space_facts
-from pyrjsel.report import covered_caption, dropped_note, repr_short, shown_inclusion
+from pyrjsel.report import dropped_note, repr_short
+from pyrjsel.results import Description, chain_facts, stuck_notes
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.model_checks import text as dispersion_text
@@ -19,19 +19,15 @@ from pyrjsel.selection.samplers.runs import note_of
 SEPARATED_NOTES = 3
 
 
-def describe(results: PosteriorTables) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (label, value) pairs on what was fitted and how, and notes."""
+def describe(results: PosteriorTables) -> Description:
+    """Return what was fitted and how, and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
     count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
     info = [*_data_facts(model), *space_facts(model.space, count)]
     info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
     info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
-        chains, draws = posterior.draws.model.shape
-        info += [
-            ("Chains x draws", f"{chains} x {draws:,}"),
-            ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-        ]
+        info += chain_facts(settings, posterior.draws.model.shape)
     # After enumeration sigma is known from draws alone, which would make the summary another one each time.
     if posterior.draws is not None and posterior.draws.variance is not None:
         mean, _, low, high = results.sigma.loc["sigma"]
@@ -43,7 +39,7 @@ def describe(results: PosteriorTables) -> tuple[list[tuple[str, str]], list[str]
         ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
         settings.run_time.fact(float(posterior.diagnostics["seconds"].to_numpy()[-1])),
     ]
-    return info, _notes(results)
+    return Description(info, _notes(results))
 
 
 def _prior_size(results: PosteriorTables) -> str:
@@ -59,14 +55,6 @@ def model_facts(model: SelectionModel) -> list[tuple[str, str]]:
         *space_facts(model.space, count_models(model.space)),
         *((name.capitalize(), repr_short(prior)) for name, prior in priors.items()),
     ]
-
-
-def tables(results: PosteriorTables, rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the tables of a summary, with `rows` of the table of models, under their captions."""
-    posterior = results.posterior
-    how = "enumerated" if posterior.draws is None else "visited"
-    whole = pd.DataFrame({"posterior": posterior.probability})
-    return [shown_inclusion(results._inclusion), (covered_caption(whole, len(rows), how), rows)]
 
 
 def _data_facts(model: SelectionModel) -> list[tuple[str, str]]:
@@ -109,10 +97,7 @@ def _notes(results: PosteriorTables) -> list[str]:
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)
-    for where, moved in (("every draw", posterior.inclusion < 0.5), ("no draw", posterior.inclusion > 0.5)):
-        names = [model.term_names[j] for j in np.flatnonzero(stuck & ~moved)]
-        if names:
-            notes.append(f"In {where} of any chain, so that their errors are unknown: {listed(names)}.")
+    notes += stuck_notes(model.term_names, stuck, posterior.inclusion)
     notes += note_of(results.settings, model.space)
     audited = None if posterior.audit is None else posterior.audit.line()
     if audited is not None:

@@ -16,13 +16,11 @@ from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, 
 from pyrjsel.report import (
     IndicatorStats,
     coefficient_table,
-    inclusion_of,
     kept_table,
     model_stats,
-    model_table,
     own_copy,
-    without_errors,
 )
+from pyrjsel.results import ModelSpaceResults
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Posterior
@@ -37,8 +35,10 @@ from pyrjsel.selection.results.model_checks import (
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averaged_draws
 
 
-class PosteriorTables:
+class PosteriorTables(ModelSpaceResults[SelectionModel]):
     """Tables of a posterior over models: models, coefficients, diagnostics, single models."""
+
+    posterior: Posterior
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PosteriorTables:
         options: Any = None,
         dispersion: Dispersion | None = None,
     ) -> None:
-        self.model = model
+        super().__init__(model, posterior.entropy)
         self.posterior = posterior
         self.settings = settings
         self.options = options
@@ -65,11 +65,6 @@ class PosteriorTables:
     @kept_property
     def _marginal(self) -> SingleModel:
         return self.model._make_marginal(self.posterior)
-
-    def _stream(self, label: bytes) -> np.random.Generator:
-        """Return the random stream for one kind of draws after the fit; the same on every call."""
-        key = int.from_bytes(self.posterior.entropy, "little") ^ int.from_bytes(label, "little")
-        return np.random.Generator(np.random.Philox(key=key % 2**128))
 
     def _terms(self, gamma: ByteArray) -> tuple[str, ...]:
         return self.model.space.terms_of(gamma)
@@ -108,28 +103,8 @@ class PosteriorTables:
         """
         return sizes_table(self._prior_sizes, self.posterior, self.model.space.n_terms)
 
-    @property
-    def inclusion(self) -> pd.DataFrame:
-        """Inclusion by term.
-
-        Columns ``prior`` (under the constraints, over the models that have a coefficient prior; its error is
-        that of `prior_inclusion`), ``posterior``, ``mcse``, ``ess``, ``r_hat``, ``bayes_factor`` (posterior
-        over prior odds of inclusion; NaN where the relative error of the latter is above 30 %) and ``cost``.
-        After enumeration `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are
-        NaN; so are all three, and the Bayes factor, for a term that never moved in any chain. The samplers
-        ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
-        know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
-        ``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
-        number of draws. Errors speak of the models that chains visited and those next to them:
-        of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.
-        """
-        return without_errors(self._inclusion)
-
-    @property
-    @kept_table
-    def _inclusion(self) -> pd.DataFrame:
-        """The same with the errors of prior inclusion probabilities and Bayes factors."""
-        posterior, model = self.posterior, self.model
+    def _inclusion_parts(self) -> tuple[PriorInclusion, IndicatorStats, FloatArray]:
+        posterior = self.posterior
         stats = IndicatorStats(
             posterior.inclusion,
             posterior.inclusion_mcse,
@@ -141,48 +116,20 @@ class PosteriorTables:
         excluded = posterior.excluded
         if excluded is None:
             excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
-        return inclusion_of(model.space, self.prior_inclusion, stats, excluded, model._priced)
+        return self.prior_inclusion, stats, excluded
 
     @property
-    @kept_table
-    def models(self) -> pd.DataFrame:
-        """The best models by rank, at most 10,000 (1,000 after sampling).
-
-        Columns ``terms``, ``size``, ``cost``, ``posterior``, ``mcse``, ``odds`` (of the best model
-        against this), ``odds_mcse``, ``log_marginal`` (log p(y | model) by importance sampling, with binomial
-        coefficients and factorials of counts, and a density of one for a flat intercept) and ``deviance`` (at
-        the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian models
-        `log_marginal` is exact, log p(y | model)
-        with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
-        log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer digits where columns
-        are nearly dependent or fit the response to 1e-8 of its variance). ``integration`` says where
-        `log_marginal` comes from: "exact", "importance", or "laplace", as that of models which hold less than
-        1e-6 of the posterior together does after enumeration; these have no MCSE. `posterior` is the
-        frequency of visits after sampling, and never renormalised over the rows of the table.
-        """
-        return self._model_rows(min(TABLE_ROWS, self.posterior.odds.size))
-
-    @property
-    def nobs(self) -> int:
-        """Number of rows used."""
-        return self.model.nobs
+    def _found(self) -> str:
+        return "enumerated" if self.posterior.draws is None else "visited"
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
-        posterior, space = self.posterior, self.model.space
-        gamma = posterior.packed[:rows]
-        found = model_table(
-            [self._terms(row) for row in gamma],
-            gamma.sum(axis=1, dtype=np.int64),
-            np.asarray(space.cost(gamma)) if self.model._priced else np.full(len(gamma), np.nan),
-            posterior.probability[:rows],
-            posterior.mcse[:rows],
-            posterior.odds[:rows],
-            posterior.odds_mcse[:rows],
-            self._log_marginals(rows) + self.model.regression.log_constant,
-            np.array([self._marginal.deviance(row) for row in gamma]),
-        )
+        found = super()._model_rows(rows)
         found["integration"] = self._integration(rows)
         return found
+
+    def _evidence(self, rows: int) -> tuple[FloatArray, ...]:
+        deviances = [self._marginal.deviance(row) for row in self.posterior.packed[:rows]]
+        return self._log_marginals(rows) + self.model.regression.log_constant, np.array(deviances)
 
     def _integration(self, rows: int) -> np.ndarray:
         """Return where the marginal likelihoods of the best models come from."""
@@ -198,12 +145,6 @@ class PosteriorTables:
         return (
             known[:rows] if known is not None else self._marginal.log_marginals(self.posterior.packed[:rows])
         )
-
-    @property
-    def covered(self) -> float:
-        """Posterior mass that the rows of `models` hold."""
-        rows = min(TABLE_ROWS, self.posterior.odds.size)
-        return float(min(self.posterior.probability[:rows].sum(), 1.0))
 
     @property
     @kept_table
@@ -447,10 +388,6 @@ def sizes_table(prior: PriorSizes, posterior: Posterior, n_terms: int) -> pd.Dat
     table.index.name = "size"
     possible = np.flatnonzero((table["prior"] != 0) | (table["posterior"] > 0))
     return table.iloc[possible.min() : possible.max() + 1]
-
-
-# Rows of the table of models.
-TABLE_ROWS = 10_000
 
 
 def _sigma_table(variance: FloatArray) -> pd.DataFrame:

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.sampling import MixtureJob, MixtureOptions, first_replica
+from pyrjsel.mixture.sampler import MixtureJob, first_replica
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 
 

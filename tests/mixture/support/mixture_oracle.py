@@ -8,10 +8,10 @@ form. Kernels of the rows and missing classes are summed out one by one.
 from itertools import product
 
 import numpy as np
+from reference_background import log_background
 from scipy.special import gammaln, logsumexp
 from scipy.stats import gamma
 
-from pyrjsel.mixture.background import log_background
 from pyrjsel.model_space import enumerate_models, unpack
 
 

@@ -1,13 +1,13 @@
 """Small pattern models for the tests of samplers."""
 
 import numpy as np
+from reference_chain import PatternTwin
 
 from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.priors import PatternPrior
 from pyrjsel.patterns.problem import PatternProblem
-from pyrjsel.patterns.reference_chain import PatternTwin
 
 HYPERPRIORS = {"log-normal": LogNormal(-0.5, 0.8), "inverse gamma": InverseGamma(3.0, 2.0)}
 SLICE = (("steps", 1), ("centred", 3))

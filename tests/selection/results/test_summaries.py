@@ -150,7 +150,7 @@ def test_reprs(model, enumerated):
 
 def test_table_of_models_is_bounded(births, monkeypatch):
     """Beyond its bound the table holds the best models, and `covered` says how much that is."""
-    monkeypatch.setattr("pyrjsel.selection.results.tables.TABLE_ROWS", 5)
+    monkeypatch.setattr("pyrjsel.results.model_space.TABLE_ROWS", 5)
     results = fit(rj.logit(FORMULA, births))
     assert len(results.models) == 5
     assert results.covered == pytest.approx(results.models["posterior"].sum())

@@ -6,7 +6,6 @@ from pyrjsel.model_space._space cimport space_t
 
 cdef enum:
     STEPS = 3                   # Newton steps behind a proposal; of a gaussian likelihood one is enough
-    GAUSSIAN = 2                # code of the family
 
 cdef class Blocks(Moves):
     cdef int n_trades, n_family_moves, n_families

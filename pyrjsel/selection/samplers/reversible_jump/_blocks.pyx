@@ -20,7 +20,6 @@ import numpy as np
 from pyrjsel._core._linalg cimport cholesky, solve_lower, solve_lower_t
 from pyrjsel._core._vecmath cimport axpy, dot
 from pyrjsel._core.random cimport bitgen_t, random_standard_uniform
-from pyrjsel.families._family cimport family_working
 from pyrjsel.selection.samplers.reversible_jump._moves cimport Moves, base_t, FAMILY
 from pyrjsel.selection.regression._problem cimport (
     add_precision, information, model_columns, prior_dimension, prior_exponent, prior_factor, prior_log_det,
@@ -195,7 +194,7 @@ cdef class Blocks(Moves):
         for a in range(self.path_d):
             axpy(self.p.n, self.delta[a], self.p.columns + self.path_cols[a] * <Py_ssize_t> self.p.n,
                  self.eta_path)
-        family_working(self.p.family, self.p.n, self.eta_path, self.p.wy, self.p.w, self.residual_new,
+        self.p.working(self.p.n, self.eta_path, self.p.wy, self.p.w, self.residual_new,
                        self.weight_new)
 
     cdef void add_term(self, int j) noexcept nogil:
@@ -233,7 +232,7 @@ cdef class Blocks(Moves):
             self.values[a] = p.scale * value + dot(
                 p.n, p.columns + self.path_cols[a] * <Py_ssize_t> p.n, self.residual_new)
         solve_lower(d, self.h, d, self.values)
-        if p.family != GAUSSIAN:
+        if not p.quadratic:
             for a in range(d):
                 length += self.values[a] * self.values[a]
             most = 3.0 + 2.0 * sqrt(d)
@@ -253,7 +252,7 @@ cdef class Blocks(Moves):
         cdef int a, _step
         if self.fixed:
             return 0
-        for _step in range(1 if self.p.family == GAUSSIAN and steps else steps):
+        for _step in range(1 if self.p.quadratic and steps else steps):
             self.look()
             if self.newton() != 0:
                 return 1
@@ -317,7 +316,7 @@ cdef class Blocks(Moves):
                 self.b[a] = self.drawn[at]
                 axpy(p.n, self.drawn[at], p.columns + a * <Py_ssize_t> p.n, self.eta_new)
                 at += 1
-        loglik = family_working(p.family, p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
+        loglik = p.working(p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
         for i in range(d):
             self.values[i] = self.b[self.others[i]]
         log_prior = (prior_exponent(p, d, self.others, self.values)

@@ -23,7 +23,6 @@ from pyrjsel._core._vecmath cimport GRAM_ROWS, axpy, dot3, dots
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_exponential, random_standard_normal, random_standard_uniform,
 )
-from pyrjsel.families._family cimport family_shift, family_working
 from pyrjsel.selection.regression._problem cimport (
     Problem, add_precision, information, linear_predictor, model_columns, prior_dimension, prior_exponent,
     prior_factor, prior_log_det, problem_t, score,
@@ -146,7 +145,7 @@ cdef class Moves:
             return 1
         self.gather(self.b, self.small)
         linear_predictor(p, self.d, self.cols, self.small, self.eta)
-        self.loglik = family_working(p.family, p.n, self.eta, p.wy, p.w, self.residual, self.weight)
+        self.loglik = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
         self.working = True
         self.log_prior = (
             prior_exponent(p, self.d, self.cols, self.small)
@@ -164,7 +163,7 @@ cdef class Moves:
     cdef void need_working(self) noexcept nogil:
         """Score residual and weight at the current eta."""
         if not self.working:
-            family_working(self.p.family, self.p.n, self.eta, self.p.wy, self.p.w, self.residual,
+            self.p.working(self.p.n, self.eta, self.p.wy, self.p.w, self.residual,
                            self.weight)
             self.working = True
 
@@ -332,8 +331,8 @@ cdef class Moves:
             for a in range(last - first):
                 axpy(p.n, delta[a], p.columns + (first + a) * <Py_ssize_t> p.n, target)
             source = target
-        return family_shift(p.family, p.n, source, p.columns + last * <Py_ssize_t> p.n,
-                            delta[last - first], p.wy, p.w, target)
+        return p.shifted(p.n, source, p.columns + last * <Py_ssize_t> p.n,
+                         delta[last - first], p.wy, p.w, target)
 
     cdef int without(self, int j, int* cols) noexcept nogil:
         """Columns of the model without term j, and self.reduced := their prior factor."""
@@ -407,7 +406,7 @@ cdef class Moves:
         if log_model == -INFINITY:
             return -INFINITY
         self.move_block(self.eta, j, -1.0, self.b + first, self.eta_new)
-        loglik = family_working(self.p.family, self.p.n, self.eta_new, self.p.wy, self.p.w,
+        loglik = self.p.working(self.p.n, self.eta_new, self.p.wy, self.p.w,
                                 self.residual_new, self.weight_new)
         base.residual = self.residual_new
         base.weight = self.weight_new
@@ -470,7 +469,7 @@ cdef class Moves:
         if gain == -INFINITY or self.dependent(self.slack_reduced):
             return -INFINITY
         self.move_block(self.eta, j, -1.0, self.b + first, self.eta_new)
-        family_working(p.family, p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
+        p.working(p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
         base.residual = self.residual_new
         base.weight = self.weight_new
         base.skip_from = self.place[j]
@@ -513,8 +512,7 @@ cdef class Moves:
         self.draw_block(d, rng, given, mean, self.h, False, new)
         log_q = self.normal_logpdf(d, new, mean, self.h)
         linear_predictor(p, d, self.cols, new, self.eta_new)
-        loglik = family_working(p.family, p.n, self.eta_new, p.wy, p.w, self.residual_new,
-                                self.weight_new)
+        loglik = p.working(p.n, self.eta_new, p.wy, p.w, self.residual_new, self.weight_new)
         if not isfinite(loglik) or self.least_squares(reach, new, self.residual_new,
                                                       self.weight_new, mean) != 0:
             return -INFINITY

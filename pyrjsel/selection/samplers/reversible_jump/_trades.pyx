@@ -21,7 +21,7 @@ from libc.string cimport memset
 
 from pyrjsel._core._linalg cimport log_det_factor
 from pyrjsel._core.random cimport bitgen_t, random_standard_uniform
-from pyrjsel.selection.samplers.reversible_jump._blocks cimport Blocks, GAUSSIAN, STEPS
+from pyrjsel.selection.samplers.reversible_jump._blocks cimport Blocks, STEPS
 from pyrjsel.selection.samplers.reversible_jump._moves cimport base_t, TRADE
 from pyrjsel.selection.regression._problem cimport problem_t
 from pyrjsel.model_space._space cimport model_changes, model_flip
@@ -147,7 +147,7 @@ cdef class Trades(Blocks):
             if self.newton() != 0:
                 return -INFINITY
         n_into[0] = i
-        return log_p if self.close_path(STEPS - 1 if self.p.family != GAUSSIAN else 0) == 0 else -INFINITY
+        return log_p if self.close_path(STEPS - 1 if not self.p.quadratic else 0) == 0 else -INFINITY
 
     cdef double evict_path(self, int j, const double* weight, bitgen_t* rng, const int* given, int n,
                            int* into, int* n_into) noexcept nogil:

@@ -1,0 +1,313 @@
+"""Designs of labels, and of inputs with a label, and their rows in files of results; see ``saved.py``."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError
+from pyrjsel._validate import listed
+from pyrjsel.design.frame import as_frame
+from pyrjsel.design.inputs import InputDesign, InputRows
+from pyrjsel.design.labels import LabelDesign, LabelRows
+from pyrjsel.design.levels import labelled
+from pyrjsel.design.plain import (
+    VERSION,
+    bad,
+    called_functions,
+    dicts,
+    factor_from_dict,
+    factor_to_dict,
+    take,
+    variable_to_dict,
+    variables_from_dict,
+)
+from pyrjsel.design.saved import (
+    OWNER,
+    AbsentRows,
+    absent,
+    absent_rows,
+    facts_to_plain,
+    frames_again,
+    other_rows,
+    places,
+)
+from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
+
+Function = Callable[..., object]
+
+# Types of pandas' and pyarrow's that labels come back in; of others they are plain.
+DTYPE = re.compile(
+    r"str|string(\[(python|pyarrow)\])?|boolean|U?Int(8|16|32|64)|Float(32|64)"
+    r"|(u?int(8|16|32|64)|bool|string|large_string|float|double)\[pyarrow\]"
+)
+
+
+# -------------------------------------------------------------------------------------------------- labels
+
+
+def label_design_to_plain(design: LabelDesign) -> Plain:
+    """Return a design as plain data; the user's functions are recorded by name alone."""
+    return {
+        "version": VERSION,
+        "formula": design.formula,
+        "call": design.call,
+        "order": design.order,
+        "response": factor_to_dict(design.left),
+        "factors": [factor_to_dict(factor) for factor in design.factors],
+        "variables": [variable_to_dict(variable) for variable in design.variables.values()],
+        "functions": list(design.functions),
+        "gaps": None if design.gaps is None else list(design.gaps),
+    }
+
+
+def label_design_from_plain(
+    state: object, functions: Mapping[str, Function] | None, owner: str
+) -> LabelDesign:
+    """Return the design that plain data describe. No code in them is run.
+
+    Raises
+    ------
+    DataError
+        If they are not those of a design.
+    FormulaError
+        If they have code that a formula may not have.
+    ParameterError
+        If a function is needed and not given.
+    """
+    own = called_functions(state, functions, owner)
+    variables = variables_from_dict(state, owner)
+    (left,) = dicts({"response": [take(state, "response", Mapping, owner)]}, "response", owner)
+    factors = [
+        factor_from_dict(item, variables, tuple(own), owner)
+        for item in (left, *dicts(state, "factors", owner))
+    ]
+    if any(factor.levels is None for factor in factors):
+        raise bad(owner, "a feature or the response has no levels")
+    if {name for factor in factors for name in factor.expression.functions} != set(own):
+        raise bad(owner, "'functions' are not those that its formula calls")
+    first, *others = (replace(factor, expression=labelled(factor.expression)) for factor in factors)
+    if len({factor.expression.label for factor in others}) < len(others):
+        raise bad(owner, "two features have the same name")
+    gaps = take(state, "gaps", (list, tuple, type(None)), owner)
+    if gaps is not None and (len(gaps) != len(others) or not all(type(gap) is bool for gap in gaps)):
+        raise bad(owner, "'gaps' must have a boolean for each feature")
+    return LabelDesign(
+        take(state, "formula", str, owner),
+        take(state, "call", str, owner),
+        take(state, "order", (int, type(None)), owner),
+        first,
+        tuple(others),
+        variables,
+        own,
+        None if gaps is None else tuple(gaps),
+    )
+
+
+def digest_of_labels(rows: LabelRows) -> str:
+    """Return what tells rows of labels from others."""
+    return digest(_codes(rows))
+
+
+def _codes(rows: LabelRows) -> dict[str, Plain]:
+    return {"y": rows.y.astype(np.int64), "codes": rows.codes.astype(np.int64)}
+
+
+def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
+    """Return what is written of rows of labels.
+
+    Raises
+    ------
+    NotAvailableError
+        If the rows are wanted, and are not there.
+    """
+    if isinstance(data, AbsentRows):
+        if with_rows:
+            raise absent()
+        return facts_to_plain(data, data.n, None, data.digest)
+    rows = {**_codes(data), "index": labels_to_plain(data.index)} if with_rows else None
+    return facts_to_plain(data, len(data.y), rows, digest_of_labels(data))
+
+
+def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> LabelRows | AbsentRows:
+    """Return the rows that were saved; else those `given`; else what is known of them.
+
+    Raises
+    ------
+    DataError
+        If rows are given, and are not those of the fit.
+    StoreError
+        If the content cannot be what was written.
+    """
+    known = absent_rows(content)
+    if "rows" in content:
+        held = content.part("rows")
+        y, index = held.array("y", np.int64, (known.n,)), labels_from_plain(held.part("index"), known.n)
+        codes = held.array("codes", np.int64, (known.n, len(design.names)))
+        sizes = np.array([len(levels) for levels in design.levels])
+        if (y < 0).any() or (y >= len(design.classes)).any() or (codes < 0).any() or (codes >= sizes).any():
+            raise held.wrong("codes", "positions of levels")
+    elif given is not None:
+        frame, response = frames_again(design, given, places(known), known.n_rows, OWNER)
+        codes, index = design.encode(frame, owner=OWNER), frame.index
+        if design.formula:
+            y = design.encode_response(response, owner=OWNER)
+        else:
+            y = design.encode_classes(response, owner=OWNER)
+    else:
+        return known
+    rows = LabelRows(y, codes, index, known.n_rows, known.missing, known.positions)
+    if digest_of_labels(rows) != known.digest:
+        raise other_rows()
+    return rows
+
+
+# -------------------------------------------------------------------------------------------------- inputs
+
+
+def input_design_to_plain(design: InputDesign) -> Plain:
+    """Return a design as plain data; the user's functions are recorded by name alone."""
+    called = {name: design.functions[name] for name in design.labels.left.expression.functions}
+    return {
+        "version": VERSION,
+        "formula": design.formula,
+        "labels": label_design_to_plain(replace(design.labels, functions=called)),
+        "dtype": _dtype_to_plain(design.dtype),
+        "factors": [factor_to_dict(factor) for factor in design.inputs],
+        "variables": [variable_to_dict(variable) for variable in design.variables.values()],
+        "functions": list(design.functions),
+    }
+
+
+def input_design_from_plain(
+    state: object, functions: Mapping[str, Function] | None, owner: str
+) -> InputDesign:
+    """Return the design that plain data describe. No code in them is run.
+
+    Raises
+    ------
+    DataError
+        If they are not those of a design.
+    FormulaError
+        If they have code that a formula may not have.
+    ParameterError
+        If a function is needed and not given.
+    """
+    own = called_functions(state, functions, owner)
+    labels = label_design_from_plain(take(state, "labels", Mapping, owner), functions, owner)
+    variables = variables_from_dict(state, owner)
+    inputs = tuple(
+        factor_from_dict(item, variables, tuple(own), owner) for item in dicts(state, "factors", owner)
+    )
+    if not inputs or any(factor.levels is not None or factor.n_columns != 1 for factor in inputs):
+        raise bad(owner, "its inputs are no columns of numbers")
+    if len({factor.expression.label for factor in inputs}) < len(inputs):
+        raise bad(owner, "two inputs have the same name")
+    if labels.names or len(labels.classes) < 2:
+        raise bad(owner, "its response has no two classes, or features beside them")
+    return InputDesign(
+        take(state, "formula", str, owner),
+        labels,
+        _dtype_from_plain(take(state, "dtype", (str, Mapping, type(None)), owner), owner),
+        inputs,
+        variables,
+        own,
+    )
+
+
+def _dtype_to_plain(dtype: Any) -> Plain:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return {"categories": labels_to_plain(dtype.categories), "ordered": bool(dtype.ordered)}
+    return str(dtype) if DTYPE.fullmatch(str(dtype)) else None
+
+
+def _dtype_from_plain(value: Any, owner: str) -> Any:
+    if isinstance(value, Mapping):
+        content = Content(dict(value), "the type of the response")
+        categories = labels_from_plain(content.part("categories"))
+        if not categories.is_unique or categories.hasnans:
+            raise bad(owner, "its response has a category twice, or a missing one")
+        return pd.CategoricalDtype(categories, ordered=content.flag("ordered"))
+    if value is None:
+        return None
+    if not DTYPE.fullmatch(value):
+        raise bad(owner, "its response is of an unknown type")
+    try:
+        return pd.api.types.pandas_dtype(value)
+    except (ImportError, TypeError) as error:
+        raise bad(owner, f"its response is of a type that is not there: {error}") from error
+
+
+def digest_of_inputs(rows: InputRows) -> str:
+    """Return what tells rows of inputs from others."""
+    return digest({"y": rows.y, "X": rows.X})
+
+
+def input_rows_to_plain(data: InputRows | AbsentRows, with_rows: bool) -> Plain:
+    """Return what is written of rows of inputs.
+
+    Raises
+    ------
+    NotAvailableError
+        If the rows are wanted, and are not there.
+    """
+    if isinstance(data, AbsentRows):
+        if with_rows:
+            raise absent()
+        return facts_to_plain(data, data.n, None, data.digest)
+    rows = {"y": data.y, "X": data.X, "index": labels_to_plain(data.index)} if with_rows else None
+    return facts_to_plain(data, data.n, rows, digest_of_inputs(data))
+
+
+def input_rows_from_plain(content: Content, design: InputDesign, given: Any) -> InputRows | AbsentRows:
+    """Return the rows that were saved; else those `given`; else what is known of them.
+
+    Raises
+    ------
+    DataError
+        If rows are given, and are not those of the fit.
+    StoreError
+        If the content cannot be what was written.
+    """
+    known = absent_rows(content)
+    if "rows" in content:
+        held = content.part("rows")
+        y, X = held.array("y", np.int64, (known.n,)), held.array("X", float, (known.n, len(design.names)))
+        if (y < -1).any() or (y >= len(design.classes)).any() or np.isinf(X).any():
+            raise held.wrong("y", "positions of classes, beside finite inputs")
+        index = labels_from_plain(held.part("index"), known.n)
+    elif given is not None:
+        found = _again(design, given, known)
+        y, X, index = found.y, found.X, found.index
+    else:
+        return known
+    rows = InputRows(y, X, index, known.n_rows, known.missing, places(known))
+    if digest_of_inputs(rows) != known.digest:
+        raise other_rows()
+    return rows
+
+
+def _again(design: InputDesign, given: Any, known: AbsentRows) -> InputRows:
+    """Return the rows of a fit, made of data again as they were made in it."""
+    if design.formula:
+        functions = {**design.functions, **design.labels.functions}
+        frame = as_frame(given, OWNER)
+        made, rows = InputDesign.from_formula(
+            design.formula, frame, classes=design.classes, functions=functions, owner=OWNER
+        )
+    elif isinstance(given, tuple) and len(given) == 2:
+        made, rows = InputDesign.from_arrays(*given, classes=design.classes, owner=OWNER)
+    else:
+        raise DataError(
+            f"The 'data' of {OWNER} must be a pair (endog, exog), as the model was made from arrays. Got a "
+            f"{type(given).__name__} instead."
+        )
+    if rows.n != known.n_rows or not set(design.names) <= set(made.names):
+        raise DataError(
+            f"The 'data' of {OWNER} must be the rows of the fit, {known.n_rows:,} in all, with the inputs "
+            f"{listed(design.names)}. Got {rows.n:,} rows with {listed(made.names)} instead."
+        )
+    return rows.restrict([made.names.index(name) for name in design.names]).take(places(known))

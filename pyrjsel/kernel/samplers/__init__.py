@@ -1,0 +1,1 @@
+"""The particle filter and the batch sampler, on the same moves."""

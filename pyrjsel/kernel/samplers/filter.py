@@ -1,0 +1,265 @@
+"""The particle filter of kernel regression: passes over rows. The loop itself is in ``_filter.pyx``."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.kernel.samplers.columns import KEPT, Columns
+from pyrjsel.kernel.samplers.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.samplers.resampling import resample
+from pyrjsel.kernel.samplers.serialization import state_from_plain, state_to_plain
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.runtime import Checkpoint, Stopwatch, run_chains
+from pyrjsel.storage import Content, Plain
+
+# Rows that births and shifts of all particles propose after a new row, at least one for each move of a
+# particle, once columns are dropped: each costs O(t m). Before, every move of every particle has its own.
+POOL = 8
+# Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
+SWEEPS = 8
+
+
+class FilterRunner:
+    """A filter on its way: the arrays of its state with room for the rows to come.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        All rows, those of `state` included.
+    rng : numpy.random.Generator
+        Source of randomness.
+    state : FilterState, optional
+        Where to go on; by default before the first row.
+    """
+
+    def __init__(
+        self,
+        settings: KernelSettings,
+        x: FloatArray,
+        y: FloatArray,
+        rng: np.random.Generator,
+        state: FilterState | None = None,
+    ) -> None:
+        self.settings, self.rng = settings, rng
+        self.loop = loop_of(settings)
+        sizes = np.arange(settings.max_kernels + 1)
+        # log sum_{j <= k} Lambda^j / j!, what the unnormalised prior of k sums to.
+        self.log_total = np.logaddexp.accumulate(sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1))
+        rows = len(y)
+        self.ess = np.empty(rows)
+        self.resampled = np.zeros(rows, dtype=bool)
+        self.ancestors = np.empty(rows, dtype=np.int64)
+        self.mean_k = np.empty(rows)
+        self.log_evidence = np.empty(rows)
+        self.tried = np.zeros((rows, len(MOVES)), dtype=np.int64)
+        self.accepted = np.zeros((rows, len(MOVES)), dtype=np.int64)
+        if state is None:
+            self.particles, self.log_weights = start(settings, int(settings.particles), float(y[0]), rng)
+            self.columns = Columns(settings.kernel, x, y)
+            return
+        t = len(state.y)
+        self.particles = Particles(
+            state.k.copy(),
+            state.centres.copy(),
+            state.beta.copy(),
+            state.mean.copy(),
+            state.sigma2.copy(),
+            state.delta2.copy(),
+            state.log_marginal.copy(),
+        )
+        self.log_weights = state.log_weights.copy()
+        parts = (state.owners, state.columns, state.gram, state.moments)
+        self.columns = Columns.restore(settings.kernel, x, y, t, parts)
+        self.ess[:t], self.resampled[:t], self.ancestors[:t] = state.ess, state.resampled, state.ancestors
+        self.mean_k[:t], self.log_evidence[:t] = state.mean_k, state.log_evidence_path
+        self.tried[:t], self.accepted[:t] = state.moves_tried, state.moves_accepted
+
+    def advance(self, n: int) -> None:
+        """Take `n` more rows in."""
+        for _ in range(n):
+            self._row()
+
+    def _row(self) -> None:
+        settings, columns, rng = self.settings, self.columns, self.rng
+        moves = int(settings.rejuvenate)
+        row = columns.t
+        columns.see_row()
+        increment = np.empty(len(self.log_weights))
+        self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
+        columns.ensure(self.particles.held())
+        self._weigh(increment)
+        weights = self._normalise(increment, row)
+        self.mean_k[row] = weights @ self.particles.k
+        self.ess[row] = 1.0 / np.sum(weights**2)
+        self.ancestors[row] = len(weights)
+        share, sweeps = self.ess[row] / len(weights), 1
+        if share < settings.ess_threshold:
+            chosen = resample(settings.resampling, weights, rng)
+            self.resampled[row], self.ancestors[row] = True, len(np.unique(chosen))
+            self.particles = self.particles.take(chosen)
+            self.log_weights = np.full(len(weights), -np.log(len(weights)))
+            sweeps = min(SWEEPS, int(np.ceil(settings.ess_threshold / share)))
+        for _ in range(sweeps):
+            pool = self._pool(moves)
+            columns.ensure(pool)
+            refresh(
+                self.loop, columns, self.particles, moves, pool, rng, (self.tried[row], self.accepted[row])
+            )
+        if columns.t > KEPT:
+            columns.retain(self.particles.held())
+
+    def _pool(self, moves: int) -> NDArray[np.int32]:
+        """Return the rows that rejuvenation proposes, drawn anew: they know nothing of the particles."""
+        t = self.columns.t
+        size = moves * len(self.log_weights) if t <= KEPT else max(moves, POOL) if moves else 0
+        return self.rng.integers(t, size=size, dtype=np.int32)
+
+    def _weigh(self, increment: FloatArray) -> None:
+        """Add the log ratio of the marginal likelihoods after and before the row and the move."""
+        columns = self.columns
+        self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
+        increment -= self.particles.log_marginal
+        for part in self.particles.chunks():
+            self.loop.log_marginals(part.k, part.centres, part.sigma2, part.delta2, part.log_marginal)
+        increment += self.particles.log_marginal
+
+    def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
+        """Multiply the weights, note the log evidence, and return the normalised weights."""
+        most = len(self.log_total) - 1
+        before = self.log_evidence[row - 1] + self.log_total[min(most, row)] if row else 0.0
+        self.log_weights = self.log_weights + increment
+        total = float(np.logaddexp.reduce(self.log_weights))
+        self.log_weights -= total
+        self.log_evidence[row] = before + total - self.log_total[min(most, row + 1)]
+        weights = np.exp(self.log_weights)
+        return weights / weights.sum()
+
+    def state(self) -> FilterState:
+        """Return the state after the last row; a runner made of it goes on to the same particles."""
+        t, particles = self.columns.t, self.particles
+        return FilterState(
+            self.columns.x[:t].copy(),
+            self.columns.y[:t].copy(),
+            particles.k.copy(),
+            particles.centres.copy(),
+            particles.beta.copy(),
+            particles.mean.copy(),
+            particles.sigma2.copy(),
+            particles.delta2.copy(),
+            particles.log_marginal.copy(),
+            self.log_weights.copy(),
+            float(self.log_evidence[t - 1]) if t else 0.0,
+            *self.columns.parts(),
+            self.ess[:t].copy(),
+            self.resampled[:t].copy(),
+            self.ancestors[:t].copy(),
+            self.mean_k[:t].copy(),
+            self.log_evidence[:t].copy(),
+            self.tried[:t].copy(),
+            self.accepted[:t].copy(),
+            self.rng.bit_generator.state,
+        )
+
+    def plain_state(self) -> Plain:
+        """Return the state as plain data; it has what was recorded."""
+        return state_to_plain(self.state())
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return nothing: all is in the state."""
+        return {}
+
+    def finish(self, completed: bool) -> FilterState:
+        """Return the state, of the rows done where a run was interrupted."""
+        return self.state()
+
+
+class FilterJob:
+    """The job of one filter, for :func:`run_chains`; picklable.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+    x : ndarray (T, d)
+    y : ndarray (T,)
+        Rows in their order, without those of `state`.
+    state : FilterState, optional
+        Where to go on, with its own random numbers.
+    """
+
+    def __init__(
+        self, settings: KernelSettings, x: FloatArray, y: FloatArray, state: FilterState | None = None
+    ) -> None:
+        self.settings, self.given = settings, state
+        self.x = np.ascontiguousarray(x if state is None else np.concatenate([state.x, x]), dtype=float)
+        self.y = np.ascontiguousarray(y if state is None else np.concatenate([state.y, y]), dtype=float)
+        self.total = len(y)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> FilterRunner:
+        """Return a runner before its first new row."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        if self.given is not None:
+            rng.bit_generator.state = dict(self.given.bit_generator)
+        return FilterRunner(self.settings, self.x, self.y, rng, self.given)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
+        """Return the runner of a state."""
+        known = state_from_plain(state, self.x, self.y, self.settings)
+        rng = np.random.Generator(np.random.PCG64(0))
+        rng.bit_generator.state = dict(known.bit_generator)
+        return FilterRunner(self.settings, self.x, self.y, rng, known)
+
+
+class Passes:
+    """Filters of equally many rows, for :func:`run_chains`.
+
+    Parameters
+    ----------
+    jobs : sequence of FilterJob
+        What each pass does.
+    """
+
+    def __init__(self, jobs: Sequence[FilterJob]) -> None:
+        self.jobs = list(jobs)
+        self.total = self.jobs[0].total
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> FilterRunner:
+        """Return the runner of pass number `chain`."""
+        return self.jobs[chain].start(seed, chain)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> FilterRunner:
+        """Return the runner of a state of pass number `chain`."""
+        return self.jobs[chain].resume(state, recorded, chain)
+
+
+def run_passes(
+    jobs: Sequence[FilterJob],
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    checkpoint: Checkpoint | None = None,
+    watch: Stopwatch | None = None,
+) -> list[FilterState]:
+    """Return the states of filters after their passes, or after what Ctrl-C left of them.
+
+    CPU seconds are added to a `watch`, where there is one.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If one was interrupted before its first row.
+    """
+    outcome = run_chains(
+        Passes(jobs), len(jobs), rng, n_jobs=n_jobs, progress=progress, label="rows", checkpoint=checkpoint
+    )
+    if watch is not None:
+        watch.add(sum(spent.cpu for spent in outcome.spent), outcome.aside)
+    states: list[FilterState] = outcome.results
+    if any(len(state.y) == 0 for state in states):
+        raise KeyboardInterrupt("interrupted before the first row")
+    return states

@@ -1,0 +1,266 @@
+"""Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+
+from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._warnings import warn
+from pyrjsel.kernel.kernels import Kernel
+from pyrjsel.kernel.options import FilterOptions
+from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
+from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.runtime import Checkpoint, RunTime, Stopwatch
+
+# An effective number of particles below this share of all is a collapse: so few stood for the posterior. They
+# count as made anew after so many accepted moves of rejuvenation, about one for each centre of a usual model.
+COLLAPSED = 0.02
+RENEWED = 5.0
+# Error of a log evidence beyond which the few runs that it comes from say little of it.
+UNSURE = 0.5
+
+
+def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
+    """Return the log of the mean of evidences, and its standard error.
+
+    Parameters
+    ----------
+    log_evidences : ndarray (R,)
+        Of R passes.
+
+    Returns
+    -------
+    float
+        Natural logarithm.
+    float
+        That of the log; NaN of one pass. It is that of the delta method, which cannot say much more than 1
+        however far passes are apart, or the standard error of the mean of the logs if that is larger.
+    """
+    top = float(log_evidences.max())
+    ratios = np.exp(log_evidences - top)
+    mean = float(ratios.mean())
+    if len(ratios) == 1:
+        return top, float("nan")
+    spread = max(float(ratios.std(ddof=1)) / mean, float(log_evidences.std(ddof=1)))
+    return top + float(np.log(mean)), spread / float(np.sqrt(len(ratios)))
+
+
+@dataclass
+class FilterRun:
+    """Runs of the filter on the same rows.
+
+    Attributes
+    ----------
+    settings : KernelSettings
+        With the kernel that was chosen.
+    place : int
+        Place of the width among those of the model.
+    states : list of FilterState
+        Of the runs; the first is the result.
+    index : Index
+        Labels of the rows, in the order in which the first run took them.
+    order : ndarray
+        Where the rows of the fit are among those of the model, in that order.
+    widths : DataFrame
+        Log evidence and its error, by width, on the rows of ``fit``.
+    row_order : str
+    seconds : float
+        By the clock.
+    missed : int
+        Rows that Ctrl-C left out.
+    run_time : RunTime
+        Of the fit and all updates.
+    """
+
+    settings: KernelSettings
+    place: int
+    states: list[FilterState]
+    index: pd.Index
+    order: IntArray
+    widths: pd.DataFrame
+    row_order: str
+    seconds: float
+    missed: int
+    run_time: RunTime
+
+    @property
+    def state(self) -> FilterState:
+        """The state of the first run."""
+        return self.states[0]
+
+    def posterior(self) -> KernelPosterior:
+        """Return the particles of the first run."""
+        state = self.state
+        weight = np.exp(state.log_weights - logsumexp(state.log_weights))
+        return KernelPosterior(
+            state.x, state.y, state.k, state.centres, state.sigma2, state.delta2, weight, self.settings.kernel
+        )
+
+    def log_evidence(self) -> tuple[float, float]:
+        """Return the logarithm of the mean evidence of the runs, and its Monte Carlo error."""
+        return pool_evidence(np.array([state.log_evidence for state in self.states]))
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return rejuvenation moves by kind."""
+        tried = self.state.moves_tried.sum(axis=0)
+        accepted = self.state.moves_accepted.sum(axis=0)
+        with np.errstate(invalid="ignore"):  # a kind that was never tried has no rate
+            rate = accepted / tried
+        return pd.DataFrame(
+            {"tried": tried, "accepted": accepted, "rate": rate}, index=pd.Index(MOVES, name="move")
+        )
+
+    def equal_draws(self) -> EqualDraws:
+        """Return k, sigma^2 and delta^2 (1, N) of particles of equal weight, systematically resampled."""
+        weight = self.posterior().weight
+        places = (np.arange(weight.size) + 0.5) / weight.size
+        chosen = np.minimum(np.searchsorted(np.cumsum(weight), places), weight.size - 1)
+        state = self.state
+        return state.k[chosen][None], state.sigma2[chosen][None], state.delta2[chosen][None]
+
+    @property
+    def notes(self) -> list[str]:
+        """Warnings that the run shows."""
+        found = []
+        if self.missed:
+            found.append(f"Interrupted passes have left out {self.missed:,} rows.")
+        found += self._collapse()
+        error = self.log_evidence()[1]
+        if error > UNSURE:
+            found.append(
+                f"The runs disagree on the log evidence, and its error of {error:.2g} is a guess: use more "
+                "particles."
+            )
+        if self.settings.importance == "paper":
+            found.append("The weights are those of the paper, which are biased: for comparison only.")
+        return found
+
+    def _collapse(self) -> list[str]:
+        """Say at which row the particles last collapsed, unless they have been made anew since."""
+        state, particles = self.state, self.settings.particles
+        few = np.flatnonzero(state.ess < max(COLLAPSED * particles, 1.5))
+        if not few.size or particles == 1:
+            return []
+        row = int(few[-1])
+        if state.moves_accepted[row:].sum() >= RENEWED * particles:
+            return []
+        note = (
+            f"The particles have collapsed: at row {row + 1:,} of the pass their effective number was "
+            f"{state.ess[row]:.1f} of {particles:,}, and rejuvenation has not made them anew since. Use more "
+            "particles or more rejuvenation, and compare several runs."
+        )
+        return [note]
+
+    def warn(self, missed: int) -> None:
+        """Warn of the rows that an interrupted pass has `missed`, and of collapsed particles."""
+        found = [f"Interrupted: {missed:,} rows were left out."] if missed else []
+        for note in found + self._collapse():
+            warn(note, ConvergenceWarning)
+
+    def go_on(self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None) -> None:
+        """Take more rows in all runs, `x` (n, d) and `y` (n,) standardised."""
+        watch = Stopwatch()
+        labels = self.index.append(index)
+        jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
+        # The seeds that are spawned here are not used: each state goes on with its own random numbers.
+        self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch))
+        self.index = labels[: len(self.state.y)]
+        missed = len(labels) - len(self.index)
+        self.missed += missed
+        spent = watch.read()
+        self.seconds, self.run_time = self.seconds + spent.clock, self.run_time + spent
+        self.warn(missed)
+
+
+def same_rows(states: list[FilterState]) -> list[FilterState]:
+    """Return the states of runs, or the first alone where Ctrl-C has left them at different rows."""
+    together = all(len(state.y) == len(states[0].y) for state in states)
+    return states if together else states[:1]
+
+
+def fit_filter(
+    settings: KernelSettings,
+    kernels: Sequence[Kernel],
+    widths: Sequence[float],
+    x: FloatArray,
+    y: FloatArray,
+    index: pd.Index,
+    options: FilterOptions,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+    progress: bool | None,
+    checkpoint: Checkpoint | None,
+) -> FilterRun:
+    """Pass over the rows once for each width and run, and return the runs of the width of largest evidence.
+
+    All passes take the rows in the same order, so that evidences can be compared after each row.
+
+    Parameters
+    ----------
+    settings : KernelSettings
+        Of any width.
+    kernels : sequence of Kernel
+        By width.
+    widths : sequence of float
+        As they were given.
+    x, y : ndarray (n, d), ndarray (n,)
+        Rows, as they are fitted.
+    index : Index
+        Their labels.
+    options : FilterOptions
+    rng : Generator
+    n_jobs, progress
+        As for ``fit``.
+    checkpoint : Checkpoint, optional
+        Where the passes write down where they are.
+
+    Returns
+    -------
+    FilterRun
+        After Ctrl-C of as many rows as the slowest pass has seen.
+    """
+    clock = 0.0 if checkpoint is None else checkpoint.clock
+    watch = Stopwatch(RunTime(0.0, clock))
+    order = rng.permutation(len(y)) if options.row_order == "random" else np.arange(len(y))
+    each = [replace(settings, kernel=kernel) for kernel in kernels]
+    jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
+    states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint, watch=watch)
+    rows = min(len(state.y) for state in states)
+    found = [
+        pool_evidence(
+            np.array([state.log_evidence_path[rows - 1] for state in states[place : place + options.runs]])
+        )
+        for place in range(0, len(states), options.runs)
+    ]
+    evidence = np.array([value for value, _ in found])
+    table = pd.DataFrame(
+        {
+            "log_evidence": evidence,
+            "se": [error for _, error in found],
+            "posterior": np.exp(evidence - logsumexp(evidence)),
+        },
+        index=pd.Index(widths, name="width"),
+    )
+    place = int(np.argmax(evidence))
+    chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
+    missed = len(y) - len(chosen[0].y)
+    spent = watch.read()
+    run = FilterRun(
+        settings=each[place],
+        place=place,
+        states=chosen,
+        index=index[order][: len(chosen[0].y)],
+        order=order[: len(chosen[0].y)].astype(np.int64),
+        widths=table,
+        row_order=options.row_order,
+        seconds=spent.clock,
+        missed=missed,
+        run_time=spent,
+    )
+    run.warn(missed)
+    return run

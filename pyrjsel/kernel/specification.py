@@ -1,0 +1,133 @@
+"""What a user chose besides formula and rows, and the kernels and settings that this comes to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import bad_value, check_bool, check_int, check_real
+from pyrjsel.design import Design, DesignData
+from pyrjsel.distributions import InverseGamma
+from pyrjsel.kernel.kernels import Kernel, KernelFunction, make_kernel, median_width
+from pyrjsel.kernel.priors import Prior, check_prior, scaled
+from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.state import KernelSettings
+
+Width = float | str | Sequence[float]
+
+# How far a variance that is fixed may be from the mean square of the response.
+FIXED = 1e12
+# Most kernels of a model where nothing is said.
+MOST_KERNELS = 50
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Parameters of :class:`KernelRegression`, as they were given."""
+
+    kernel: str | KernelFunction
+    width: Width
+    convention: str
+    mean_kernels: float
+    max_kernels: int | None
+    standardize: bool
+    noise_variance: float | None
+    coef_variance: float | None
+    noise_prior: Prior
+    coef_prior: Prior
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """What the choices come to on the rows.
+
+    Attributes
+    ----------
+    standardize : bool
+    scaling : Scaling
+    convention : str
+    widths : tuple of float
+        As they were given; the median is a number by now.
+    kernels : tuple of Kernel
+        By width.
+    noise_prior, coef_prior : InverseGamma or None
+        As they were given.
+    settings : KernelSettings
+        With the first kernel, in units of the response as it is fitted.
+    """
+
+    standardize: bool
+    scaling: Scaling
+    convention: str
+    widths: tuple[float, ...]
+    kernels: tuple[Kernel, ...]
+    noise_prior: InverseGamma | None
+    coef_prior: InverseGamma | None
+    settings: KernelSettings
+
+
+def specify(choices: Choices, design: Design, rows: DesignData, owner: str) -> Specification:
+    """Return what the choices come to, or raise :class:`DataError` or :class:`ParameterError`."""
+    if rows.X.shape[1] == 0:
+        raise DataError(f"{owner} needs one input at least; the formula has none.")
+    standardize = check_bool(choices.standardize, "standardize", owner)
+    scaling = Scaling.of(rows.X, rows.y, design.column_names, design.response, standardize, owner)
+    widths = _widths(choices.width, scaling.inputs(rows.X), owner)
+    kernels = tuple(make_kernel(choices.kernel, width, choices.convention, owner) for width in widths)
+    most = choices.max_kernels
+    if most is not None and check_int(most, "max_kernels", owner, low=1) > rows.n:
+        raise ParameterError(
+            f"The 'max_kernels' parameter of {owner} must be at most the number of rows, {rows.n}, since "
+            f"centres are rows. Got {most} instead."
+        )
+    variance = scaling.y_sd**2
+    square = variance * float(np.mean(scaling.response(rows.y) ** 2))
+
+    def fixed(value: float | None, name: str) -> float | None:
+        if value is None:
+            return None
+        low, high = square / FIXED, square * FIXED
+        if not low <= check_real(value, name, owner, low=0, open_low=True) <= high:
+            raise ParameterError(
+                f"The {name!r} parameter of {owner} must be in [{low:.3g}, {high:.3g}], within a factor "
+                f"of {FIXED:g} of the mean square of the fitted response: rounding is in the way beyond. "
+                f"Got {value!r} instead."
+            )
+        return float(value) / variance
+
+    noise_prior = check_prior(choices.noise_prior, "noise_prior", owner)
+    coef_prior = check_prior(choices.coef_prior, "coef_prior", owner)
+    a_y, b_y = scaled(noise_prior, variance)
+    a_beta, b_beta = scaled(coef_prior, variance)
+    settings = KernelSettings(
+        kernels[0],
+        mean_kernels=check_real(choices.mean_kernels, "mean_kernels", owner, low=0, open_low=True),
+        max_kernels=MOST_KERNELS if most is None else most,
+        a_y=a_y,
+        b_y=b_y,
+        a_beta=a_beta,
+        b_beta=b_beta,
+        noise_variance=fixed(choices.noise_variance, "noise_variance"),
+        coef_variance=fixed(choices.coef_variance, "coef_variance"),
+    )
+    return Specification(
+        standardize, scaling, choices.convention, widths, kernels, noise_prior, coef_prior, settings
+    )
+
+
+def _widths(width: Width, x: FloatArray, owner: str) -> tuple[float, ...]:
+    """Return the widths that `width` stands for, on rows `x` (n, d)."""
+    if isinstance(width, str):
+        if width != "median":
+            raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
+        return (median_width(x, owner),)
+    if isinstance(width, Sequence | np.ndarray):
+        if len(width) == 0 or np.ndim(width) != 1:
+            raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
+        widths = [check_real(each, "width", owner, low=0, open_low=True) for each in width]
+        if len(set(widths)) < len(widths):
+            raise bad_value("width", owner, "a sequence of different numbers", width)
+        return tuple(widths)
+    return (check_real(width, "width", owner, low=0, open_low=True),)

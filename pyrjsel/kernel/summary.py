@@ -1,0 +1,115 @@
+"""The facts, tables and notes of a summary of kernel results."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel.kernel.protocols import KernelModel
+from pyrjsel.kernel.samplers.mcmc import ChainRun
+from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.tables import KernelTables
+from pyrjsel.report import dropped_note
+
+# Probabilities of numbers of kernels that are shown.
+SMALL = 0.005
+
+
+def describe(results: KernelTables) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return (label, value) pairs on what was fitted and how, and notes."""
+    model, run, sigma = results.model, results.run, results.sigma
+    settings = run.settings
+    info = [
+        *_data_facts(model, results.nobs, [results.width]),
+        ("Mean number", f"{results.mean_kernels:.2f}"),
+        ("Noise sd", f"{sigma['mean']:.4g} ({sigma['ci_lower']:.4g} to {sigma['ci_upper']:.4g})"),
+        ("Prior of noise", variance_text(model, "noise")),
+        ("Prior of coefficients", variance_text(model, "coef")),
+    ]
+    if isinstance(run, FilterRun):
+        error = results.log_evidence_se
+        info += [
+            ("Log evidence", f"{results.log_evidence:.2f}" + ("" if np.isnan(error) else f" ({error:.2f})")),
+            ("Sampler", f"smc, {settings.particles:,} particles"),
+            ("Rejuvenation", f"{settings.rejuvenate} moves a row"),
+            ("Row order", run.row_order),
+        ]
+        if len(run.states) > 1:
+            info.append(("Runs", str(len(run.states))))
+    else:
+        chains, draws = run.draws.k.shape
+        info += [
+            ("Sampler", "mcmc"),
+            ("Chains x draws", f"{chains} x {draws:,}"),
+            ("Burn-in, thinning", f"{run.fit.burn_in:,}, {run.fit.thin}"),
+        ]
+    info.append(run.run_time.fact(run.seconds))
+    notes = list(run.notes)
+    if model.data.n_dropped:
+        notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
+    return info, notes
+
+
+def _data_facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:
+    rows = f"{nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
+    convention = " (exp(-d^2/w^2))" if model.convention == "w2" else ""
+    several = ", ".join(f"{width:g}" for width in widths)
+    settings = model.settings
+    return [
+        ("Response", model.design.response),
+        ("Observations", rows),
+        ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
+        ("Kernel", f"{model.kernels[0].name}, width {several}{convention}"),
+        ("Prior of their number", f"Poisson({settings.mean_kernels:g}), at most {settings.max_kernels}"),
+    ]
+
+
+def model_facts(model: KernelModel) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, kernels and priors."""
+    return [
+        *_data_facts(model, model.nobs, model.widths),
+        ("Prior of noise", variance_text(model, "noise")),
+        ("Prior of coefficients", variance_text(model, "coef")),
+    ]
+
+
+def variance_text(model: KernelModel, which: str) -> str:
+    """Return what is said of the variance of noise or coefficients, in squared units of the response."""
+    settings, unit = model.settings, model.scaling.y_sd**2
+    fixed = settings.noise_variance if which == "noise" else settings.coef_variance
+    if fixed is not None:
+        return f"variance {fixed * unit:g}"
+    a, b = (settings.a_y, settings.b_y) if which == "noise" else (settings.a_beta, settings.b_beta)
+    return f"InverseGamma({a:g}, {b * unit:.3g})"
+
+
+def tables(results: KernelTables, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+    """Return the tables of a summary: number of kernels, the `top` most probable centres, the sampler."""
+    counts = results.n_kernels
+    shown = counts[counts >= SMALL].to_frame()
+    shown.index = pd.Index([f"{k} kernels" if k != 1 else "1 kernel" for k in shown.index])
+    all_centres = results.centres
+    centres = all_centres.iloc[:top]
+    centres.index = pd.Index([str(label) for label in centres.index])
+    found = [
+        (f"Number of kernels: those of probability {SMALL:g} or more", shown, {"posterior": "prior"}),
+        (
+            f"Centres: the {len(centres)} most probable of {len(all_centres):,} rows",
+            centres,
+            {"occupancy": "prior"},
+        ),
+    ]
+    if isinstance(results.run, ChainRun):
+        found.append(("Chains", results.diagnostics, {}))
+        return found
+    if len(results.widths) > 1:
+        widths = results.widths
+        widths.index = pd.Index([f"{width:g}" for width in widths.index])
+        caption = f"Width: evidence of the {results.model.nobs:,} rows of the fit"
+        found.append((caption, widths, {"log_evidence": "fixed2", "se": "fixed2", "posterior": "prior"}))
+    moves = results.diagnostics
+    if moves["tried"].sum():
+        found.append(
+            ("Rejuvenation", moves, {"tried": "count", "accepted": "count", "rate": "fixed3"}),
+        )
+    return found

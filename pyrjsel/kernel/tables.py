@@ -1,0 +1,189 @@
+"""The posterior of a kernel regression in numbers and tables."""
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._once import turn
+from pyrjsel.design import AbsentArray
+from pyrjsel.kernel.posterior import KernelPosterior
+from pyrjsel.kernel.protocols import KernelModel
+from pyrjsel.kernel.samplers.mcmc import ChainRun
+from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.report import own_copy
+
+# Central interval of the tables.
+INTERVAL = (0.025, 0.975)
+
+
+class KernelTables:
+    """The tables of :class:`KernelResults`."""
+
+    def __init__(self, model: KernelModel, run: FilterRun | ChainRun) -> None:
+        self.model = model
+        self.run = run
+        self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
+        self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
+        self._posterior: KernelPosterior | None = None
+
+    # ------------------------------------------------------------------ pieces
+
+    @property
+    def posterior(self) -> KernelPosterior:
+        """Weighted draws of the kernels and variances, in standardised units."""
+        with turn(self, "posterior"):
+            if self._posterior is None:
+                self._posterior = self.run.posterior()
+            return self._posterior
+
+    def _filter(self, what: str) -> FilterRun:
+        """Return the run of the filter, or raise :class:`NotAvailableError`."""
+        if not isinstance(self.run, FilterRun):
+            raise NotAvailableError(f"There is no {what} after sampler='mcmc', which takes all rows at once.")
+        return self.run
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows that were seen."""
+        return len(self.run.index)
+
+    # ------------------------------------------------------------------ tables
+
+    @property
+    def n_kernels(self) -> pd.Series:
+        """Posterior probability of each number of kernels, from 0 to the largest that some draw has."""
+        found = np.bincount(self.posterior.k, weights=self.posterior.weight)
+        return pd.Series(found, index=pd.RangeIndex(len(found), name="kernels"), name="posterior")
+
+    @property
+    def mean_kernels(self) -> float:
+        """Posterior mean of the number of kernels."""
+        return float(self.posterior.k @ self.posterior.weight)
+
+    @property
+    def centres(self) -> pd.DataFrame:
+        """Rows that are a centre, the most probable first.
+
+        Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
+        probability that the row is a centre. Results that were loaded without rows have places of rows for
+        labels, and no inputs.
+        """
+        posterior, model = self.posterior, self.model
+        occupancy = posterior.occupancy()
+        order = np.argsort(-occupancy, kind="stable")
+        rows = posterior.used[order]
+        absent = isinstance(posterior.x, AbsentArray)
+        table = pd.DataFrame(
+            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
+            index=self.run.index[rows],
+            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
+        )
+        # An input may be called like this too: a data frame has two columns of a name then.
+        table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
+        return table
+
+    @property
+    def sigma(self) -> pd.Series:
+        """The posterior of the standard deviation of the noise, in units of the response.
+
+        Entries ``mean``, ``sd``, ``median``, and ``ci_lower`` and ``ci_upper``, the ends of the central 95 %
+        interval.
+        """
+        weight = self.posterior.weight
+        sigma = np.sqrt(self.posterior.sigma2) * self.model.scaling.y_sd
+        mean = float(sigma @ weight)
+        order = np.argsort(sigma, kind="stable")
+        below = np.cumsum(weight[order])
+        place = np.searchsorted(below, np.array([0.5, *INTERVAL]) * below[-1])
+        median, lower, upper = sigma[order][place]
+        return pd.Series(
+            {
+                "mean": mean,
+                "sd": float(np.sqrt((sigma - mean) ** 2 @ weight)),
+                "median": median,
+                "ci_lower": lower,
+                "ci_upper": upper,
+            },
+            name="sigma",
+        )
+
+    @property
+    def log_evidence(self) -> float:
+        """Logarithm of the marginal likelihood of all rows, in units of the response.
+
+        From several runs that of their mean.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``.
+        """
+        return self._filter("log evidence").log_evidence()[0] - self._log_units
+
+    @property
+    def log_evidence_se(self) -> float:
+        """Monte Carlo error of `log_evidence`, from the spread of several runs; NaN for one.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``.
+        """
+        return self._filter("log evidence").log_evidence()[1]
+
+    @property
+    def _log_units(self) -> float:
+        """Log Jacobian of the density of the rows, from standardised to given units."""
+        return self.nobs * float(np.log(self.model.scaling.y_sd))
+
+    @property
+    def widths(self) -> pd.DataFrame:
+        """Evidence by width on the rows of ``fit``.
+
+        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error from several runs
+        (NaN for one), and ``posterior``, with equal prior probabilities.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``.
+        """
+        table = own_copy(self._filter("log evidence").widths)
+        table["log_evidence"] -= self.model.nobs * np.log(self.model.scaling.y_sd)
+        return table
+
+    @property
+    def path(self) -> pd.DataFrame:
+        """The filter by row, in the order in which it took them.
+
+        Columns ``ess``, the effective number of particles before resampling; ``resampled``; ``ancestors``,
+        the number of particles at the row before that have descendants; ``mean_kernels``, the posterior
+        mean of the number of kernels; ``log_evidence`` of the rows so far, in units of the response.
+
+        Raises
+        ------
+        NotAvailableError
+            After ``sampler="mcmc"``.
+        """
+        state = self._filter("path").state
+        units = np.arange(1, self.nobs + 1) * np.log(self.model.scaling.y_sd)
+        return pd.DataFrame(
+            {
+                "ess": state.ess,
+                "resampled": state.resampled,
+                "ancestors": state.ancestors,
+                "mean_kernels": state.mean_k,
+                "log_evidence": state.log_evidence_path - units,
+            },
+            index=self.run.index.copy(),
+        )
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """How the sampler did.
+
+        After the filter, rejuvenation moves by kind: ``tried``, ``accepted`` and their quotient ``rate``.
+        After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
+        ``ess``, ``r_hat``.
+        """
+        return own_copy(self.run.diagnostics())

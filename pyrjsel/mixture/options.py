@@ -1,0 +1,55 @@
+"""Options of the sampler of mixture classifiers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_choice, check_int
+from pyrjsel.model_space.starts import checked_start
+from pyrjsel.runtime.ladder import Temperatures, check_temperatures
+
+OWNER = "MixtureOptions"
+PROPOSALS = ("conditional", "prior")
+# Powers, and the logs of their ratios to begin with: what most posteriors end with. From hotter replicas
+# kernels and inputs are lost that they do not find again where there are many.
+POWERS, GAP = 5, 0.08
+
+
+@dataclass(frozen=True)
+class MixtureOptions:
+    """Options of the sampler.
+
+    Attributes
+    ----------
+    proposal : {"conditional", "prior"}
+        Kernels of an input that enters come from what the rows that are allocated to them say, or from
+        their prior as in Sykacek (1999).
+    moves : int, optional
+        Moves a sweep; None is as many as there are inputs that may be in or out.
+    start : None, "empty" or sequence of str
+        Inputs to start from; None is a draw from the prior over subsets for each try. Replicas begin with the
+        best of 40 tries: 50 sweeps with all inputs to find kernels, then 100 sweeps (no more than a twentieth
+        of burn-in) from the start. Ctrl-C waits for these.
+    temperatures : "auto", int or sequence of float
+        Each chain has replicas, of which the first is recorded and each exchanges states with the next. In
+        replica k the density of the selected inputs given the kernels of the rows, over that of the null
+        model, is taken to a power t_k; so kernels leave their modes. A number is that of the replicas, 1 for
+        none but the chain itself; their powers are adapted in burn-in so that 30 % of the exchanges between
+        neighbours are accepted. A sequence gives the powers, from 1 downwards. "auto" is 5.
+    """
+
+    proposal: str = "conditional"
+    moves: int | None = None
+    start: str | Sequence[str] | None = None
+    temperatures: Temperatures = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice(self.proposal, "proposal", OWNER, PROPOSALS)
+        if self.moves is not None:
+            check_int(self.moves, "moves", OWNER, low=0)
+        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+        self.powers()
+
+    def powers(self) -> tuple[FloatArray, bool]:
+        """Return the first powers of the replicas, and whether they are adapted."""
+        return check_temperatures(self.temperatures, OWNER, POWERS, GAP)

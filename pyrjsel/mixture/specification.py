@@ -1,0 +1,161 @@
+"""What a user chose besides formula and rows, and what this comes to on them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pyrjsel._errors import PyrjselWarning
+from pyrjsel._validate import check_choice
+from pyrjsel._warnings import warn
+from pyrjsel.design import InputDesign, InputRows
+from pyrjsel.mixture.options import PROPOSALS
+from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.mixture.validation import check_background, check_components, check_prior, observed
+from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, check_bounds, named_costs
+from pyrjsel.storage import Plain
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Parameters of :class:`MixtureClassifier`, as they were given."""
+
+    components: int | Sequence[int]
+    background: str | None
+    model_prior: ModelPrior | None
+    proposal: str
+    prior: MixturePrior | None
+    costs: Mapping[str, float] | pd.Series | None
+    budget: float | None
+    always: str | Iterable[str]
+    max_size: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    """A space of subsets of inputs, with what it was made of.
+
+    Attributes
+    ----------
+    model_prior : ModelPrior
+    space : ModelSpace
+    constraints : dict
+        Copies of what was given, as files and checkpoints know them.
+    """
+
+    model_prior: ModelPrior
+    space: ModelSpace
+    constraints: dict[str, Plain]
+
+    @classmethod
+    def of(
+        cls,
+        design: InputDesign,
+        rows: Any,
+        model_prior: ModelPrior | None,
+        prices: Any,
+        budget: float | None,
+        always: str | Iterable[str],
+        max_size: int | None,
+        known: Sequence[Any],
+        owner: str,
+    ) -> "Constrained":
+        """Return the space of the inputs of a design; `known` are the columns that may have prices."""
+        prior = BetaBinomial(1, 1) if model_prior is None else model_prior
+        columns = [str(name) for name in known]
+        space = ModelSpace.build(
+            design.terms,
+            prior=prior,
+            always=always,
+            costs=prices,
+            budget=budget,
+            max_size=max_size,
+            data_columns=columns,
+            n_observations=float(rows.n),
+            owner=owner,
+        )
+        fixed: list[Plain] = [name for name, free in zip(space.names, space.free, strict=True) if not free]
+        constraints: dict[str, Plain] = {
+            "costs": None if prices is None else {str(name): float(cost) for name, cost in prices.items()},
+            "budget": None if budget is None else float(budget),
+            "always": fixed,
+            "max_size": None if max_size is None else int(max_size),
+            "known": list(columns),
+        }
+        return cls(prior, space, constraints)
+
+
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """What the choices come to on the rows.
+
+    Attributes
+    ----------
+    design : InputDesign
+        Of the inputs that are not constant.
+    data : InputRows
+        Rows that have some input.
+    left_out : tuple of str
+        The other inputs.
+    scaling : Scaling
+    components : tuple of int
+    background : {"gaussian", "independent", None}
+    proposal : {"conditional", "prior"}
+    prior : MixturePrior
+    subsets : Constrained
+    """
+
+    design: InputDesign
+    data: InputRows
+    left_out: tuple[str, ...]
+    scaling: Scaling
+    components: tuple[int, ...]
+    background: str | None
+    proposal: str
+    prior: MixturePrior
+    subsets: Constrained
+
+
+def specify(
+    choices: Choices, design: InputDesign, rows: InputRows, known: tuple[Any, ...], owner: str
+) -> Specification:
+    """Return what the choices come to.
+
+    Raises
+    ------
+    DataError, ParameterError, UnknownNameError
+        As for :class:`MixtureClassifier`.
+
+    Warns
+    -----
+    PyrjselWarning, MissingDataWarning
+        As for :class:`MixtureClassifier`.
+    """
+    background = check_background(choices.background, owner)
+    proposal = str(check_choice(choices.proposal, "proposal", owner, PROPOSALS))
+    prior = check_prior(choices.prior, owner)
+    design, data, left_out = observed(design, rows, owner)
+    prior.surplus(len(design.names))
+    components = check_components(choices.components, data.n, owner)
+    if background is None:
+        warn(
+            "Without a background subsets of different size are compared by densities in the units of "
+            "the inputs: the posterior over subsets depends on these units.",
+            PyrjselWarning,
+        )
+    scaling = Scaling.of(data.X, design.names, owner)
+    subsets = Constrained.of(
+        design,
+        data,
+        choices.model_prior,
+        named_costs(choices.costs, known),
+        choices.budget,
+        choices.always,
+        choices.max_size,
+        known,
+        owner,
+    )
+    check_bounds(subsets.space)
+    return Specification(design, data, left_out, scaling, components, background, proposal, prior, subsets)

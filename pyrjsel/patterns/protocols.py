@@ -1,0 +1,49 @@
+"""The pattern model as its results see it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import pandas as pd
+
+from pyrjsel._typing import IntArray
+from pyrjsel.design.frame import Level
+from pyrjsel.patterns.features import Features
+from pyrjsel.patterns.groups import Groups
+from pyrjsel.patterns.options import Options
+from pyrjsel.patterns.priors import PatternPrior
+from pyrjsel.results import FittedModel
+from pyrjsel.storage import Plain
+
+
+class PatternModel(FittedModel, Protocol):
+    """A pattern model, as its results see it."""
+
+    features: Features
+    compression: Groups
+    prior: PatternPrior
+
+    @property
+    def classes(self) -> tuple[Level, ...]:
+        """The classes of the response."""
+
+    @property
+    def y(self) -> IntArray:
+        """Position of the response of each case among the classes."""
+
+    @property
+    def order(self) -> int:
+        """Largest order of a pattern."""
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+
+    @property
+    def n_patterns(self) -> int:
+        """Number of patterns that some case expresses."""
+
+    @property
+    def groups(self) -> pd.DataFrame:
+        """The groups."""
+
+    def _identity(self, sampler: str, options: Options) -> Mapping[str, Plain]: ...

@@ -1,0 +1,138 @@
+"""The facts, tables and notes of a summary of pattern results."""
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._validate import listed
+from pyrjsel.distributions import InverseGamma, LogNormal
+from pyrjsel.patterns.groups import as_whole
+from pyrjsel.patterns.priors import DEVIATION, FIRST_W, LAST_W
+from pyrjsel.patterns.protocols import PatternModel
+from pyrjsel.patterns.sampler import PatternPosterior
+from pyrjsel.report import dropped_note
+from pyrjsel.results import Description, chain_facts
+
+
+def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
+    """Return what was fitted and how, and notes."""
+    settings = posterior.settings
+    facts = [
+        *model_facts(model),
+        ("Sampler", posterior.sampler),
+        *chain_facts(settings, posterior.draws.log_posterior.shape),
+        settings.run_time.fact(sum(posterior.seconds)),
+    ]
+    return Description(facts, [*_notes(model), *posterior.notes])
+
+
+def model_facts(model: PatternModel) -> list[tuple[str, str]]:
+    """Return (label, value) pairs on a model: data, patterns and priors."""
+    groups = model.compression
+    shares = np.bincount(model.y, minlength=len(model.classes)) / model.nobs
+    rows = f"{model.nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
+    return [
+        ("Response", model.design.response),
+        ("Observations", rows),
+        (
+            "Classes",
+            listed([f"{name} ({share:.3f})" for name, share in zip(model.classes, shares, strict=True)]),
+        ),
+        ("Features", str(model.features.n_features)),
+        ("Patterns", f"{groups.kind}, order {model.order}"),
+        ("Number of patterns", f"{model.n_patterns:,}"),
+        ("Number of groups", f"{model.n_groups:,}" + ("" if groups.compressed else " (not compressed)")),
+        ("Groups / patterns", f"{model.n_groups / model.n_patterns:.3f}"),
+        ("Prior", f"{model.prior.family}, sigma_0 = {np.exp(model.prior.log_sigma_0):.3g}"),
+        ("Prior of scales", scale_text(model)),
+    ]
+
+
+def scale_text(model: PatternModel) -> str:
+    """Return the priors of the scales in a few words."""
+    scales, kind = model.prior.scales, model.prior.family
+    if all(scale == scales[0] for scale in scales):
+        return repr(scales[0])
+    normal = [scale for scale in scales if isinstance(scale, LogNormal)]
+    if len(normal) == len(scales) and len({scale.s for scale in normal}) == 1:
+        first, last = normal[0], normal[-1]
+        if np.allclose(np.diff([scale.w for scale in normal], n=2), 0.0):
+            default = (first.w, last.w, first.s) == (FIRST_W[kind], LAST_W[kind], DEVIATION[kind])
+            return f"LogNormal, w from {first.w:g} to {last.w:g}, s = {first.s:g}" + (
+                " (default)" if default else ""
+            )
+    return "by order: " + listed([repr(scale) for scale in scales], most=3)
+
+
+def tables(
+    sigma: pd.DataFrame,
+    compression: pd.DataFrame,
+    coefficients: pd.DataFrame,
+    diagnostics: pd.DataFrame,
+    top: int,
+) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+    """Return the tables of a summary: scales by order, and the `top` largest sums."""
+    steps = compression.diff().fillna(compression)
+    scales = sigma[["median", "ci_lower", "ci_upper", "mcse", "ess", "r_hat"]].copy()
+    for place, name in enumerate(("patterns", "groups")):
+        scales.insert(place, name, as_whole(steps[name].to_numpy()))
+    scales.loc[0, "mcse"] = np.nan
+    scales.index = pd.Index([f"order {o}" for o in scales.index])
+    formats = {
+        **dict.fromkeys(("median", "ci_lower", "ci_upper"), "ratio"),
+        "mcse": "two_digits",
+        **dict.fromkeys(("patterns", "groups"), "count"),
+    }
+    log_posterior = diagnostics.loc[["log_posterior"]].rename(index={"log_posterior": "log posterior"})
+    sums = largest(coefficients, top)
+    several = len(set(coefficients.index.get_level_values("class"))) > 1
+    sums.index = pd.Index(
+        [
+            f"{pattern}: {name}" if several else pattern
+            for (_, name), pattern in zip(sums.index, sums["pattern"], strict=True)
+        ]
+    )
+    sums = sums[["patterns", "cases", "median", "sd", "ci_lower", "ci_upper"]]
+    return [
+        (
+            "Scales by order: patterns and groups that it adds; MCSE, ESS and R-hat of log sigma",
+            scales,
+            formats,
+        ),
+        ("Log posterior", log_posterior, {"mcse": "two_digits"}),
+        (
+            f"Sums of coefficients of groups: the {len(sums)} largest medians of {len(coefficients)}",
+            sums.drop(columns="sd"),
+            {"median": "fixed3", "ci_lower": "fixed3", "ci_upper": "fixed3"},
+        ),
+    ]
+
+
+def largest(coefficients: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Return the `top` rows whose medians are largest in absolute value, the largest first."""
+    order = np.argsort(-np.abs(coefficients["median"].to_numpy()), kind="stable")
+    return coefficients.iloc[order[:top]]
+
+
+def _notes(model: PatternModel) -> list[str]:
+    notes = []
+    if len(model.classes) == 2:
+        notes.append(
+            f"Coefficients are log odds of {model.classes[1]!r}; those of {model.classes[0]!r} are 0."
+        )
+    notes.append(
+        "A group is named by a pattern of its lowest order; the data say nothing of its coefficients beyond "
+        "their sum."
+    )
+    if any(isinstance(scale, InverseGamma) for scale in model.prior.scales):
+        notes.append("Inverse gamma priors are those of sigma.")
+    features = model.features
+    gaps = [
+        f"{name} {np.count_nonzero(codes == levels.index(None)):,}"
+        for name, levels, codes in zip(features.names, features.levels, features.codes.T, strict=True)
+        if None in levels
+    ]
+    if gaps:
+        notes.append(f"Missing values are a level of their own (rows by feature: {listed(gaps)}).")
+    if model.data.n_dropped:
+        notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
+    return notes

@@ -1,0 +1,21 @@
+"""What the results of all models have in common: summaries, files, draws, tables of models."""
+
+from pyrjsel.results.base import Description, Results, pairs_from_plain
+from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes
+from pyrjsel.results.protocols import FittedModel, ModelOverSpace, ModelPosterior
+from pyrjsel.results.sampled import RecordedRun, SampledResults, chain_facts
+
+__all__ = [
+    "TABLE_ROWS",
+    "Description",
+    "FittedModel",
+    "ModelOverSpace",
+    "ModelPosterior",
+    "ModelSpaceResults",
+    "RecordedRun",
+    "Results",
+    "SampledResults",
+    "chain_facts",
+    "pairs_from_plain",
+    "stuck_notes",
+]

@@ -1,0 +1,57 @@
+"""What results need of the model that was fitted, and of its posterior."""
+
+from typing import Any, ClassVar, Protocol
+
+from pyrjsel._typing import FloatArray
+from pyrjsel.model_space import ModelSpace, PackedModels, PriorInclusion
+
+
+class FittedModel(Protocol):
+    """A model, as its results see it."""
+
+    title: ClassVar[str]
+    design: Any
+    data: Any
+
+    @property
+    def nobs(self) -> int:
+        """Number of rows used."""
+
+
+class ModelOverSpace(FittedModel, Protocol):
+    """A model that selects terms."""
+
+    space: ModelSpace
+    _priced: bool
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the J terms."""
+
+    @property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+
+
+class ModelPosterior(Protocol):
+    """Posterior probabilities of models, the most probable first; of fewer of these errors and odds."""
+
+    @property
+    def packed(self) -> PackedModels:
+        """The models."""
+
+    @property
+    def probability(self) -> FloatArray:
+        """Their probabilities."""
+
+    @property
+    def mcse(self) -> FloatArray:
+        """Monte Carlo errors of these."""
+
+    @property
+    def odds(self) -> FloatArray:
+        """Odds of the first model against each."""
+
+    @property
+    def odds_mcse(self) -> FloatArray:
+        """Monte Carlo errors of these."""
