@@ -14,6 +14,7 @@ from selection_checks import LEVEL, Scenario, holm
 from selection_world import World, bad_surrogate
 
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedRunner
+from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SCENARIOS = [
@@ -86,6 +87,48 @@ def test_many_iterations_change_nothing_either(scenario):
 def test_a_wrong_transition_is_caught(fault):
     """A prior variance off by a third, odds of one more term by a factor of 1.65, a shifted predictor."""
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
+
+
+# ---------------------------------------------------------------------- jumps by a surrogate
+
+
+@pytest.mark.parametrize("scenario", [SCENARIOS[k] for k in (0, 3, 6)], ids=str)
+def test_jumps_by_a_surrogate_leave_the_joint_law_alone(scenario):
+    """Alone, with two pairs of draws and a surrogate far from the posterior; level 1e-6 each."""
+    assert faults(World(scenario), FAST, seed=61, iterations=3, walk=World.walk_surrogate) == {}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_jumps_by_a_surrogate_leave_the_joint_law_alone_at_length(scenario):
+    """Fifteen times the draws; level 1e-6 each."""
+    assert faults(World(scenario), LONG, seed=62, iterations=3, walk=World.walk_surrogate) == {}
+
+
+def _without_correction(jumps, gamma, place=SurrogateJumps.place):
+    return None if place(jumps, gamma) is None else float(jumps.walk.log_evidence()[0])
+
+
+def _without_surrogate(jumps, gamma, place=SurrogateJumps.place):
+    return None if place(jumps, gamma) is None else 0.0
+
+
+def _with_new_draws_alone(jumps, rng, gamma, mode, b, draws=SurrogateJumps.draws):
+    return draws(jumps, rng, gamma, mode, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("place", _without_correction), ("place", _without_surrogate), ("draws", _with_new_draws_alone)],
+    ids=["correction", "surrogate", "draws"],
+)
+def test_wrong_jumps_by_a_surrogate_are_caught(monkeypatch, name, wrong):
+    """The correction or the surrogate left out of the acceptance probability; the present coefficients not
+    among the draws of their model.
+    """
+    monkeypatch.setattr(SurrogateJumps, name, wrong)
+    moved = faults(World(SCENARIOS[0]), 3 * FAST, seed=61, iterations=12, walk=World.walk_surrogate)
+    assert moved != {}
 
 
 # ---------------------------------------------------------------------- populations
