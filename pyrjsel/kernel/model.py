@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -116,7 +116,8 @@ class KernelRegression:
     True
     """
 
-    _owner = "KernelRegression"
+    title: ClassVar[str] = "Kernel regression"
+    _owner: ClassVar[str] = "KernelRegression"
 
     def __init__(
         self,
@@ -392,7 +393,7 @@ class KernelRegression:
         }
 
     def _repr_html_(self) -> str:
-        return model_html("Kernel regression", self, model_facts(self))
+        return model_html(self.title, self, model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

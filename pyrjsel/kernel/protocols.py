@@ -1,6 +1,6 @@
 """The model as its results see it."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import Design
@@ -14,6 +14,7 @@ from pyrjsel.storage import Plain
 class KernelModel(Protocol):
     """A kernel regression, as its results see it."""
 
+    title: ClassVar[str]
     design: Design
     data: Any
     standardize: bool

@@ -1,6 +1,6 @@
 """Results of a kernel regression: tables, predictions, plots, and more rows."""
 
-import os
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Self
 
@@ -9,21 +9,42 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_bool, check_file, check_int
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
 from pyrjsel.kernel.prediction import KernelPrediction
 from pyrjsel.kernel.samplers.mcmc import fit_chains
 from pyrjsel.kernel.samplers.particles import Particles
 from pyrjsel.kernel.samplers.smc import FilterRun
-from pyrjsel.kernel.samplers.stopping import TOP, USUAL
+from pyrjsel.kernel.samplers.stopping import USUAL
 from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
 from pyrjsel.kernel.scaling import check_squares
 from pyrjsel.kernel.summary import describe, tables
 from pyrjsel.kernel.tables import KernelTables
-from pyrjsel.report import Report, plot_path, results_html, to_arviz
-from pyrjsel.runtime import by_chain, known_ends
-from pyrjsel.storage import Document, write
+from pyrjsel.report import plot_path
+from pyrjsel.results import Description, RecordedRun
+from pyrjsel.runtime import by_chain
+from pyrjsel.storage import Plain
+
+# What inherited docstrings say.
+TEXTS = {
+    "top": "Centres to list, the most probable ones.",
+    "rows in files": """\
+Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
+rows, so that predictions, plots of the fit and more rows need them: without them these take
+``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.""",
+    "in every file": """\
+Functions that the formula calls, and a kernel of the user's, are kept by name alone.""",
+    "accuracy": """\
+Go on until the figures of the summary have Monte Carlo errors of at most so many posterior
+deviations, see :meth:`KernelRegression.fit`; None is what was asked for in the fit, or 0.05.""",
+    "not in one run": "After loading, a kernel of the user's own may round otherwise.",
+    "without chains": "After the filter, which has :meth:`update`.",
+    "variables": """\
+``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
+response, and ``observed_data`` with the response, where its rows are there. Chains are chains;
+particles are resampled to one of equal weights, whose order says nothing: no R-hat or effective
+size can be had from it.""",
+}
 
 
 class KernelResults(KernelTables):
@@ -52,29 +73,60 @@ class KernelResults(KernelTables):
     >>> results = rj.KernelRegression(y, x, width=1.6, standardize=False).fit(rng=1)
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
+
+    Chains that go on have the draws of one longer run.
+
+    >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
+    >>> chains = rj.KernelRegression(np.sin(x[:, 0]), x).fit(sampler="mcmc", draws=1000, rng=1)
+    >>> chains.extend(100).run.draws.k.shape
+    (4, 1100)
     """
 
-    def summary(self, top: int = TOP) -> Report:
-        """Return the summary: what was fitted, how, number of kernels, centres, warnings that matter.
+    _texts = TEXTS
+    _file = (KIND, SCHEMA)
+    _usual = USUAL
 
-        Parameters
-        ----------
-        top : int, default 10
-            Centres to list, the most probable ones.
+    # ------------------------------------------------------------------ what all results have
 
-        Returns
-        -------
-        statsmodels Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+    def _describe(self) -> Description:
+        return describe(self)
 
-        Raises
-        ------
-        ParameterError
-            If `top` is not an int of at least 1.
-        """
-        top = check_int(top, "top", "summary", low=1)
-        info, notes = describe(self)
-        return Report("Kernel regression", info, tables(self, top), notes)
+    def _tables(self, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+        return tables(self, top)
+
+    def _content(self, with_rows: bool) -> Plain:
+        return content_of(self.model, self.run, with_rows)
+
+    def _recorded_run(self) -> RecordedRun[Self]:
+        run, model = self.run, self.model
+        if isinstance(run, FilterRun):
+            raise NotAvailableError(
+                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
+            )
+        settings, index = run.settings, run.index
+        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
+        return RecordedRun(
+            run.fit,
+            run.ends,
+            run.draws.k.shape[1],
+            lambda: by_chain(held),
+            lambda: model._identity("mcmc", settings),
+            lambda longer: type(self)(model, fit_chains(settings, model.x, model.y, index, longer)),
+        )
+
+    def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
+        k, sigma2, delta2 = self.run.equal_draws()
+        unit: FloatArray | float = self.model.scaling.y_sd
+        posterior: dict[str, tuple[list[str], Any]] = {
+            "kernels": ([], k),
+            "sigma": ([], unit * np.sqrt(sigma2)),
+            "coef_sd": ([], unit * np.sqrt(delta2)),
+        }
+        groups, y = {"posterior": posterior}, self.posterior.y
+        if not isinstance(y, AbsentArray):
+            observed = self.model.scaling.raw_response(y)
+            groups["observed_data"] = {self.model.design.response: (["row"], observed)}
+        return groups, {"row": self.run.index.tolist()}
 
     # ------------------------------------------------------------------ predictions
 
@@ -191,150 +243,6 @@ class KernelResults(KernelTables):
             self._posterior = None
         return self
 
-    def to_arviz(self) -> Any:
-        """Return the draws as ArviZ's container.
-
-        Returns
-        -------
-        InferenceData or DataTree
-            ``posterior`` with ``kernels`` (their number), ``sigma`` and ``coef_sd``, in units of the
-            response, and ``observed_data`` with the response, where its rows are there. Chains are chains;
-            particles are resampled to one of equal weights, whose order says nothing: no R-hat or effective
-            size can be had from it.
-
-        Raises
-        ------
-        NotAvailableError
-            If ArviZ is not installed.
-        """
-        k, sigma2, delta2 = self.run.equal_draws()
-        unit: FloatArray | float = self.model.scaling.y_sd
-        posterior: dict[str, tuple[list[str], Any]] = {
-            "kernels": ([], k),
-            "sigma": ([], unit * np.sqrt(sigma2)),
-            "coef_sd": ([], unit * np.sqrt(delta2)),
-        }
-        groups, y = {"posterior": posterior}, self.posterior.y
-        if not isinstance(y, AbsentArray):
-            observed = self.model.scaling.raw_response(y)
-            groups["observed_data"] = {self.model.design.response: (["row"], observed)}
-        return to_arviz(groups, {"row": self.run.index.tolist()})
-
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
-        data : bool, default False
-            Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
-            rows, so that predictions, plots of the fit and more rows need them: without them these take
-            ``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are asked for and are not there.
-        ParameterError
-            If `path` is none, or that of a folder.
-        StoreError
-            If a name or label cannot be written, or there are too many of them.
-        OSError
-            If the file cannot be written.
-
-        Notes
-        -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code. Functions that the formula calls, and a kernel of the user's, are kept by name alone.
-        """
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
-        write(file, Document(KIND, SCHEMA, content_of(self, with_rows)))
-
-    # ------------------------------------------------------------------ more draws
-
-    def extend(
-        self,
-        draws: int | None = None,
-        *,
-        mcse: float | None = None,
-        max_draws: int = USUAL.max_draws,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Go on with the chains of ``sampler="mcmc"`` where they ended.
-
-        Parameters
-        ----------
-        draws : int, optional
-            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least. None is as many as
-            `mcse` asks for, which may be no more at all.
-        mcse : float, optional
-            Go on until the figures of the summary have Monte Carlo errors of at most so many posterior
-            deviations, see :meth:`KernelRegression.fit`; None is what was asked for in the fit, or 0.05.
-        max_draws, max_seconds : optional
-            As for :meth:`KernelRegression.fit`; the former with the draws that there are.
-        n_jobs, progress, checkpoint : optional
-            As for :meth:`KernelRegression.fit`; the checkpoint is of the draws that are new.
-
-        Returns
-        -------
-        KernelResults
-            New results, of all draws: to the last bit those of one run of as many (on the same machine and
-            versions; after loading, a kernel of the user's own may round otherwise).
-
-        Raises
-        ------
-        NotAvailableError
-            After the filter, which has :meth:`update`; if the rows are not there, see :func:`pyrjsel.load`;
-            if the results come from a file that has no states of chains.
-        ParameterError
-            If a parameter is out of range.
-        StoreError
-            If the checkpoint is that of another run, or the file held a state of another model.
-
-        Warns
-        -----
-        ConvergenceWarning
-            As for :meth:`KernelRegression.fit` with ``sampler="mcmc"``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pyrjsel as rj
-        >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
-        >>> model = rj.KernelRegression(np.sin(x[:, 0]), x)
-        >>> longer = model.fit(sampler="mcmc", draws=1000, rng=1).extend(100)
-        >>> longer.run.draws.k.shape
-        (4, 1100)
-        """
-        run, model = self.run, self.model
-        if isinstance(run, FilterRun):
-            raise NotAvailableError(
-                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
-            )
-        ends, x, y = known_ends(run.ends), model.x, model.y
-        have = run.draws.k.shape[1]
-        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
-        settings = run.fit.extended(
-            ends,
-            have=have,
-            recorded=lambda: by_chain(held),
-            draws=draws,
-            mcse=mcse,
-            max_draws=max_draws,
-            max_seconds=max_seconds,
-            usual=USUAL,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=lambda: model._identity("mcmc", run.settings),
-        )
-        return type(self)(model, fit_chains(run.settings, x, y, run.index, settings))
-
     # ------------------------------------------------------------------ plots
 
     def plot_fit(self, ax: Any = None, *, alpha: float = 0.05, points: int = POINTS) -> Any:
@@ -415,8 +323,6 @@ class KernelResults(KernelTables):
             xlabel="Rows",
             ylabel="Effective number of particles",
         )
-
-    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         return (

@@ -4,11 +4,11 @@ from dataclasses import fields
 from typing import Any
 
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.state import KernelSettings
-from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Plain, frame_to_plain, labels_to_plain, plain
 
@@ -17,9 +17,8 @@ KIND, SCHEMA = "kernel results", 2
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 
 
-def content_of(results: KernelTables, with_rows: bool) -> Plain:
+def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool) -> Plain:
     """Return what is written of results."""
-    model, run = results.model, results.run
     known = model.data.digest if isinstance(model.data, AbsentRows) else digest_of_rows(model.data)
     kernel = model.kernels[0]
     return {
@@ -34,7 +33,7 @@ def content_of(results: KernelTables, with_rows: bool) -> Plain:
         "noise_prior": plain(model.noise_prior),
         "coef_prior": plain(model.coef_prior),
         "settings": settings_to_plain(model.settings),
-        "sampler": results.sampler,
+        "sampler": "smc" if isinstance(run, FilterRun) else "mcmc",
         "run": _filter(run, with_rows) if isinstance(run, FilterRun) else _chains(run, with_rows),
     }
 

@@ -10,13 +10,14 @@ from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.report import dropped_note
+from pyrjsel.results import Description, chain_facts
 
 # Probabilities of numbers of kernels that are shown.
 SMALL = 0.005
 
 
-def describe(results: KernelTables) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return (label, value) pairs on what was fitted and how, and notes."""
+def describe(results: KernelTables) -> Description:
+    """Return what was fitted and how, and notes."""
     model, run, sigma = results.model, results.run, results.sigma
     settings = run.settings
     info = [
@@ -37,17 +38,12 @@ def describe(results: KernelTables) -> tuple[list[tuple[str, str]], list[str]]:
         if len(run.states) > 1:
             info.append(("Runs", str(len(run.states))))
     else:
-        chains, draws = run.draws.k.shape
-        info += [
-            ("Sampler", "mcmc"),
-            ("Chains x draws", f"{chains} x {draws:,}"),
-            ("Burn-in, thinning", f"{run.fit.burn_in:,}, {run.fit.thin}"),
-        ]
+        info += [("Sampler", "mcmc"), *chain_facts(run.fit, run.draws.k.shape)]
     info.append(run.run_time.fact(run.seconds))
     notes = list(run.notes)
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
-    return info, notes
+    return Description(info, notes)
 
 
 def _data_facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:

@@ -11,16 +11,17 @@ from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.report import own_copy
+from pyrjsel.results import SampledResults
 
 # Central interval of the tables.
 INTERVAL = (0.025, 0.975)
 
 
-class KernelTables:
+class KernelTables(SampledResults[KernelModel]):
     """The tables of :class:`KernelResults`."""
 
     def __init__(self, model: KernelModel, run: FilterRun | ChainRun) -> None:
-        self.model = model
+        super().__init__(model)
         self.run = run
         self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
         self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]

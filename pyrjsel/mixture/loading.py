@@ -18,6 +18,7 @@ from pyrjsel.mixture.specification import Constrained, Specification
 from pyrjsel.model_space import ModelPrior, PackedModels, prior_makers
 from pyrjsel.report import table_from_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
+from pyrjsel.results import Description
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
@@ -38,14 +39,10 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
         comparison.index.name = "components"
     elif len(model.components) > 1:
         raise content.wrong("comparison", "a table by number of kernels")
-    description = content.part("description")
-    info = description.sequence("info", (list,))
-    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in info):
-        raise description.wrong("info", "pairs of text")
-    said = None
-    if isinstance(model.data, AbsentRows):
-        said = [(pair[0], pair[1]) for pair in info], description.sequence("notes")
-    return MixtureResults(model, _posterior(content, model, chosen), chosen, comparison, said)
+    said = Description.from_plain(content.part("description"))
+    posterior = _posterior(content, model, chosen)
+    known = said if isinstance(model.data, AbsentRows) else None
+    return MixtureResults(model, posterior, chosen, comparison, known)
 
 
 def _model(content: Content, given: Given) -> MixtureClassifier:

@@ -4,26 +4,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value, check_int
+from pyrjsel.mixture.posterior import MixturePosterior
 from pyrjsel.mixture.prediction import kept, places_of, selected
-from pyrjsel.mixture.tables import MixtureTables
+from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.report import Ellipses, plot_plane
 
 
-def plot_kernels(results: MixtureTables, inputs: Sequence[str] | None, ax: Any, draws: int) -> Any:
+def plot_kernels(
+    model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | None, ax: Any, draws: int
+) -> Any:
     """Plot rows and kernels in the plane of two inputs."""
-    owner, model = "plot_kernels", results.model
+    owner = "plot_kernels"
     check_int(draws, "draws", owner, low=1)
     if inputs is None:
         if len(model.term_names) < 2:
             raise ParameterError(f"{owner} needs two inputs. The model has {len(model.term_names)}.")
-        inputs = list(results.inclusion["posterior"].nlargest(2).index)
+        inputs = list(pd.Series(posterior.inclusion.mean, model.term_names).nlargest(2).index)
     if isinstance(inputs, str) or len(inputs) != 2:
         raise bad_value("inputs", owner, "the names of two inputs", inputs)
-    places = places_of(model, results.posterior, inputs, owner)
-    mean, variance, weight, prior = kept(results.posterior)
+    places = places_of(model, posterior, inputs, owner)
+    mean, variance, weight, prior = kept(posterior)
     (having,) = np.nonzero(selected(mean, places))
     shown = having[np.linspace(0, having.size - 1, min(draws, having.size)).round().astype(int)]
     joint = weight[shown] * prior[shown][:, :, None]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.model_space import ByModel, PackedModels, count_visits, merge_visits
+from pyrjsel.model_space import ByModel, ModelDraws, PackedModels, count_visits, merge_visits
 from pyrjsel.report import IndicatorStats, ModelStats
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, selection_notes
@@ -55,6 +55,27 @@ class MixtureDraws:
     variance: FloatArray
     weight: FloatArray
     prior: FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class SubsetDraws(ModelDraws):
+    """Draws of subsets of inputs, of all chains after burn-in and thinning.
+
+    Attributes
+    ----------
+    model, packed, model_cost
+        As in :class:`pyrjsel.model_space.ModelDraws`.
+    log_posterior : ndarray (chains, draws)
+        Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
+        selected among them by the background.
+    log_likelihood : ndarray (chains, draws)
+        Log density of labels and inputs given kernels, weights and subset.
+    occupied : ndarray of int32 (chains, draws)
+        Kernels that have a row.
+    """
+
+    log_likelihood: FloatArray
+    occupied: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +133,21 @@ class MixturePosterior:
     options: Any
     ends: Ends | None
     notes: list[str]
+
+    @property
+    def mcse(self) -> FloatArray:
+        """Monte Carlo errors of the first probabilities."""
+        return self.model_stats.mcse
+
+    @property
+    def odds(self) -> FloatArray:
+        """Odds of the first subset against each of these."""
+        return self.model_stats.odds
+
+    @property
+    def odds_mcse(self) -> FloatArray:
+        """Monte Carlo errors of the odds."""
+        return self.model_stats.odds_mcse
 
     @property
     def models(self) -> ByteArray:

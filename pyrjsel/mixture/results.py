@@ -1,44 +1,73 @@
 """Results of a mixture classifier: class probabilities, densities, scores, plots, more draws."""
 
-import os
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_bool, check_file, check_int, unknown_name
+from pyrjsel._once import kept_property
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import check_int, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.plots import plot_kernels
-from pyrjsel.mixture.posterior import MixturePosterior
+from pyrjsel.mixture.posterior import MixturePosterior, SubsetDraws
 from pyrjsel.mixture.prediction import class_densities, class_probabilities, places_of
 from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.mixture.sampler import KERNELS, SERIES, run, thinning
 from pyrjsel.mixture.saving import KIND, SCHEMA, content_of
 from pyrjsel.mixture.stopping import USUAL
-from pyrjsel.mixture.summary import Description, describe, tables
-from pyrjsel.mixture.tables import MixtureTables
-from pyrjsel.model_space import chain_visits
+from pyrjsel.mixture.summary import describe
+from pyrjsel.model_space import PriorInclusion, chain_visits
 from pyrjsel.report import (
-    ModelLooks,
-    Report,
+    IndicatorStats,
     calibration_table,
     log_chosen,
+    own_copy,
     plot_calibration,
     plot_trace,
-    results_html,
     score_table,
-    to_arviz,
 )
-from pyrjsel.runtime import by_chain, known_ends
-from pyrjsel.storage import Document, write
+from pyrjsel.results import Description, ModelSpaceResults, RecordedRun
+from pyrjsel.runtime import FitSettings, by_chain
+from pyrjsel.storage import Plain
+
+# What inherited docstrings say.
+TEXTS = {
+    "top": "Subsets to list.",
+    "rows in files": """\
+Whether the rows of the fit are in it: inputs, response, labels of rows. Without them all tables,
+draws and predictions of new rows can be had after loading, and what needs the rows themselves
+takes ``rj.load(path, data=...)``.""",
+    "in every file": """\
+In every file are the ranges of the inputs and, where the last draw of each chain is kept for
+:meth:`extend`, the kernel of each row and what was drawn for missing inputs and labels.""",
+    "accuracy": """\
+Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
+asked for in the fit, or 0.01.""",
+    "not in one run": """\
+Numbers of kernels are not compared again. After an interrupted run that was planned for more
+draws, kernels are of as few draws as it had kept.""",
+    "without chains": "",
+    "variables": """\
+``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (kernels with rows) and
+``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
+``observed_data`` with the positions of the labels among the classes, -1 where missing, if the
+rows are there. Of long runs these are the draws whose class probabilities are kept, one of
+``posterior.every``.""",
+    "inclusion": """\
+Terms are inputs. Columns from `mcse` on but `cost` are NaN for an input that never moved in any chain;
+`posterior` is the share of the draws.""",
+    "models": "At most 1,000. A model is a subset of the inputs, and `posterior` the share of the draws.",
+}
 
 
-class MixtureResults(MixtureTables, ModelLooks):
+class MixtureResults(ModelSpaceResults[MixtureModel]):
     """The posterior of a mixture classifier; made by ``fit``.
 
     Nothing here depends on how kernels are numbered, which chains may change at any time.
@@ -53,8 +82,8 @@ class MixtureResults(MixtureTables, ModelLooks):
         Number of kernels.
     comparison : DataFrame or None
         Scores by number of kernels, where several were compared.
-    description : tuple, optional
-        What a summary says beside its tables, where the rows that tell it are not there.
+    description : Description, optional
+        What the summary says beside its tables, where it cannot be said without the rows of the fit.
 
     Attributes
     ----------
@@ -72,7 +101,19 @@ class MixtureResults(MixtureTables, ModelLooks):
     ('glu', 'bmi', 'age')
     >>> bool(results.score(test).loc["error_rate", "value"] < 0.3)
     True
+
+    Chains that go on have the draws of one longer run.
+
+    >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
+    >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
+    >>> longer.inclusion.equals(once.inclusion)
+    True
     """
+
+    _texts = TEXTS
+    _file = (KIND, SCHEMA)
+    _usual = USUAL
+    posterior: MixturePosterior
 
     def __init__(
         self,
@@ -82,8 +123,116 @@ class MixtureResults(MixtureTables, ModelLooks):
         comparison: pd.DataFrame | None = None,
         description: Description | None = None,
     ) -> None:
-        super().__init__(model, posterior, components, comparison)
-        self._description = description
+        super().__init__(model, description=description)
+        self.posterior = posterior
+        self.components = components
+        self._comparison = comparison
+
+    # ------------------------------------------------------------------ what results over models have
+
+    def _describe(self) -> Description:
+        return describe(self.model, self.posterior, self.components)
+
+    def _tables(self, top: int) -> list[tuple[Any, ...]]:
+        found = super()._tables(top)
+        if self._comparison is not None:
+            formats = dict.fromkeys(self._comparison.columns, "fixed3")
+            found.append(("Numbers of kernels by the log score of rows held out", self.comparison, formats))
+        return found
+
+    def _content(self, with_rows: bool) -> Plain:
+        said = self._description()
+        return content_of(self.model, self.posterior, self.components, self._comparison, said, with_rows)
+
+    def _inclusion_parts(self) -> tuple[PriorInclusion, IndicatorStats, FloatArray]:
+        posterior = self.posterior
+        excluded = posterior.probability @ (1.0 - posterior.models)
+        return self.model.prior_inclusion, posterior.inclusion, excluded
+
+    def _recorded_run(self) -> RecordedRun[MixtureResults]:
+        model, posterior, components = self.model, self.posterior, self.components
+
+        def go_on(settings: FitSettings) -> MixtureResults:
+            problem = model._problem(components)
+            settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
+            longer = run(problem, settings, posterior.options)
+            return type(self)(model, longer, components, self._comparison)
+
+        return RecordedRun(
+            posterior.settings,
+            posterior.ends,
+            posterior.index.shape[1],
+            lambda: _recorded(posterior),
+            lambda: model._identity(posterior.options, (components,)),
+            go_on,
+            posterior.every,
+        )
+
+    def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
+        model, posterior, draws = self.model, self.posterior, self.draws
+        of = slice(None, None, posterior.every)
+        index = draws.model[:, of]
+        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
+            "posterior": {
+                "included": (["term"], posterior.models.astype(np.int8)[index]),
+                "size": ([], draws.size[:, of]),
+                "occupied": ([], draws.occupied[:, of]),
+                "class_probability": (["class"], posterior.prior[:, : index.shape[1]]),
+            },
+            "sample_stats": {
+                "lp": ([], draws.log_posterior[:, of]),
+                "log_lik": ([], draws.log_likelihood[:, of]),
+            },
+        }
+        coords: dict[str, Sequence[Any]] = {"term": model.term_names, "class": model.classes}
+        if not isinstance(model.data, AbsentRows):
+            groups["observed_data"] = {model.design.response: (["row"], np.asarray(model.y))}
+            coords["row"] = range(model.nobs)
+        return groups, coords
+
+    # ------------------------------------------------------------------ tables
+
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """Held-out scores by number of kernels, over the rows with labels.
+
+        Columns ``log_score`` (mean over rows of the log probability of their class; the largest is fitted)
+        and its standard error ``se``; ``difference`` from the largest and ``difference_se``, paired by row;
+        ``error_rate``.
+
+        Raises
+        ------
+        NotAvailableError
+            If there was one number of kernels only.
+        """
+        if self._comparison is None:
+            raise NotAvailableError(
+                "One number of kernels was fitted: components=[2, 3, 5] compares several."
+            )
+        return own_copy(self._comparison)
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """How the sampler did, by chain and over all.
+
+        Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
+        the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds
+        by the clock and CPU seconds.
+        """
+        return own_copy(self.posterior.diagnostics)
+
+    @kept_property
+    def draws(self) -> SubsetDraws:
+        """The draws of all chains: subsets, log posterior, log likelihood, kernels with rows."""
+        posterior = self.posterior
+        return SubsetDraws(
+            posterior.index,
+            posterior.packed,
+            np.asarray(self.model.space.cost(posterior.models), dtype=float),
+            posterior.log_posterior,
+            posterior.log_likelihood,
+            posterior.occupied,
+        )
 
     # ------------------------------------------------------------------ new rows
 
@@ -288,192 +437,7 @@ class MixtureResults(MixtureTables, ModelLooks):
         said = probability[np.arange(len(true)), chosen]
         return calibration_table(said, (true == chosen).astype(np.float64), bins)
 
-    # ------------------------------------------------------------------ what people look at
-
-    def _described(self) -> Description:
-        """Return what a summary says beside its tables; without rows, what it said when they were there."""
-        return describe(self) if self._description is None else self._description
-
-    def summary(self, top: int = 10) -> Report:
-        """Return the summary: what was fitted, how, inclusion, best subsets, warnings that matter.
-
-        Parameters
-        ----------
-        top : int, default 10
-            Subsets to list.
-
-        Returns
-        -------
-        statsmodels Summary
-            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
-
-        Raises
-        ------
-        ParameterError
-            If `top` is not an int of at least 1.
-        """
-        top = check_int(top, "top", "summary", low=1)
-        rows = self._model_rows(min(top, self.posterior.model_stats.odds.size))
-        info, notes = self._described()
-        return Report(self.model.title, info, tables(self, rows), notes)
-
-    def to_arviz(self) -> Any:
-        """Return draws that do not depend on the numbers of kernels as ArviZ's container.
-
-        Returns
-        -------
-        InferenceData or DataTree
-            ``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (kernels with rows) and
-            ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
-            ``observed_data`` with the positions of the labels among the classes, -1 where missing, if the
-            rows are there. Of long runs these are the draws whose class probabilities are kept, one of
-            ``posterior.every``.
-
-        Raises
-        ------
-        NotAvailableError
-            If ArviZ is not installed.
-        """
-        model, posterior, draws = self.model, self.posterior, self.draws
-        of = slice(None, None, posterior.every)
-        index = draws.model[:, of]
-        groups: dict[str, dict[str, tuple[list[str], Any]]] = {
-            "posterior": {
-                "included": (["term"], posterior.models.astype(np.int8)[index]),
-                "size": ([], draws.size[:, of]),
-                "occupied": ([], draws.occupied[:, of]),
-                "class_probability": (["class"], posterior.prior[:, : index.shape[1]]),
-            },
-            "sample_stats": {
-                "lp": ([], draws.log_posterior[:, of]),
-                "log_lik": ([], draws.log_likelihood[:, of]),
-            },
-        }
-        coords: dict[str, Sequence[Any]] = {"term": model.term_names, "class": model.classes}
-        if not isinstance(model.data, AbsentRows):
-            groups["observed_data"] = {model.design.response: (["row"], np.asarray(model.y))}
-            coords["row"] = range(model.nobs)
-        return to_arviz(groups, coords)
-
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
-        """Save the results in a file, which :func:`pyrjsel.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file; one that is there is replaced once the new one is whole.
-        data : bool, default False
-            Whether the rows of the fit are in it: inputs, response, labels of rows. Without them all tables,
-            draws and predictions of new rows can be had after loading, and what needs the rows themselves
-            takes ``rj.load(path, data=...)``.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are asked for and are not there.
-        ParameterError
-            If `path` is none, or that of a folder.
-        StoreError
-            If a name or label cannot be written, or there are too many of them.
-        OSError
-            If the file cannot be written.
-
-        Notes
-        -----
-        The format is described in ``pyrjsel.storage``: a zip archive of a JSON header and arrays, which holds
-        no code. In every file are the ranges of the inputs and, where the last draw of each chain is kept for
-        :meth:`extend`, the kernel of each row and what was drawn for missing inputs and labels.
-        """
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
-        write(file, Document(KIND, SCHEMA, content_of(self, self._described(), with_rows)))
-
-    # ------------------------------------------------------------------ more draws
-
-    def extend(
-        self,
-        draws: int | None = None,
-        *,
-        mcse: float | None = None,
-        max_draws: int = USUAL.max_draws,
-        max_seconds: float | None = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> Self:
-        """Go on with the chains where they ended.
-
-        Parameters
-        ----------
-        draws : int, optional
-            Draws that each chain is to have beyond those that it has, burn-in and thinning as they were.
-            After an interrupted run all chains get as many as the longest has at least. None is as many as
-            `mcse` asks for, which may be no more at all.
-        mcse : float, optional
-            Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
-            asked for in the fit, or 0.01.
-        max_draws, max_seconds : optional
-            As for :meth:`MixtureClassifier.fit`; the former with the draws that there are.
-        n_jobs, progress, checkpoint : optional
-            As for :meth:`MixtureClassifier.fit`; the checkpoint is of the draws that are new.
-
-        Returns
-        -------
-        MixtureResults
-            New results, of all draws: to the last bit those of one run of as many with this `burn_in` (on the
-            same machine and versions). Numbers of kernels are not compared again. After an interrupted run
-            that was planned for more draws, kernels are of as few draws as it had kept.
-
-        Raises
-        ------
-        NotAvailableError
-            If the rows are not there, see :func:`pyrjsel.load`.
-        ParameterError
-            If a parameter is out of range.
-        StoreError
-            If the checkpoint is that of another run, or the file held a state of another model.
-
-        Warns
-        -----
-        ConvergenceWarning
-            As for :meth:`MixtureClassifier.fit`.
-
-        Examples
-        --------
-        >>> import pyrjsel as rj
-        >>> pima = rj.datasets.pima().data.query("split == 'train'")
-        >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
-        >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
-        >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
-        >>> longer.inclusion.equals(once.inclusion)
-        True
-        """
-        model, posterior = self.model, self.posterior
-        ends, have = known_ends(posterior.ends), posterior.index.shape[1]
-        problem = model._problem(self.components)
-        settings = posterior.settings.extended(
-            ends,
-            have=have,
-            recorded=lambda: _recorded(posterior),
-            draws=draws,
-            mcse=mcse,
-            max_draws=max_draws,
-            max_seconds=max_seconds,
-            usual=USUAL,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=checkpoint,
-            about=lambda: model._identity(posterior.options, (self.components,)),
-            every=posterior.every,
-        )
-        settings = settings.thinned(thinning(problem, settings) // posterior.every, KERNELS)
-        longer = run(problem, settings, posterior.options)
-        return type(self)(model, longer, self.components, self._comparison)
-
     # ------------------------------------------------------------------ plots
-
-    def _best_models(self, top: int) -> tuple[Sequence[str], ByteArray, FloatArray]:
-        posterior = self.posterior
-        return self.model.term_names, posterior.packed[:top], posterior.probability[:top]
 
     def plot_trace(self, ax: Any = None) -> Any:
         """Plot the draws of size, cost, log posterior and the number of kernels that have rows.
@@ -531,7 +495,7 @@ class MixtureResults(MixtureTables, ModelLooks):
         ParameterError
             If `inputs` are not two, there is one input only, or `draws` or `ax` is not valid.
         """
-        return plot_kernels(self, inputs, ax, draws)
+        return plot_kernels(self.model, self.posterior, inputs, ax, draws)
 
     def plot_calibration(
         self,
@@ -569,8 +533,6 @@ class MixtureResults(MixtureTables, ModelLooks):
         name = classes[1] if of is None and len(classes) == 2 else of
         what = "the most probable class" if name is None else str(name)
         return plot_calibration(table, what, ax=ax)
-
-    _repr_html_ = results_html
 
     def __repr__(self) -> str:
         chains, draws = self.posterior.index.shape

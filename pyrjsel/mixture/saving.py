@@ -1,19 +1,26 @@
 """Results as files: what is written."""
 
+import pandas as pd
+
 from pyrjsel.design import input_design_to_plain, input_rows_to_plain
+from pyrjsel.mixture.posterior import MixturePosterior
+from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.mixture.sampler import KERNELS, SERIES
-from pyrjsel.mixture.summary import Description
-from pyrjsel.mixture.tables import MixtureTables
+from pyrjsel.results import Description
 from pyrjsel.storage import Plain, frame_to_plain, plain
 
 KIND, SCHEMA = "mixture results", 1
 
 
-def content_of(results: MixtureTables, description: Description, with_rows: bool) -> Plain:
+def content_of(
+    model: MixtureModel,
+    posterior: MixturePosterior,
+    components: int,
+    comparison: pd.DataFrame | None,
+    said: Description,
+    with_rows: bool,
+) -> Plain:
     """Return what is written of results."""
-    model, posterior = results.model, results.posterior
-    info, notes = description
-    comparison = results._comparison
     return {
         "class": type(model).__name__,
         "design": input_design_to_plain(model.design),
@@ -21,14 +28,14 @@ def content_of(results: MixtureTables, description: Description, with_rows: bool
         "left_out": list(model.left_out),
         "scaling": vars(model.scaling),
         "components": list(model.components),
-        "chosen": results.components,
+        "chosen": components,
         "comparison": None if comparison is None else frame_to_plain(comparison),
         "background": model.background,
         "proposal": model.proposal,
         "prior": plain(model.prior),
         "model_prior": plain(model.model_prior),
         "constraints": model._constraints,
-        "description": {"info": [list(pair) for pair in info], "notes": list(notes)},
+        "description": said.to_plain(),
         "settings": posterior.settings.to_plain(),
         "options": plain(vars(posterior.options)),
         "ends": None if posterior.ends is None else posterior.ends.to_plain(),

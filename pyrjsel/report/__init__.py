@@ -17,7 +17,6 @@ from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
-from pyrjsel.report.looks import ModelLooks
 from pyrjsel.report.page import Picture, as_png, html_page
 from pyrjsel.report.plots import plot_inclusion, plot_models, plot_sizes
 from pyrjsel.report.render import (
@@ -47,7 +46,6 @@ from pyrjsel.report.traces import plot_trace
 __all__ = [
     "Ellipses",
     "IndicatorStats",
-    "ModelLooks",
     "ModelStats",
     "Picture",
     "Report",
