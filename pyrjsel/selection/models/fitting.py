@@ -107,10 +107,10 @@ class Fitting:
             `entry` (how that one is chosen: "score", half of the time in proportion to score statistics of
             terms on their own, or "uniform"),
             `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
-            their number), `start` ("empty" or terms), `surrogate` (for models that are not linear, jumps an
-            iteration to a model that a walk on a surrogate of the posterior proposes, with coefficients from
-            draws at its mode: 0, but where ``"auto"`` takes this sampler because data are all but separated
-            1). ``population``: those but for `surrogate`, `temperatures`
+            their number), `start` ("empty" or terms), `surrogate` (jumps per iteration to a model
+            that a walk on an approximate posterior proposes, for models that are not linear: 0, or 1 where
+            ``"auto"`` chooses this sampler because data are nearly separated). ``population``: all of these
+            except `surrogate`, and `temperatures`
             ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
             temperatures above and below 1; for linear models above the least power of the posterior that
             has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).

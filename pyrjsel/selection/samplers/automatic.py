@@ -21,8 +21,8 @@ LEAST_ACCEPTED = 0.25
 # 100 s to get nowhere, and jumps 5 s.
 CROWDED = 0.15
 BURN_IN = 200
-# Jumps by a surrogate an iteration. With one, 569 rows that 30 columns all but separate took 9 s to an error of
-# 0.005, with two 13 s, without 70 s; 30 rows and 60 columns (crowded) took 70 s with one and 27 s without.
+# Surrogate jumps per iteration. 569 rows that 30 columns nearly separate took 9 s to an MCSE of 0.005 with
+# one, 13 s with two and 70 s without; 30 rows and 60 columns (crowded) took 70 s with one and 27 s without.
 SURROGATE = 1
 
 
@@ -31,12 +31,12 @@ def sampler_of(
 ) -> tuple[str, dict[str, Any]]:
     """Return which sampler reaches a Monte Carlo error first, "collapsed" or "rjmcmc", and options for it.
 
-    ``"collapsed"`` integrates every model that it visits, which is quick where posteriors of coefficients are
-    nearly normal. Near separation, and where models have nearly as many columns as there are rows, they are
-    not. Jumps by a surrogate help where it is integrals alone that make ``"collapsed"`` slow: where the
-    surrogate is far off, or models have too many columns for draws at their modes, they are not worth their
-    time. The choice is a function of data, priors, constraints and of the names of `options`: where
-    one is unknown to ``"rjmcmc"`` it is ``"collapsed"``.
+    ``"collapsed"`` integrates every model that it visits, which is quick where posteriors of coefficients
+    are nearly normal. Near separation, and where models have nearly as many columns as there are rows,
+    they are not. Surrogate jumps are added where only the integrals make ``"collapsed"`` slow: they do
+    not pay where the surrogate is poor, or where models have too many columns for draws at their modes.
+    The choice is a function of data, priors, constraints and of the names of `options`: where one is
+    unknown to ``"rjmcmc"`` it is ``"collapsed"``.
 
     Parameters
     ----------

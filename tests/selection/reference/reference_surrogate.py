@@ -1,9 +1,9 @@
-"""Jumps by a surrogate in plain numpy: slow, obvious, the reference of ``surrogate_jumps.py``.
+"""Surrogate jumps in plain numpy: slow, obvious, the reference implementation of ``surrogate_jumps.py``.
 
-Only the walk is the package's own, whose reference is elsewhere. Random numbers of one jump, in this order: a
-standard normal one for each pair and column of the present model and a chi-square one for each pair; those of
-the walk; the same as before for the proposed model; a uniform one for the decision, and one for the draw that is
-taken.
+Only the walk is the package's own, which has a reference implementation of its own. Random numbers of a
+jump, in order: a standard normal for each pair and column of the current model and a chi-square for each
+pair; those of the walk; the same as before for the proposed model; a uniform one for the decision, and one
+for the vector that is chosen.
 """
 
 import numpy as np

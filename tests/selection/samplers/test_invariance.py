@@ -89,18 +89,18 @@ def test_a_wrong_transition_is_caught(fault):
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
 
 
-# ---------------------------------------------------------------------- jumps by a surrogate
+# ---------------------------------------------------------------------- surrogate jumps
 
 
 @pytest.mark.parametrize("scenario", [SCENARIOS[k] for k in (0, 3, 6)], ids=str)
-def test_jumps_by_a_surrogate_leave_the_joint_law_alone(scenario):
+def test_surrogate_jumps_leave_the_joint_law_alone(scenario):
     """Alone, with two pairs of draws and a surrogate far from the posterior; level 1e-6 each."""
     assert faults(World(scenario), FAST, seed=61, iterations=3, walk=World.walk_surrogate) == {}
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_jumps_by_a_surrogate_leave_the_joint_law_alone_at_length(scenario):
+def test_surrogate_jumps_leave_the_joint_law_alone_at_length(scenario):
     """Fifteen times the draws; level 1e-6 each."""
     assert faults(World(scenario), LONG, seed=62, iterations=3, walk=World.walk_surrogate) == {}
 
@@ -118,16 +118,20 @@ def _with_new_draws_alone(jumps, rng, gamma, mode, b, draws=SurrogateJumps.draws
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"),
-    [("place", _without_correction), ("place", _without_surrogate), ("draws", _with_new_draws_alone)],
+    ("name", "wrong", "scenario", "iterations"),
+    [
+        ("place", _without_correction, SCENARIOS[0], 3),
+        ("place", _without_surrogate, SCENARIOS[0], 3),
+        ("draws", _with_new_draws_alone, SCENARIOS[5], 12),
+    ],
     ids=["correction", "surrogate", "draws"],
 )
-def test_wrong_jumps_by_a_surrogate_are_caught(monkeypatch, name, wrong):
+def test_wrong_surrogate_jumps_are_caught(monkeypatch, name, wrong, scenario, iterations):
     """The correction or the surrogate left out of the acceptance probability; the present coefficients not
-    among the draws of their model.
+    among the draws of their model, which moves skewed posteriors alone.
     """
     monkeypatch.setattr(SurrogateJumps, name, wrong)
-    moved = faults(World(SCENARIOS[0]), 3 * FAST, seed=61, iterations=12, walk=World.walk_surrogate)
+    moved = faults(World(scenario), 3 * FAST, seed=61, iterations=iterations, walk=World.walk_surrogate)
     assert moved != {}
 
 

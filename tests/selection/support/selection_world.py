@@ -109,7 +109,7 @@ class World:
         return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0])
 
     def walk_surrogate(self, row, beta, y, rng, iterations):
-        """Return row and coefficients after jumps by a surrogate alone, which is far from the posterior."""
+        """Return row and coefficients after surrogate jumps alone, which is far from the posterior."""
         regression = self.given(y)
         b = beta.copy()
         b[1:] *= regression.scale

@@ -59,7 +59,7 @@ class BlockMoves:
     entry : ndarray (J,), optional
         Weights with which trades choose the term that comes in; None is the same for all.
     learnt : Surrogate, optional
-        That of the jumps whose model a walk on a surrogate proposes, `surrogate` an iteration.
+        The surrogate of these jumps, of which there are `surrogate` per iteration.
     """
 
     trades: int = 0
@@ -146,15 +146,15 @@ class JumpOptions:
 
 @dataclass(frozen=True)
 class RJMCMCOptions(JumpOptions):
-    """Options of ``fit(sampler="rjmcmc")``: those of :class:`JumpOptions`, and jumps by a surrogate.
+    """Options of ``fit(sampler="rjmcmc")``: those of :class:`JumpOptions`, and surrogate jumps.
 
     Attributes
     ----------
     surrogate : int
-        For models that are not linear, jumps an iteration whose model comes from a walk on a surrogate of
-        the posterior, and whose coefficients come from draws at its mode. One takes as long as some
-        iterations without, and goes where single flips do not get in hundreds. 0 by default;
-        ``sampler="auto"`` makes 1 where it takes this sampler.
+        Surrogate jumps per iteration, for models that are not linear: the proposed model is the end of a walk
+        on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as long as
+        several iterations of single moves and can change many terms at once. The default is 0;
+        ``sampler="auto"`` uses 1 for data that are nearly separated.
     """
 
     surrogate: int = 0
@@ -289,10 +289,10 @@ def make_loop(
     n_swaps: int,
     fixed: tuple[FloatArray, FloatArray] | None,
     blocks: BlockMoves,
-) -> ReversibleJump | SurrogateLoop:
+) -> ReversibleJump:
     """Return a compiled chain at a state."""
     fixed_mean, fixed_factor = fixed or (None, None)
-    loop = make_chain(
+    return make_chain(
         regression,
         space,
         gamma,
@@ -308,6 +308,12 @@ def make_loop(
         fixed_mean=fixed_mean,
         fixed_factor=fixed_factor,
     )
+
+
+def with_surrogate(
+    loop: ReversibleJump, regression: Regression, space: ModelSpace, blocks: BlockMoves
+) -> ReversibleJump | SurrogateLoop:
+    """Return a chain with the surrogate jumps that it makes, if any."""
     if blocks.learnt is None:
         return loop
     return SurrogateLoop(loop, SurrogateJumps(regression, space, blocks.learnt), blocks.surrogate)
@@ -322,8 +328,11 @@ class RJRunner:
         self.job = job
         self.rng = np.random.Generator(np.random.PCG64())
         self.rng.bit_generator.state = dict(state.bit_generator)
-        self.loop = make_loop(
-            job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed, job.blocks
+        self.loop = with_surrogate(
+            make_loop(job.regression, job.space, state.gamma, state.b, job.n_swaps, job.fixed, job.blocks),
+            job.regression,
+            job.space,
+            job.blocks,
         )
         self.loop.set_counts(job.blocks.all_counts(state.counts))
         self.done = state.done
@@ -483,7 +492,7 @@ def block_moves(options: JumpOptions, regression: Regression, space: ModelSpace)
 def surrogate_jumps(
     blocks: BlockMoves, options: RJMCMCOptions, regression: Regression, space: ModelSpace
 ) -> BlockMoves:
-    """Return moves with the jumps by a surrogate that chains make.
+    """Return the moves with surrogate jumps as `options` has them.
 
     Raises
     ------

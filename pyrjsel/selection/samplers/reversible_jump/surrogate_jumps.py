@@ -1,25 +1,26 @@
-"""Jumps whose model comes from a walk on a surrogate posterior, and whose coefficients come from draws at modes.
+"""Reversible jumps that propose a model by a walk on a surrogate posterior and coefficients at its mode.
 
-From (gamma, b) a walk of a fixed time, reversible for a surrogate pi~ over models, proposes gamma'. Of either
-model there are m pairs of draws from q, a Student distribution at the mode of its coefficients with the inverse
-Hessian as its scale: mirror images of each other at the mode. Those of gamma' are new; those of gamma are new
-but for one, which b and its mirror image make up. With w the posterior density of a model and its coefficients
-over the density q, and Z the average of w over the 2 m draws of a model, gamma' is accepted with probability
+From (gamma, b) a walk of fixed length, reversible with respect to a surrogate pi~ over models, proposes
+gamma'. For each of the two models m pairs of coefficient vectors are drawn from q, a Student distribution
+at the posterior mode of its coefficients with the inverse Hessian as its scale; the vectors of a pair are
+mirror images of each other at the mode. The pairs of gamma' are new. So are those of gamma except one,
+which consists of b and its mirror image. With w the posterior density of a model and its coefficients over
+q, and Z the average of w over the 2 m vectors of a model, gamma' is accepted with probability
 
-    min{1, [Z(gamma') pi~(gamma)] / [Z(gamma) pi~(gamma')]},
+    min{1, [Z(gamma') pi~(gamma)] / [Z(gamma) pi~(gamma')]}.
 
-and then the coefficients are one of the draws of the model that the chain is at, in proportion to w.
+The next coefficients are one of the vectors of the resulting model, chosen in proportion to w.
 
-This is exact for every m. Consider the law of a model, m pairs of draws and one draw that is marked, of density
-pi(gamma, b) / (2 m) times q of all pairs but that of the marked b: under it (gamma, b) has the posterior as its
-law, and the other pairs given these are draws from q. The model and the pairs have the density Z(gamma) times q
-of all pairs, and given them a draw is marked with probability w over the sum of w. Drawing the other pairs, the
-Metropolis-Hastings step and drawing the mark each leave this law invariant. With m = 1 and no mirror image it is
-a plain reversible jump; more draws make it accept as often as if coefficients were integrated out.
+This is exact for every m. Extend the posterior to a model, m pairs and one marked vector b, with density
+pi(gamma, b) / (2 m) times q of all pairs except that of b. Its marginal law of (gamma, b) is the posterior,
+and given these the other pairs are draws from q. Its marginal density of the model and all pairs is
+Z(gamma) times q of all pairs, and given these a vector is marked with probability proportional to w.
+Drawing the other pairs, the Metropolis-Hastings step and marking a vector each leave the extended law
+invariant. More pairs bring the acceptance rate to that of a sampler with the coefficients integrated out.
 (Andrieu, Doucet and Holenstein 2010, "Particle Markov chain Monte Carlo methods".)
 
-The modes are functions of models alone, and so is the surrogate, which data, priors and constraints determine:
-nothing of this is in the state of a chain.
+Modes are a function of the model, and the surrogate is one of data, priors and constraints: neither is part
+of the state of a chain.
 """
 
 from collections import OrderedDict
@@ -39,13 +40,13 @@ from pyrjsel.selection.samplers.explorer import Explorer
 from pyrjsel.selection.samplers.moves import SLOTS_BOUNDED, SLOTS_FREE, default_trades
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
-# Time of a walk, in proposals of each free term; pairs of draws of coefficients, an even number; degrees of
+# Length of a walk, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of
 # freedom of their distribution.
 TIME, PAIRS, DF = 5.0, 8, 8.0
-# Walks that the surrogate is learnt from: those on it alone, which look for the posterior; those after which it
-# is expanded anew; and those that its corrections are learnt from, twice.
+# Walks from which the surrogate is learnt: uncorrected ones, which look for the posterior; corrected ones,
+# after which it is expanded again; and those from which its corrections are learnt, twice.
 LED, EXPANDED, LEARNT = 100, 200, (300, 600)
-# Bytes of modes that a chain keeps, those used last; others are found again where they are needed.
+# Bytes of the modes that a chain keeps, the most recently used; others are computed again when needed.
 KEPT_BYTES = 2**23
 
 
@@ -99,7 +100,13 @@ def _single(regression: Regression, space: ModelSpace) -> MarginalLikelihood:
 
 
 def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
-    """Return the surrogate of a fit, a function of data, priors and constraints alone."""
+    """Return the surrogate of a fit, a function of data, priors and constraints alone.
+
+    Raises
+    ------
+    DataError
+        If the smallest model has no posterior mode.
+    """
 
     def walk(
         evidences: Sequence[Evidence], compiled: Space, gamma: ByteArray, powers: FloatArray, done: int
@@ -109,6 +116,7 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
     marginal, gamma = _single(regression, space), space.empty_model()
     explorer = Explorer(marginal, space, walk, TIME)
     found = Surrogate(marginal.mode(gamma), np.zeros(space.n_terms))
+    marginal.check_mode()
     for walks, corrected in ((LED, False), (EXPANDED, True)):
         gamma, _ = explorer.walk(found, gamma, walks, corrected)
         if explorer.models:
@@ -122,7 +130,7 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
 
 
 class SurrogateJumps:
-    """The jumps of one chain; see the module.
+    """Surrogate jumps of one chain; see the module.
 
     Parameters
     ----------
@@ -130,9 +138,9 @@ class SurrogateJumps:
     space : ModelSpace
     surrogate : Surrogate
     time : float
-        Time of a walk.
+        Length of a walk.
     pairs : int
-        Pairs of draws of a model, an even number.
+        Pairs of coefficient vectors of a model, an even number.
     """
 
     def __init__(
@@ -176,7 +184,7 @@ class SurrogateJumps:
         return found
 
     def place(self, gamma: ByteArray) -> float | None:
-        """Put the walk at a model (J,); return log pi~ less the log prior there, None where pi~ is 0."""
+        """Put the walk at a model (J,); return log pi~ less its log prior, None where pi~ is 0."""
         try:
             self.walk.set_state(gamma[None])
         except ValueError:  # dependent columns, by the rank rule of the surrogate
@@ -186,9 +194,9 @@ class SurrogateJumps:
     def draws(
         self, rng: np.random.Generator, gamma: ByteArray, mode: Mode, b: FloatArray | None
     ) -> tuple[float, FloatArray, FloatArray]:
-        """Return the log of Z over the prior of a model (J,), the draws (2 m, d) and weights (2 m,).
+        """Return log Z less the log prior of a model (J,), the vectors (2 m, d) and their weights (2 m,).
 
-        The first of the draws is `b` (D + 1,) where it is given.
+        The first of the vectors is `b` (D + 1,) where it is given.
         """
         d = mode.at.size
         direction = rng.standard_normal((self.pairs, d))
@@ -218,7 +226,7 @@ class SurrogateJumps:
         if found is not None and after is not None:
             log_new, new_points, new_weights = self.draws(rng, proposed, found, None)
             log_ratio = (log_new - after) - (log_z - before)
-            # It is not a number where all draws of the new model are beyond what can be represented.
+            # NaN where no vector of the proposed model has a finite density.
             accepted = log_ratio > -np.inf and rng.random() < np.exp(min(0.0, log_ratio))
             if accepted:
                 gamma, mode, points, weights = proposed, found, new_points, new_weights
@@ -232,7 +240,7 @@ class SurrogateJumps:
 
 
 class SurrogateLoop:
-    """A compiled chain whose iterations begin with jumps by a surrogate; has the methods of the chain.
+    """A compiled chain with surrogate jumps at the start of each iteration; same methods as the chain.
 
     Parameters
     ----------
