@@ -105,36 +105,6 @@ def state_of(self: Any) -> dict[str, Any]:
     return state
 
 
-def keep(item: Any, **values: object) -> None:
-    """Give kept properties of an object values that are known already, such as those read from a file.
-
-    Raises
-    ------
-    TypeError
-        If an attribute of such a name is no kept property of its class.
-
-    Examples
-    --------
-    >>> class Circle:
-    ...     radius = 2
-    ...
-    ...     @kept_property
-    ...     def area(self):
-    ...         return 3 * self.radius**2
-    >>> circle = Circle()
-    >>> keep(circle, area=12.5)
-    >>> circle.area
-    12.5
-    >>> keep(circle, radius=1)
-    Traceback (most recent call last):
-    TypeError: Circle.radius is no kept property.
-    """
-    for name, value in values.items():
-        if not isinstance(getattr(type(item), name), kept_property):
-            raise TypeError(f"{type(item).__name__}.{name} is no kept property.")
-        item.__dict__[name] = value
-
-
 # Of all threads one at a time watches or silences warnings: the filters are those of the whole process.
 catching_warnings = threading.RLock()
 

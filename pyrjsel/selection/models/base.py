@@ -193,6 +193,24 @@ class Selection(Fitting, Studies, OverSpace):
         model._build(design, data, choices)
         return model
 
+    @classmethod
+    def _without_rows(
+        cls,
+        design: Design,
+        rows: Any,
+        choices: Choices,
+        n_observations: float,
+        facts: list[tuple[str, str]],
+        dependent: tuple[str, ...],
+        regression: Any,
+    ) -> Self:
+        """Make a model whose rows are not there, of what is known of them."""
+        model = cls.__new__(cls)
+        model.design, model.data, model._facts = design, rows, facts
+        model._constrain(choices, n_observations)
+        model.dependent, model.regression = dependent, regression
+        return model
+
     def _restrict(self, keep: Collection[str]) -> Self:
         """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)

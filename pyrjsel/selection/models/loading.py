@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
-from pyrjsel._once import catching_warnings, keep
-from pyrjsel._typing import FloatArray
+from pyrjsel._once import catching_warnings
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
@@ -28,6 +28,7 @@ from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
+from pyrjsel.selection.results.tables import Known
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
     Content,
@@ -101,27 +102,24 @@ def _without_rows(
     n_observations = content.number("n_observations")
     if n_observations <= 0:
         raise content.wrong("n_observations", "positive")
-    model: Any = kind.__new__(kind)
-    model.design, model.data = design, rows
-    model._facts = pairs_from_plain(content, "facts")
-    model._constrain(choices, n_observations)
-    model.dependent = tuple(content.sequence("dependent"))
-    if not set(model.dependent) <= set(model.term_names):
+    dependent = tuple(content.sequence("dependent"))
+    if not {*dependent} <= {term.name for term in design.terms}:
         raise content.wrong("dependent", "terms of the model")
     sizes = [len(term.columns) for term in design.terms]
     columns, width = content.part("regression"), sum(sizes)
     scale = columns.array("scale", float, (width,), finite=True)
     if (scale <= 0).any():
         raise columns.wrong("scale", "positive")
-    model.regression = AbsentRegression(
+    regression = AbsentRegression(
         columns.array("mean", float, (width,), finite=True),
         scale,
         np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
         kind._family,
         RankRule(columns.number("rank_tol")),
-        _log_constant(columns, model),
+        _log_constant(columns, kind, design),
     )
-    return model
+    facts = pairs_from_plain(content, "facts")
+    return kind._without_rows(design, rows, choices, n_observations, facts, dependent, regression)
 
 
 def _check_models(anew: Content, model: Selection) -> None:
@@ -132,15 +130,15 @@ def _check_models(anew: Content, model: Selection) -> None:
             raise anew.wrong(name, "models of the space")
 
 
-def _log_constant(content: Content, model: Selection) -> float:
+def _log_constant(content: Content, kind: type[Selection], design: Design) -> float:
     """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
 
     Nothing is left out of those of gaussian responses and of single 0/1 outcomes.
     """
     if "log_constant" in content:
         return content.number("log_constant")
-    single = model._family.events and "weights" not in model.design.extra_columns
-    return 0.0 if single or isinstance(model, LinearSelection) else np.nan
+    single = kind._family.events and "weights" not in design.extra_columns
+    return 0.0 if single or issubclass(kind, LinearSelection) else np.nan
 
 
 # ---------------------------------------------------------------------- results
@@ -167,49 +165,63 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         options = _options(content.part("options"), model, posterior.sampler)
         posterior.ends = settings.ends_of(content)
     dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
-    results = SelectionResults(model, posterior, settings, separated, options, dispersion)
-    median, width = content.part("median"), model.regression.n_columns
-    gamma = _zeros_and_ones(median, "gamma", (len(model.term_names),))
-    problem = median.text("problem") if "problem" in median else None
+    known = Known(
+        separated,
+        dispersion,
+        _median(content.part("median"), model, posterior),
+        _averaged(content, model) if posterior.draws is None else None,
+        _prior_inclusion(content, model, posterior),
+        _prior_sizes(content, model, posterior),
+        _single(content.part("models"), model, posterior),
+    )
+    return SelectionResults(model, posterior, settings, options, known)
+
+
+def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[ByteArray, str | None]:
+    """Return the median probability model, or the one in its place and why."""
+    gamma = _zeros_and_ones(content, "gamma", (len(model.term_names),))
+    problem = content.text("problem") if "problem" in content else None
     # What is worked out from rows, where it is asked for, was worked out before it was saved.
     usual = ((posterior.inclusion >= 0.5) | (model.space.free == 0)).astype(np.uint8)
     if not model.space.feasible(gamma) or (problem is None) != np.array_equal(gamma, usual):
-        raise median.wrong("gamma", "the median probability model, or one in its place")
-    keep(results, _median=(gamma, problem))
-    if posterior.draws is None:
-        coefficients = content.numbers("averaged", (None, width))
-        variance = None
-        if "averaged variance" in content:
-            variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
-        if (variance is None) != (not isinstance(model, LinearSelection)):
-            raise content.wrong("averaged variance", "that of a family with an error variance")
-        if not len(coefficients):
-            raise content.wrong("averaged", "draws")
-        keep(results, _averaged=(coefficients, variance))
-    if "prior inclusion" in content:
-        keep(results, prior_inclusion=_prior_inclusion(content.part("prior inclusion"), model))
-    elif (
-        isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None
-    ):
-        # Files did not always have it.
-        unknown = np.full(len(model.term_names), np.nan)
-        keep(results, prior_inclusion=PriorInclusion(unknown, unknown, "unknown", None, np.nan))
-    keep(results, **_prior_sizes(content, model, posterior))
-    if isinstance(model.regression, AbsentRegression):
-        rows = min(TABLE_ROWS, posterior.odds.size)
-        known = content.part("models")
-        single = KnownModels(
-            model.regression,
-            posterior.packed[:rows],
-            known.numbers("log_marginal", (rows,), infinite=True),
-            known.numbers("deviance", (rows,), infinite=True),
-        )
-        keep(results, _marginal=single)
-    return results
+        raise content.wrong("gamma", "the median probability model, or one in its place")
+    return gamma, problem
 
 
-def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> dict[str, PriorSizes]:
-    """Return what rows alone say of the prior over sizes, as the attribute that it is."""
+def _averaged(content: Content, model: Selection) -> tuple[FloatArray, FloatArray | None]:
+    """Return draws of coefficients and of the error variance after enumeration."""
+    coefficients = content.numbers("averaged", (None, model.regression.n_columns))
+    variance = None
+    if "averaged variance" in content:
+        variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
+    if (variance is None) != (not isinstance(model, LinearSelection)):
+        raise content.wrong("averaged variance", "that of a family with an error variance")
+    if not len(coefficients):
+        raise content.wrong("averaged", "draws")
+    return coefficients, variance
+
+
+def _single(content: Content, model: Selection, posterior: Posterior) -> KnownModels | None:
+    """Return what is known of single models without rows."""
+    if not isinstance(model.regression, AbsentRegression):
+        return None
+    rows = min(TABLE_ROWS, posterior.odds.size)
+    return KnownModels(
+        model.regression,
+        posterior.packed[:rows],
+        content.numbers("log_marginal", (rows,), infinite=True),
+        content.numbers("deviance", (rows,), infinite=True),
+    )
+
+
+def _untold(model: Selection, posterior: Posterior) -> bool:
+    """Whether rows, which are not there, would be needed to know over which models the prior is."""
+    absent = isinstance(model.regression, AbsentRegression)
+    return absent and model._lacks_models and posterior.draws is not None
+
+
+def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> PriorSizes | None:
+    """Return what rows alone say of the prior over sizes."""
     shape = (model.space.n_terms + 1,)
     if "prior sizes" in content:
         part = content.part("prior sizes")
@@ -217,11 +229,10 @@ def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> di
         known = not np.isnan(probability).all()  # of unknown ones none is known
         if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
             raise part.wrong("probability", "probabilities of all sizes and their errors")
-        return {"_prior_sizes": PriorSizes(probability, mcse)}
-    if isinstance(model.regression, AbsentRegression) and model._lacks_models and posterior.draws is not None:
-        # Files did not always have it.
-        return {"_prior_sizes": PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))}
-    return {}
+        return PriorSizes(probability, mcse)
+    if _untold(model, posterior):  # files did not always have it
+        return PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))
+    return None
 
 
 def _dispersion(content: Content) -> Dispersion:
@@ -231,8 +242,16 @@ def _dispersion(content: Content) -> Dispersion:
     return found
 
 
-def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion:
+def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -> PriorInclusion | None:
+    """Return what rows alone say of prior inclusion."""
     shape = (len(model.term_names),)
+    if "prior inclusion" not in content:
+        unknown = np.full(shape, np.nan)
+        # Files did not always have it.
+        return (
+            PriorInclusion(unknown, unknown, "unknown", None, np.nan) if _untold(model, posterior) else None
+        )
+    content = content.part("prior inclusion")
     method = content.text("method", ("exact", "sampled", "unknown"))
     probability = content.numbers("probability", shape, 0.0, 1.0, unknown=method != "exact")
     count = content.text("n_models") if "n_models" in content else None
@@ -285,6 +304,9 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         "r_hat": content.numbers("r_hat", (n_terms,), infinite=True, **error),
         **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
     }
+    odds = arrays["odds"]
+    if (odds[1:] < (1.0 - 1e-9) * odds[:-1]).any():  # as tables of models ask for
+        raise content.wrong("odds", "rising, since the most probable models come first")
     draws = _draws(content.part("draws"), model, packed) if "draws" in content else None
     chains = [] if draws is None else range(len(draws.model))
     diagnostics = table_from_plain(content, "diagnostics", [*chains, "all"])

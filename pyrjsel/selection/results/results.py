@@ -75,12 +75,10 @@ class SelectionResults(Predictive):
         Full-precision arrays behind the tables.
     settings : FitSettings
         The parameters of ``fit``.
-    separated : dict, optional
-        As the attribute; None looks for it.
     options : object, optional
         Those of the sampler, where they are known.
-    dispersion : Dispersion, optional
-        As the attribute; looked for where `separated` is None.
+    known : Known, optional
+        What a file knows that is worked out from rows otherwise.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,33 @@ from pyrjsel.selection.results.model_checks import (
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averaged_draws
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a file knows that results would work out from rows; None where they do, if they are asked.
+
+    Attributes
+    ----------
+    separated, dispersion
+        As of :class:`SelectionResults`; a dispersion of None is known if `separated` is.
+    median : tuple of (ndarray (J,), str or None)
+        The median probability model, or what stands in for it and why.
+    averaged : tuple of (ndarray, ndarray or None)
+        Draws of coefficients and of the error variance.
+    prior_inclusion : PriorInclusion
+    prior_sizes : PriorSizes
+    single : KnownModels
+        What answers questions about single models.
+    """
+
+    separated: Separated | None = None
+    dispersion: Dispersion | None = None
+    median: tuple[ByteArray, str | None] | None = None
+    averaged: tuple[FloatArray, FloatArray | None] | None = None
+    prior_inclusion: PriorInclusion | None = None
+    prior_sizes: PriorSizes | None = None
+    single: Any = None
+
+
 class PosteriorTables(ModelSpaceResults[SelectionModel]):
     """Tables of a posterior over models: models, coefficients, diagnostics, single models."""
 
@@ -45,26 +73,27 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         model: SelectionModel,
         posterior: Posterior,
         settings: FitSettings,
-        separated: Separated | None = None,
         options: Any = None,
-        dispersion: Dispersion | None = None,
+        known: Known | None = None,
     ) -> None:
         super().__init__(model, posterior.entropy)
         self.posterior = posterior
         self.settings = settings
         self.options = options
         self.sampler = posterior.sampler
-        if separated is None:
-            separated = look_for_separation(model, posterior, self._marginal)
-            dispersion = look_for_dispersion(model, posterior, self._marginal)
-        self.separated = separated
-        self.dispersion = dispersion
+        self._known = known = Known() if known is None else known
+        if known.separated is None:
+            self.separated = look_for_separation(model, posterior, self._marginal)
+            self.dispersion = look_for_dispersion(model, posterior, self._marginal)
+        else:
+            self.separated, self.dispersion = known.separated, known.dispersion
 
     # ------------------------------------------------------------------ pieces
 
     @kept_property
     def _marginal(self) -> SingleModel:
-        return self.model._make_marginal(self.posterior)
+        known = self._known.single
+        return self.model._make_marginal(self.posterior) if known is None else known
 
     def _terms(self, gamma: ByteArray) -> tuple[str, ...]:
         return self.model.space.terms_of(gamma)
@@ -78,6 +107,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
         """
         model, posterior = self.model, self.posterior
+        if self._known.prior_inclusion is not None:
+            return self._known.prior_inclusion
         if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             return model.prior_inclusion
         exist = np.isfinite(posterior.log_marginal)
@@ -87,6 +118,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _prior_sizes(self) -> PriorSizes:
         """The prior over the number of terms, over the same models."""
         model, posterior = self.model, self.posterior
+        if self._known.prior_sizes is not None:
+            return self._known.prior_sizes
         if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             return model._prior_sizes
         exist = np.isfinite(posterior.log_marginal)
@@ -299,6 +332,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     @kept_property
     def _median(self) -> tuple[ByteArray, str | None]:
         """Median probability model and None, or the model closest to it and why that stands in for it."""
+        if self._known.median is not None:
+            return self._known.median
         posterior, space = self.posterior, self.model.space
         median = ((posterior.inclusion >= 0.5) | (space.free == 0)).astype(np.uint8)
         reason = space.why_infeasible(median)
@@ -358,6 +393,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
     @kept_property
     def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
+        if self._known.averaged is not None:
+            return self._known.averaged
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
 
 
