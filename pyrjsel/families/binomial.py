@@ -10,6 +10,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes
 from pyrjsel.families.family import Family, share
+from pyrjsel.families.nuisance import Values
 from pyrjsel.families.statistics import Statistic, average, brier, calibration, pearson
 
 # At a maximum of the likelihood a linear predictor beyond this would mean odds of a million to one.
@@ -81,7 +82,7 @@ class Binomial(Family):
 
     def excess(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
-        return 1.0 / self.curvature(mean) - 6.0
+        return 1.0 / self.variance(mean) - 6.0
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood, binomial coefficients left out."""
@@ -107,7 +108,7 @@ class Binomial(Family):
         """Return whether the most extreme of the fitted odds may be on their way to 0 or infinity."""
         return max(-smallest, largest) > FAR
 
-    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a single 0/1 observation."""
         failure = 1.0 - means.mean(axis=1)
         return np.column_stack([failure < alpha / 2, failure < 1 - alpha / 2]).astype(float)
@@ -116,7 +117,7 @@ class Binomial(Family):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        variance: FloatArray | None,
+        nuisance: Values,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw proportions of successes in as many trials as the weights say.
@@ -135,7 +136,7 @@ class Binomial(Family):
         return rng.binomial(weights.astype(np.int64)[:, None], mean) / weights[:, None]
 
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log probabilities of the numbers of successes ``w y``, binomial coefficients in.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import Passes
+from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.statistics import Statistic
 
 
@@ -27,6 +28,8 @@ class Family(ABC):
         Whether responses are events out of trials, and may be labels of two levels.
     error_name : str
         What :meth:`error` is called.
+    nuisance : Nuisance
+        Parameters of the likelihood beside the linear predictor.
     """
 
     name: ClassVar[str]
@@ -35,6 +38,7 @@ class Family(ABC):
     apart: ClassVar[str]
     events: ClassVar[bool] = False
     error_name: ClassVar[str] = "rmse"
+    nuisance: ClassVar[Nuisance] = NONE
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
@@ -54,6 +58,10 @@ class Family(ABC):
 
         Minus the second derivative of the log-likelihood, or its expectation where it depends on responses.
         """
+
+    def variance(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a response of weight 1 where the mean is `mean`; for canonical links."""
+        return self.curvature(mean)
 
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
         """Return the derivative of the log-likelihood in eta where the mean is `mean`, for weights of 1."""
@@ -91,11 +99,11 @@ class Family(ABC):
         """Return whether fitted eta from `smallest` to `largest` may be on their way to infinity."""
 
     @abstractmethod
-    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of each row, shape (rows, 2).
 
-        `means` (rows, m) are draws of its expectation, `variance` (m,) those of an error variance, for
-        families that have one; the law of the response is their mixture.
+        `means` (rows, m) are draws of its expectation, `nuisance` (m,) those of the nuisance parameters; the
+        law of the response is their mixture.
         """
 
     @abstractmethod
@@ -103,22 +111,21 @@ class Family(ABC):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        variance: FloatArray | None,
+        nuisance: Values,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw one response for each expectation in `mean` (rows, m).
 
-        `weights` (rows,) are positive. `variance` (m,) is the error variance of each draw; None for
-        families that have none.
+        `weights` (rows,) are positive. `nuisance` (m,) are the nuisance parameters of each draw.
         """
 
     @abstractmethod
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log densities (rows, m) of responses `y` (rows,) at linear predictors `eta`, constants in.
 
-        `weights` and `variance` as for :meth:`simulate`.
+        `weights` and `nuisance` as for :meth:`simulate`.
         """
 
     @abstractmethod
@@ -128,12 +135,12 @@ class Family(ABC):
     def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return what :meth:`log_likelihood` leaves out: logs of binomial coefficients, or of factorials.
 
-        Of no use for families with an error variance, which leave nothing out.
+        Of no use for families with nuisance parameters, which leave nothing out.
         """
         w = np.ones(y.size) if weights is None else weights
         rows = w > 0
         y, w, zero = y[rows], w[rows], np.zeros(int(rows.sum()))
-        full = self.log_density(y, zero[:, None], w, None)
+        full = self.log_density(y, zero[:, None], w, {})
         return float(full.sum()) - self.log_likelihood(y, zero, w)
 
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:

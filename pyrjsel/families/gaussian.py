@@ -10,6 +10,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families.family import Family
+from pyrjsel.families.nuisance import Nuisance, Values
 from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
 
 # Newton steps for a quantile of a mixture of normal laws; bisection takes over where they leave the bracket.
@@ -27,6 +28,7 @@ class Gaussian(Family):
     link: ClassVar[str] = "identity"
     passes: ClassVar[Passes] = NORMAL
     apart: ClassVar[str] = "Rows are set apart"
+    nuisance: ClassVar[Nuisance] = Nuisance(("variance",))
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -71,30 +73,30 @@ class Gaussian(Family):
         """Return False: maximum likelihood estimates are finite."""
         return False
 
-    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight one of each row, (rows, 2).
 
-        `means` (rows, m) are draws of its expectation, `variance` (m,) of sigma^2: the law is a mixture of
-        normal ones.
+        `means` (rows, m) are draws of its expectation, and ``nuisance["variance"]`` (m,) of sigma^2: the law
+        is a mixture of normal ones.
         """
-        scale = _scale(np.ones(1), variance, means.shape[1])[0]
+        scale = _scale(np.ones(1), nuisance, means.shape[1])[0]
         return np.column_stack([mixture_quantile(means, scale, p) for p in (alpha / 2, 1 - alpha / 2)])
 
     def simulate(
         self,
         mean: FloatArray,
         weights: FloatArray,
-        variance: FloatArray | None,
+        nuisance: Values,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw responses with error variance `variance` over the weight; 1 over it where that is None."""
-        return mean + _scale(weights, variance, mean.shape[1]) * rng.standard_normal(mean.shape)
+        """Draw responses with error variance ``nuisance["variance"]`` over the weight; 1 over it without."""
+        return mean + _scale(weights, nuisance, mean.shape[1]) * rng.standard_normal(mean.shape)
 
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return normal log densities (rows, m) with the variances of :meth:`simulate`, constants in."""
-        scale = _scale(weights, variance, eta.shape[1])
+        scale = _scale(weights, nuisance, eta.shape[1])
         return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
@@ -117,9 +119,9 @@ class Gaussian(Family):
         return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
 
 
-def _scale(weights: FloatArray, variance: FloatArray | None, draws: int) -> FloatArray:
+def _scale(weights: FloatArray, nuisance: Values, draws: int) -> FloatArray:
     """Return standard deviations of errors, (rows, draws)."""
-    return np.asarray(np.sqrt((np.ones(draws) if variance is None else variance) / weights[:, None]))
+    return np.asarray(np.sqrt(nuisance.get("variance", np.ones(draws)) / weights[:, None]))
 
 
 def mixture_quantile(

@@ -10,6 +10,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOG, Passes
 from pyrjsel.families.family import Family, share
+from pyrjsel.families.nuisance import Values
 from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
 
 # A maximum of the likelihood at infinity has fitted rates on their way to 0. The search for it stops where a
@@ -108,7 +109,7 @@ class Poisson(Family):
         """Return whether the smallest fitted rate may be on its way to 0."""
         return smallest < -LOW or largest - smallest > SPAN
 
-    def interval(self, means: FloatArray, alpha: float, variance: FloatArray | None = None) -> FloatArray:
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return the smallest counts that have probability alpha/2 and 1 - alpha/2 below or at them."""
         means = np.sort(np.minimum(means, ENDLESS), axis=1)
         ends = np.column_stack([mixture_quantile(means, p) for p in (alpha / 2, 1 - alpha / 2)])
@@ -118,7 +119,7 @@ class Poisson(Family):
         self,
         mean: FloatArray,
         weights: FloatArray,
-        variance: FloatArray | None,
+        nuisance: Values,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw counts, or means of as many counts as the weights say; inf where the expectation is."""
@@ -132,7 +133,7 @@ class Poisson(Family):
         return np.asarray(counts / weights[:, None])
 
     def log_density(
-        self, y: FloatArray, eta: FloatArray, weights: FloatArray, variance: FloatArray | None
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log probabilities of the counts ``w y``, factorials in; -inf where a mean is infinite.
 

@@ -1,7 +1,6 @@
 """Results of a kernel regression: tables, predictions, plots, and more rows."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +12,6 @@ from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
 from pyrjsel.kernel.prediction import KernelPrediction
 from pyrjsel.kernel.samplers.mcmc import fit_chains
-from pyrjsel.kernel.samplers.particles import Particles
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.samplers.stopping import USUAL
 from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
@@ -104,12 +102,11 @@ class KernelResults(KernelTables):
                 "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
             )
         settings, index = run.settings, run.index
-        held = {field.name: getattr(run.draws, field.name) for field in fields(Particles)}
         return RecordedRun(
             run.fit,
             run.ends,
             run.draws.k.shape[1],
-            lambda: by_chain(held),
+            lambda: by_chain(run.draws.arrays()),
             lambda: model._identity("mcmc", settings),
             lambda longer: type(self)(model, fit_chains(settings, model.x, model.y, index, longer)),
         )

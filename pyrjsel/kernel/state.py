@@ -1,7 +1,7 @@
 """Settings and states of the samplers of kernel regression, as plain data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ IMPORTANCE = ("exact", "paper")
 MOVES = ("birth", "death", "shift")
 
 OWNER = "KernelRegression.fit"
+# Particles of a call of the compiled loop, which then takes some hundredths of a second.
+CHUNK = 1000
 # c of Vermaak, Godsill and Doucet (2003).
 PAPER_FRACTION = 0.25
 
@@ -115,15 +117,11 @@ class KernelSettings:
 
 
 @dataclass
-class FilterState:
-    """A filter after t rows: everything that its next rows depend on.
-
-    Rows are numbered from 0 in the order in which they were seen, and a centre is the number of its row.
+class Particles:
+    """Arrays with an entry for each particle.
 
     Attributes
     ----------
-    x : ndarray (t, d)
-    y : ndarray (t,)
     k : ndarray (N,), int32
         Number of kernels of each particle.
     centres : ndarray (N, max_kernels), int32
@@ -136,6 +134,49 @@ class FilterState:
         Variances of noise and coefficients.
     log_marginal : ndarray (N,)
         ``log p(y_1..t | centres, sigma2, delta2)``.
+    """
+
+    k: NDArray[np.int32]
+    centres: NDArray[np.int32]
+    beta: FloatArray
+    mean: FloatArray
+    sigma2: FloatArray
+    delta2: FloatArray
+    log_marginal: FloatArray
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return these arrays by name."""
+        return {item.name: getattr(self, item.name) for item in fields(Particles)}
+
+    def copies(self) -> "Particles":
+        """Return copies of these arrays."""
+        return Particles(*(array.copy() for array in self.arrays().values()))
+
+    def take(self, which: IntArray | slice) -> "Particles":
+        """Return some of the particles; a slice gives views."""
+        return Particles(*(array[which] for array in self.arrays().values()))
+
+    def held(self) -> NDArray[np.int32]:
+        """Return the rows of the centres of all particles, with repeats."""
+        return self.centres[self.centres >= 0]
+
+    def chunks(self) -> "list[Particles]":
+        """Return views of the particles, some at a time."""
+        return [self.take(slice(low, low + CHUNK)) for low in range(0, len(self.k), CHUNK)]
+
+
+@dataclass
+class FilterState(Particles):
+    """A filter after t rows: everything that its next rows depend on.
+
+    Rows are numbered from 0 in the order in which they were seen, and a centre is the number of its row.
+
+    Attributes
+    ----------
+    k, centres, beta, mean, sigma2, delta2, log_marginal
+        As in `Particles`.
+    x : ndarray (t, d)
+    y : ndarray (t,)
     log_weights : ndarray (N,)
         Normalised.
     log_evidence : float
@@ -166,13 +207,6 @@ class FilterState:
 
     x: FloatArray
     y: FloatArray
-    k: NDArray[np.int32]
-    centres: NDArray[np.int32]
-    beta: FloatArray
-    mean: FloatArray
-    sigma2: FloatArray
-    delta2: FloatArray
-    log_marginal: FloatArray
     log_weights: FloatArray
     log_evidence: float
     owners: NDArray[np.int32]
@@ -190,25 +224,15 @@ class FilterState:
 
 
 @dataclass
-class KernelDraws:
+class KernelDraws(Particles):
     """Draws of the batch sampler; the first axis is that of chains, the second that of draws.
 
     Attributes
     ----------
-    k : ndarray (C, D), int32
-    centres : ndarray (C, D, max_kernels), int32
-        As in `FilterState`.
-    beta, mean : ndarray (C, D, max_kernels + 1)
-    sigma2, delta2, log_marginal : ndarray (C, D)
+    k, centres, beta, mean, sigma2, delta2, log_marginal
+        As in `Particles`.
     moves_tried, moves_accepted : ndarray (C, 3), int64
     """
 
-    k: NDArray[np.int32]
-    centres: NDArray[np.int32]
-    beta: FloatArray
-    mean: FloatArray
-    sigma2: FloatArray
-    delta2: FloatArray
-    log_marginal: FloatArray
     moves_tried: IntArray
     moves_accepted: IntArray

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import PyrjselError, StoreError
 from pyrjsel.design import AbsentRows, input_design_from_plain, input_rows_from_plain
 from pyrjsel.mixture.model import MixtureClassifier
 from pyrjsel.mixture.options import PROPOSALS, MixtureOptions
@@ -15,10 +14,15 @@ from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.mixture.specification import Constrained, Specification
-from pyrjsel.model_space import ModelPrior, PackedModels, prior_makers
+from pyrjsel.model_space import PackedModels
 from pyrjsel.report import table_from_plain
 from pyrjsel.report.errors import MODEL_ROWS, indicator_stats, model_stats
-from pyrjsel.results import Description
+from pyrjsel.results import (
+    Description,
+    constraints_from_plain,
+    model_prior_from_plain,
+    options_from_plain,
+)
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
@@ -60,24 +64,12 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
     prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
     if not isinstance(prior, MixturePrior):
         raise content.wrong("prior", "a prior of kernels")
-    model_prior = described(content.plain("model_prior"), prior_makers(None))
-    if not isinstance(model_prior, ModelPrior):
-        raise content.wrong("model_prior", "a prior over subsets")
-    held = content.part("constraints")
-    costs = None
-    if "costs" in held:
-        prices = held.part("costs")
-        costs = {name: prices.number(name) for name, _ in prices.items()}
     subsets = Constrained.of(
         design,
         data,
-        model_prior,
-        costs,
-        held.number("budget") if "budget" in held else None,
-        held.sequence("always"),
-        held.integer("max_size") if "max_size" in held else None,
-        held.sequence("known"),
-        MixtureClassifier._owner,
+        model_prior_from_plain(content),
+        owner=MixtureClassifier._owner,
+        **constraints_from_plain(content.part("constraints")),
     )
     return MixtureClassifier._from_parts(
         Specification(
@@ -139,17 +131,10 @@ def _posterior(content: Content, model: MixtureClassifier, components: int) -> M
         diagnostics=diagnostics,
         seconds=content.seconds(),
         settings=settings,
-        options=_options(content.part("options")),
+        options=options_from_plain(content, MixtureOptions),
         ends=settings.ends_of(content),
         notes=content.sequence("notes"),
     )
-
-
-def _options(content: Content) -> MixtureOptions:
-    try:
-        return MixtureOptions(**{name: described(value, {}) for name, value in content.items()})
-    except (PyrjselError, TypeError) as error:
-        raise StoreError("'options' must be those of the sampler") from error
 
 
 register(KIND, SCHEMA, read_results)

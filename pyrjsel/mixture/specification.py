@@ -15,6 +15,7 @@ from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.mixture.validation import check_background, check_components, check_prior, observed
 from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, check_bounds, named_costs
+from pyrjsel.results import constraints_to_plain
 from pyrjsel.storage import Plain
 
 
@@ -55,7 +56,7 @@ class Constrained:
         design: InputDesign,
         rows: Any,
         model_prior: ModelPrior | None,
-        prices: Any,
+        costs: Any,
         budget: float | None,
         always: str | Iterable[str],
         max_size: int | None,
@@ -69,21 +70,15 @@ class Constrained:
             design.terms,
             prior=prior,
             always=always,
-            costs=prices,
+            costs=costs,
             budget=budget,
             max_size=max_size,
             data_columns=columns,
             n_observations=float(rows.n),
             owner=owner,
         )
-        fixed: list[Plain] = [name for name, free in zip(space.names, space.free, strict=True) if not free]
-        constraints: dict[str, Plain] = {
-            "costs": None if prices is None else {str(name): float(cost) for name, cost in prices.items()},
-            "budget": None if budget is None else float(budget),
-            "always": fixed,
-            "max_size": None if max_size is None else int(max_size),
-            "known": list(columns),
-        }
+        fixed = [name for name, free in zip(space.names, space.free, strict=True) if not free]
+        constraints = constraints_to_plain(costs, budget, fixed, max_size, columns)
         return cls(prior, space, constraints)
 
 

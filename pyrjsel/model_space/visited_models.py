@@ -209,12 +209,8 @@ class ModelTable:
             raise ParameterError("The state of a ModelTable has a model twice.")
         return table
 
-    def __getstate__(self) -> dict[str, np.ndarray]:
-        return self.to_arrays()
-
-    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
-        restored = ModelTable.from_arrays(state)
-        self.__dict__.update(restored.__dict__)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ModelTable.from_arrays, (self.to_arrays(),)
 
 
 def chain_visits(draws: np.ndarray, words: WordArray) -> tuple[WordArray, np.ndarray]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import ParameterError, StoreError
+from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import (
     Absent,
@@ -20,13 +20,13 @@ from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.model import KINDS, PatternLogit, patterns_of
-from pyrjsel.patterns.options import OPTIONS, Options
+from pyrjsel.patterns.options import OPTIONS
 from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import Description
+from pyrjsel.results import Description, options_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
@@ -147,7 +147,7 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     diagnostics = table_from_plain(content, "diagnostics", quantities, COLUMNS)
     sampler = content.text("sampler", OPTIONS)
     settings = FitSettings.from_plain(content.part("settings"), OWNER)
-    options = _options(content.part("options"), sampler) if "options" in content else None
+    options = options_from_plain(content, OPTIONS[sampler]) if "options" in content else None
     return PatternPosterior(
         sampler,
         draws,
@@ -158,13 +158,6 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
         options,
         settings.ends_of(content) if options else None,
     )
-
-
-def _options(content: Content, sampler: str) -> Options:
-    try:
-        return OPTIONS[sampler](**dict(content.items()))
-    except (ParameterError, TypeError) as error:
-        raise content.wrong("options", f"those of the sampler {sampler!r}") from error
 
 
 register(KIND, SCHEMA, read_results)

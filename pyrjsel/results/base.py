@@ -14,6 +14,7 @@ from pyrjsel._docstrings import fill_inherited
 from pyrjsel._validate import check_bool, check_file, check_int
 from pyrjsel.report import Report, results_html
 from pyrjsel.results.protocols import FittedModel
+from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, write
 
 Model = TypeVar("Model", bound=FittedModel)
@@ -48,20 +49,6 @@ class Description:
             If it is something else.
         """
         return cls(pairs_from_plain(content, "info"), content.sequence("notes"))
-
-
-def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
-    """Return the pairs of text of that name.
-
-    Raises
-    ------
-    StoreError
-        If they are something else.
-    """
-    found = content.sequence(name, (list,))
-    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in found):
-        raise content.wrong(name, "pairs of text")
-    return [(pair[0], pair[1]) for pair in found]
 
 
 class Results(ABC, Generic[Model]):

@@ -1,10 +1,11 @@
 """The draws of a sampler: indices into the table of visited models, and thinned coefficients."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scipy import sparse
 
 from pyrjsel._typing import FloatArray
+from pyrjsel.families import Values
 from pyrjsel.model_space import ModelDraws
 
 
@@ -24,13 +25,18 @@ class Draws(ModelDraws):
         Coefficients of the design's columns, intercept first, 0 outside the model, of every
         `coefficients_every`-th draw, chain by chain: of thousands of columns most are 0.
     coefficients_every : int
-    variance : ndarray (chains, kept) or None
-        Error variances that go with the coefficients, in families that have one.
+    nuisance : mapping of str to ndarray (chains, kept)
+        Nuisance parameters that go with the coefficients.
     """
 
     vectors: sparse.csr_array
     coefficients_every: int
-    variance: FloatArray | None = None
+    nuisance: Values = field(default_factory=dict)
+
+    @property
+    def variance(self) -> FloatArray | None:
+        """Error variances that go with the coefficients, (chains, kept), in families that have one."""
+        return self.nuisance.get("variance")
 
     @property
     def coefficients(self) -> FloatArray:

@@ -176,7 +176,7 @@ def test_the_check_of_quantiles_has_teeth():
 def test_intervals_at_the_ends_of_the_numbers():
     """No events in sight, and more than can be counted."""
     means = np.array([[0.0, 0.0, 0.0], [1e-300, 1e-200, 0.0], [np.inf, np.inf, 1e300], [1e17, 2e17, 1.5e17]])
-    found = Poisson().interval(means, 0.05)
+    found = Poisson().interval(means, 0.05, {})
     np.testing.assert_array_equal(found[:2], 0.0)
     np.testing.assert_array_equal(found[2], np.inf)
     # Beyond 2^53 counts are floats: 3.5 standard deviations of a single law are 1e-8 of its mean.
@@ -185,10 +185,10 @@ def test_intervals_at_the_ends_of_the_numbers():
 
 def test_intervals_of_both_families():
     means = np.random.default_rng(5).random((20, 500)) * 0.9
-    single = Binomial().interval(means, 0.4)
+    single = Binomial().interval(means, 0.4, {})
     np.testing.assert_array_equal(single[:, 0], means.mean(axis=1) > 0.8)
     np.testing.assert_array_equal(single[:, 1], means.mean(axis=1) > 0.2)
-    counts = Poisson().interval(5 * means, 0.4)
+    counts = Poisson().interval(5 * means, 0.4, {})
     shuffled = np.random.default_rng(6).permuted(5 * means, axis=1)
-    np.testing.assert_array_equal(Poisson().interval(shuffled, 0.4), counts)
+    np.testing.assert_array_equal(Poisson().interval(shuffled, 0.4, {}), counts)
     assert np.all(counts[:, 0] < counts[:, 1])

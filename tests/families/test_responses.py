@@ -39,13 +39,13 @@ def chi_square(counts, probabilities):
 
 def test_density_of_trials_is_that_of_the_number_of_successes():
     k = np.array([1.0, 0.0, 4.0, 150.0])
-    found = Binomial().log_density(k / TRIALS, ETA, TRIALS, None)
+    found = Binomial().log_density(k / TRIALS, ETA, TRIALS, {})
     np.testing.assert_allclose(found, stats.binom.logpmf(k[:, None], TRIALS[:, None], expit(ETA)), rtol=1e-11)
 
 
 def test_density_of_counts_is_that_of_their_sum():
     k = np.array([0.0, 2.0, 31.0, 90.0])
-    found = Poisson().log_density(k / TRIALS, ETA, TRIALS, None)
+    found = Poisson().log_density(k / TRIALS, ETA, TRIALS, {})
     wanted = stats.poisson.logpmf(k[:, None], TRIALS[:, None] * np.exp(ETA))
     np.testing.assert_allclose(found, wanted, rtol=1e-11)
 
@@ -54,9 +54,9 @@ def test_density_of_numbers_is_normal():
     """Error variances belong to columns, weights to rows; without variances these are 1."""
     y, variance = np.array([0.3, -2.0, 1e3, 0.0]), np.array([0.01, 1.0, 25.0])
     scale = np.sqrt(variance / TRIALS[:, None])
-    found = Gaussian().log_density(y, ETA, TRIALS, variance)
+    found = Gaussian().log_density(y, ETA, TRIALS, {"variance": variance})
     np.testing.assert_allclose(found, stats.norm.logpdf(y[:, None], ETA, scale), rtol=1e-12)
-    found = Gaussian().log_density(y, ETA, TRIALS, None)
+    found = Gaussian().log_density(y, ETA, TRIALS, {})
     wanted = stats.norm.logpdf(y[:, None], ETA, 1 / np.sqrt(TRIALS[:, None]))
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
@@ -64,13 +64,13 @@ def test_density_of_numbers_is_normal():
 @pytest.mark.parametrize("family", [Binomial(), Gaussian(), Poisson()], ids=lambda family: family.name)
 def test_densities_and_likelihoods_differ_by_constants(family):
     y = np.array([1.0, 2.0 / 3.0, 0.3, 0.41])
-    density = family.log_density(y, ETA, TRIALS, None).sum(axis=0)
+    density = family.log_density(y, ETA, TRIALS, {}).sum(axis=0)
     likelihood = [family.log_likelihood(y, eta, TRIALS) for eta in ETA.T]
     np.testing.assert_allclose(density - likelihood, (density - likelihood)[0], rtol=1e-12)
 
 
 def test_an_infinite_mean_has_density_zero():
-    found = Poisson().log_density(np.array([3.0]), np.array([[800.0, 709.5, 1.0]]), np.array([2.0]), None)
+    found = Poisson().log_density(np.array([3.0]), np.array([[800.0, 709.5, 1.0]]), np.array([2.0]), {})
     assert np.isneginf(found[0, :2]).all()
     assert found[0, 2] == pytest.approx(stats.poisson.logpmf(6, 2 * np.e))
 
@@ -83,7 +83,7 @@ def test_simulated_trials():
     p = np.array([0.1, 0.3, 0.55, 0.8])
     trials = np.array([1.0, 3.0, 10.0, 20.0])
     mean = np.repeat(p[:, None], 20_000, axis=1)
-    found = Binomial().simulate(mean, trials, None, np.random.default_rng(1)) * trials[:, None]
+    found = Binomial().simulate(mean, trials, {}, np.random.default_rng(1)) * trials[:, None]
     np.testing.assert_allclose(found, np.round(found), atol=1e-12)  # k / w * w
     for row, (n, chance) in enumerate(zip(trials.astype(int), p, strict=True)):
         counts = np.bincount(np.round(found[row]).astype(int), minlength=n + 1)
@@ -94,7 +94,7 @@ def test_simulated_counts():
     """Chi-square against the Poisson law of the sum, false alarms 1e-6 a row, seed fixed."""
     mean = np.repeat(np.array([[0.2], [3.0], [7.5]]), 20_000, axis=1)
     weights = np.array([1.0, 1.0, 4.0])
-    found = Poisson().simulate(mean, weights, None, np.random.default_rng(2)) * weights[:, None]
+    found = Poisson().simulate(mean, weights, {}, np.random.default_rng(2)) * weights[:, None]
     for row, rate in enumerate([0.2, 3.0, 30.0]):
         counts = np.bincount(found[row].astype(int), minlength=100)
         assert chi_square(counts, stats.poisson.pmf(np.arange(counts.size), rate)) > 1e-6
@@ -105,19 +105,22 @@ def test_simulated_numbers():
     variance, weights = np.array([0.25, 4.0]), np.array([1.0, 16.0])
     mean = np.array([[0.0, 3.0], [-1.0, 1e3]])
     found = Gaussian().simulate(
-        np.repeat(mean, 20_000, axis=1), weights, np.repeat(variance, 20_000), np.random.default_rng(5)
+        np.repeat(mean, 20_000, axis=1),
+        weights,
+        {"variance": np.repeat(variance, 20_000)},
+        np.random.default_rng(5),
     )
     for row, column in np.ndindex(2, 2):
         law = stats.norm(mean[row, column], np.sqrt(variance[column] / weights[row]))
         drawn = found[row, 20_000 * column : 20_000 * (column + 1)]
         assert stats.kstest(drawn, law.cdf).pvalue > 1e-6
-    plain = Gaussian().simulate(np.zeros((1, 20_000)), np.array([4.0]), None, np.random.default_rng(6))
+    plain = Gaussian().simulate(np.zeros((1, 20_000)), np.array([4.0]), {}, np.random.default_rng(6))
     assert stats.kstest(plain[0], stats.norm(0, 0.5).cdf).pvalue > 1e-6
 
 
 def test_counts_beyond_whole_floats():
     mean = np.array([[1e17, 1e200, np.inf, 1e308, 5.0]])
-    found = Poisson().simulate(mean, np.array([4.0]), None, np.random.default_rng(3))[0]
+    found = Poisson().simulate(mean, np.array([4.0]), {}, np.random.default_rng(3))[0]
     assert abs(found[0] - 1e17) < 10 * np.sqrt(1e17)
     assert found[0] != 1e17
     assert found[1] == pytest.approx(1e200)
@@ -127,7 +130,7 @@ def test_counts_beyond_whole_floats():
 
 def test_trials_must_be_whole_to_be_simulated():
     with pytest.raises(DataError, match=r"whole numbers of trials.*Got 2.5 \(1 weight"):
-        Binomial().simulate(np.full((2, 1), 0.5), np.array([2.0, 2.5]), None, np.random.default_rng(1))
+        Binomial().simulate(np.full((2, 1), 0.5), np.array([2.0, 2.5]), {}, np.random.default_rng(1))
 
 
 # --- statistics -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.samplers.columns import KEPT, Columns
-from pyrjsel.kernel.samplers.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
 from pyrjsel.kernel.samplers.resampling import resample
 from pyrjsel.kernel.samplers.serialization import state_from_plain, state_to_plain
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
@@ -50,34 +50,27 @@ class FilterRunner:
         sizes = np.arange(settings.max_kernels + 1)
         # log sum_{j <= k} Lambda^j / j!, what the unnormalised prior of k sums to.
         self.log_total = np.logaddexp.accumulate(sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1))
-        rows = len(y)
-        self.ess = np.empty(rows)
-        self.resampled = np.zeros(rows, dtype=bool)
-        self.ancestors = np.empty(rows, dtype=np.int64)
-        self.mean_k = np.empty(rows)
-        self.log_evidence = np.empty(rows)
-        self.tried = np.zeros((rows, len(MOVES)), dtype=np.int64)
-        self.accepted = np.zeros((rows, len(MOVES)), dtype=np.int64)
+        rows, moves = len(y), (len(y), len(MOVES))
+        # What a state has of each row, by name.
+        self.path: dict[str, np.ndarray] = {
+            "ess": np.empty(rows),
+            "resampled": np.zeros(rows, dtype=bool),
+            "ancestors": np.empty(rows, dtype=np.int64),
+            "mean_k": np.empty(rows),
+            "log_evidence_path": np.empty(rows),
+            "moves_tried": np.zeros(moves, dtype=np.int64),
+            "moves_accepted": np.zeros(moves, dtype=np.int64),
+        }
         if state is None:
             self.particles, self.log_weights = start(settings, int(settings.particles), float(y[0]), rng)
             self.columns = Columns(settings.kernel, x, y)
             return
         t = len(state.y)
-        self.particles = Particles(
-            state.k.copy(),
-            state.centres.copy(),
-            state.beta.copy(),
-            state.mean.copy(),
-            state.sigma2.copy(),
-            state.delta2.copy(),
-            state.log_marginal.copy(),
-        )
-        self.log_weights = state.log_weights.copy()
+        self.particles, self.log_weights = state.copies(), state.log_weights.copy()
         parts = (state.owners, state.columns, state.gram, state.moments)
         self.columns = Columns.restore(settings.kernel, x, y, t, parts)
-        self.ess[:t], self.resampled[:t], self.ancestors[:t] = state.ess, state.resampled, state.ancestors
-        self.mean_k[:t], self.log_evidence[:t] = state.mean_k, state.log_evidence_path
-        self.tried[:t], self.accepted[:t] = state.moves_tried, state.moves_accepted
+        for name, array in self.path.items():
+            array[:t] = getattr(state, name)
 
     def advance(self, n: int) -> None:
         """Take `n` more rows in."""
@@ -85,7 +78,7 @@ class FilterRunner:
             self._row()
 
     def _row(self) -> None:
-        settings, columns, rng = self.settings, self.columns, self.rng
+        settings, columns, rng, path = self.settings, self.columns, self.rng, self.path
         moves = int(settings.rejuvenate)
         row = columns.t
         columns.see_row()
@@ -94,22 +87,21 @@ class FilterRunner:
         columns.ensure(self.particles.held())
         self._weigh(increment)
         weights = self._normalise(increment, row)
-        self.mean_k[row] = weights @ self.particles.k
-        self.ess[row] = 1.0 / np.sum(weights**2)
-        self.ancestors[row] = len(weights)
-        share, sweeps = self.ess[row] / len(weights), 1
+        path["mean_k"][row] = weights @ self.particles.k
+        path["ess"][row] = 1.0 / np.sum(weights**2)
+        path["ancestors"][row] = len(weights)
+        share, sweeps = path["ess"][row] / len(weights), 1
         if share < settings.ess_threshold:
             chosen = resample(settings.resampling, weights, rng)
-            self.resampled[row], self.ancestors[row] = True, len(np.unique(chosen))
+            path["resampled"][row], path["ancestors"][row] = True, len(np.unique(chosen))
             self.particles = self.particles.take(chosen)
             self.log_weights = np.full(len(weights), -np.log(len(weights)))
             sweeps = min(SWEEPS, int(np.ceil(settings.ess_threshold / share)))
         for _ in range(sweeps):
             pool = self._pool(moves)
             columns.ensure(pool)
-            refresh(
-                self.loop, columns, self.particles, moves, pool, rng, (self.tried[row], self.accepted[row])
-            )
+            counts = path["moves_tried"][row], path["moves_accepted"][row]
+            refresh(self.loop, columns, self.particles, moves, pool, rng, counts)
         if columns.t > KEPT:
             columns.retain(self.particles.held())
 
@@ -131,38 +123,31 @@ class FilterRunner:
     def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
         """Multiply the weights, note the log evidence, and return the normalised weights."""
         most = len(self.log_total) - 1
-        before = self.log_evidence[row - 1] + self.log_total[min(most, row)] if row else 0.0
+        path = self.path["log_evidence_path"]
+        before = path[row - 1] + self.log_total[min(most, row)] if row else 0.0
         self.log_weights = self.log_weights + increment
         total = float(np.logaddexp.reduce(self.log_weights))
         self.log_weights -= total
-        self.log_evidence[row] = before + total - self.log_total[min(most, row + 1)]
+        path[row] = before + total - self.log_total[min(most, row + 1)]
         weights = np.exp(self.log_weights)
         return weights / weights.sum()
 
     def state(self) -> FilterState:
         """Return the state after the last row; a runner made of it goes on to the same particles."""
-        t, particles = self.columns.t, self.particles
+        t = self.columns.t
+        owners, columns, gram, moments = self.columns.parts()
         return FilterState(
-            self.columns.x[:t].copy(),
-            self.columns.y[:t].copy(),
-            particles.k.copy(),
-            particles.centres.copy(),
-            particles.beta.copy(),
-            particles.mean.copy(),
-            particles.sigma2.copy(),
-            particles.delta2.copy(),
-            particles.log_marginal.copy(),
-            self.log_weights.copy(),
-            float(self.log_evidence[t - 1]) if t else 0.0,
-            *self.columns.parts(),
-            self.ess[:t].copy(),
-            self.resampled[:t].copy(),
-            self.ancestors[:t].copy(),
-            self.mean_k[:t].copy(),
-            self.log_evidence[:t].copy(),
-            self.tried[:t].copy(),
-            self.accepted[:t].copy(),
-            self.rng.bit_generator.state,
+            **self.particles.copies().arrays(),
+            x=self.columns.x[:t].copy(),
+            y=self.columns.y[:t].copy(),
+            log_weights=self.log_weights.copy(),
+            log_evidence=float(self.path["log_evidence_path"][t - 1]) if t else 0.0,
+            owners=owners,
+            columns=columns,
+            gram=gram,
+            moments=moments,
+            **{name: array[:t].copy() for name, array in self.path.items()},
+            bit_generator=self.rng.bit_generator.state,
         )
 
     def plain_state(self) -> Plain:

@@ -12,10 +12,10 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._warnings import warn
 from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.columns import Columns
-from pyrjsel.kernel.samplers.particles import Particles, loop_of, refresh, start
+from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
 from pyrjsel.kernel.samplers.serialization import columns_to_plain, particles_from_plain, parts_from_plain
 from pyrjsel.kernel.samplers.stopping import WORDS, quantities, stopping
-from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings
+from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings, Particles
 from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.report.stopping import R_HAT
@@ -178,7 +178,7 @@ class ChainJob:
 
     def recorded(self, result: KernelDraws) -> dict[str, np.ndarray]:
         """Return the draws of a chain."""
-        return {item.name: getattr(result, item.name) for item in fields(Particles)}
+        return result.arrays()
 
 
 def run_mcmc(

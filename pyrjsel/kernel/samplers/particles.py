@@ -1,6 +1,4 @@
-"""The particles of a sampler as arrays, their start, and the compiled loop of their model."""
-
-from dataclasses import dataclass, fields
+"""The start of particles, their invariant moves, and the compiled loop of their model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,35 +7,7 @@ from scipy.special import gammaln
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel._filter import ParticleLoop
 from pyrjsel.kernel.samplers.columns import Columns
-from pyrjsel.kernel.state import KernelSettings
-
-# Particles of a call of the compiled loop, which then takes some hundredths of a second.
-CHUNK = 1000
-
-
-@dataclass
-class Particles:
-    """Arrays with an entry for each particle, as in `FilterState`."""
-
-    k: NDArray[np.int32]
-    centres: NDArray[np.int32]
-    beta: FloatArray
-    mean: FloatArray
-    sigma2: FloatArray
-    delta2: FloatArray
-    log_marginal: FloatArray
-
-    def take(self, which: IntArray | slice) -> "Particles":
-        """Return some of the particles; a slice gives views."""
-        return Particles(*(getattr(self, field.name)[which] for field in fields(self)))
-
-    def held(self) -> NDArray[np.int32]:
-        """Return the rows of the centres of all particles, with repeats."""
-        return self.centres[self.centres >= 0]
-
-    def chunks(self) -> "list[Particles]":
-        """Return views of the particles, some at a time."""
-        return [self.take(slice(low, low + CHUNK)) for low in range(0, len(self.k), CHUNK)]
+from pyrjsel.kernel.state import KernelSettings, Particles
 
 
 def loop_of(settings: KernelSettings) -> ParticleLoop:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel.samplers.columns import Columns
-from pyrjsel.kernel.samplers.particles import Particles
-from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
+from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings, Particles
 from pyrjsel.storage import Content, Plain
 
 # From the owners of columns (m,), the first the intercept's -1: the columns (m, t).
@@ -96,9 +95,9 @@ def state_from_plain(
     if abs(np.exp(log_weights).sum() - 1.0) > ROUNDING:
         raise content.wrong("log_weights", "logarithms of weights that add up to 1")
     return FilterState(
-        x[:t].copy(),
-        y[:t].copy(),
-        **vars(particles),
+        **particles.arrays(),
+        x=x[:t].copy(),
+        y=y[:t].copy(),
         log_weights=log_weights,
         log_evidence=content.number("log_evidence"),
         owners=owners,

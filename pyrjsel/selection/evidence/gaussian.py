@@ -162,13 +162,9 @@ class SingleModels:
             float(nodes.weight @ nodes.outer) * regression.total_weight * spread,
         )
 
-    def sample(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw internal coefficients of model `gamma` (J,) given the data, shape (size, D + 1)."""
-        return self.sample_with_variance(gamma, size, rng)[0]
-
-    def sample_with_variance(
+    def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Draw internal coefficients and sigma^2 of one model given the data; independent and exact.
 
         Parameters
@@ -182,9 +178,21 @@ class SingleModels:
 
         Returns
         -------
-        tuple of ndarrays (size, D + 1) and (size,)
-            Coefficients of centred and scaled columns, the intercept first, and sigma^2.
+        coefficients : ndarray (size, D + 1)
+            Of centred and scaled columns, the intercept first.
+        nuisance : dict of str to ndarray (size,)
+            The error variance, by its name.
         """
+        coefficients, variance = self._draw(gamma, size, rng)
+        return coefficients, {"variance": variance}
+
+    def sample_with_variance(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw the same, sigma^2 as an array."""
+        return self._draw(gamma, size, rng)
+
+    def _draw(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         regression, columns = self.regression, self._columns(gamma)
         out = np.zeros((size, regression.n_columns))
         if not regression.prior.scaled:

@@ -419,10 +419,12 @@ class MarginalLikelihood:
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, None]:
         """Return draws of internal coefficients, as :meth:`sample`, and None: there is no error variance."""
-        return self.sample(gamma, size, rng), None
+        return self.sample(gamma, size, rng)[0], None
 
-    def sample(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw internal coefficients of model `gamma` given the data, shape (size, D + 1).
+    def sample(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Draw internal coefficients of model `gamma` given the data, (size, D + 1); no nuisance parameters.
 
         Systematic resampling of a weighted sample at least eight times as large, and of as many effective
         draws as are asked for, where up to 65,536 draws have them.
@@ -434,7 +436,7 @@ class MarginalLikelihood:
         assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
-        return out
+        return out, {}
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:

@@ -115,25 +115,7 @@ class SpikeModels(SingleModels):
         )
 
     @ALONE
-    def sample_with_variance(
-        self, gamma: np.ndarray, size: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
-        """Draw internal coefficients and sigma^2 of one model given the data; independent and exact.
-
-        Parameters
-        ----------
-        gamma : ndarray (J,)
-            The model.
-        size : int
-            Number of draws.
-        rng : Generator
-            Source of random numbers.
-
-        Returns
-        -------
-        tuple of ndarrays (size, D + 1) and (size,)
-            Coefficients of centred and scaled columns, the intercept first, and sigma^2.
-        """
+    def _draw(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         regression, evidence = self.regression, self.evidence
         model = np.ascontiguousarray(np.atleast_2d(gamma), dtype=np.uint8)
         if self.scaled:

@@ -284,7 +284,6 @@ class LinearSelection(Selection):
                 sizes,
                 prior,
                 sigma_prior=sigma_prior,
-                owner=self._owner,
             )
         return GaussianRegression.build(
             self.data.X,
@@ -294,7 +293,6 @@ class LinearSelection(Selection):
             sigma_prior=sigma_prior,
             weights=self.data.extras.get("weights"),
             offset=self.data.extras.get("offset"),
-            owner=self._owner,
         )
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import PyrjselError, PyrjselWarning, StoreError
+from pyrjsel._errors import PyrjselError, PyrjselWarning
 from pyrjsel._once import catching_warnings
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.model_space import ModelPrior, PackedModels, PriorInclusion, PriorSizes, prior_makers
+from pyrjsel.families import Values
+from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import TABLE_ROWS, pairs_from_plain
+from pyrjsel.results import TABLE_ROWS, constraints_from_plain, model_prior_from_plain, pairs_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.draws import Draws
@@ -72,26 +73,15 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
 def _choices(content: Content) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
     heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
-    model_prior = described(content.plain("model_prior"), prior_makers(heredity))
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
-    if not isinstance(model_prior, ModelPrior):
-        raise content.wrong("model_prior", "a prior over models")
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
-    costs = None
-    if "costs" in content:
-        prices = content.part("costs")
-        costs = {name: prices.number(name) for name, _ in prices.items()}
     return Choices(
-        coef_prior,
-        model_prior,
-        costs,
-        content.number("budget") if "budget" in content else None,
-        tuple(content.sequence("always")),
-        heredity,
-        content.integer("max_size") if "max_size" in content else None,
-        tuple(content.sequence("known")),
-        sigma_prior,
+        coef_prior=coef_prior,
+        model_prior=model_prior_from_plain(content, heredity),
+        heredity=heredity,
+        sigma_prior=sigma_prior,
+        **constraints_from_plain(content),
     )
 
 
@@ -188,17 +178,13 @@ def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[B
     return gamma, problem
 
 
-def _averaged(content: Content, model: Selection) -> tuple[FloatArray, FloatArray | None]:
-    """Return draws of coefficients and of the error variance after enumeration."""
+def _averaged(content: Content, model: Selection) -> tuple[FloatArray, Values]:
+    """Return draws of coefficients and of nuisance parameters after enumeration."""
     coefficients = content.numbers("averaged", (None, model.regression.n_columns))
-    variance = None
-    if "averaged variance" in content:
-        variance = content.numbers("averaged variance", (len(coefficients),), 0.0)
-    if (variance is None) != (not isinstance(model, LinearSelection)):
-        raise content.wrong("averaged variance", "that of a family with an error variance")
+    nuisance = _nuisance(content, model, "averaged {}", (len(coefficients),))
     if not len(coefficients):
         raise content.wrong("averaged", "draws")
-    return coefficients, variance
+    return coefficients, nuisance
 
 
 def _single(content: Content, model: Selection, posterior: Posterior) -> KnownModels | None:
@@ -404,9 +390,6 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
     every = content.integer("coefficients_every", low=1)
     kept = -(-draws // every)
     vectors = _sparse(content.part("coefficients"), chains * kept, model.regression.n_columns)
-    variance = content.numbers("variance", (chains, kept), 0.0) if "variance" in content else None
-    if (variance is None) != (not isinstance(model, LinearSelection)):
-        raise StoreError("its error variances are not those of its family")
     return Draws(
         index,
         packed,
@@ -414,8 +397,19 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
         content.numbers("log_posterior", (chains, draws)),
         vectors,
         every,
-        variance,
+        _nuisance(content, model, "{}", (chains, kept)),
     )
+
+
+def _nuisance(
+    content: Content, model: Selection, member: str, shape: tuple[int, ...]
+) -> dict[str, FloatArray]:
+    """Return draws of the nuisance parameters of a model, in members of such names."""
+    own = model._family.nuisance.names
+    for name in {name for each in CLASSES.values() for name in each._family.nuisance.names}:
+        if (member.format(name) in content) != (name in own):
+            raise content.wrong(member.format(name), "that of a family with this parameter")
+    return {name: content.numbers(member.format(name), shape, 0.0) for name in own}
 
 
 def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:

@@ -239,7 +239,7 @@ class CoefficientPrior:
         """
         raise NotImplementedError(f"{type(self).__name__} is for gaussian models alone")
 
-    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
         Parameters
@@ -248,8 +248,6 @@ class CoefficientPrior:
             Standard deviations of the columns.
         n : int
             Rows of positive weight.
-        owner : str
-            The model, for messages.
 
         Returns
         -------

@@ -143,7 +143,7 @@ class Normal(CoefficientPrior):
             log_weights[1:] -= 2.0 * np.log(columns.scale)
         return CompiledPrior(precision, shift, weight * mean**2, flat, 0.0, log_weights)
 
-    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
         Parameters
@@ -152,8 +152,6 @@ class Normal(CoefficientPrior):
             Standard deviations of the columns.
         n : int
             Rows of positive weight.
-        owner : str
-            The model, for messages.
 
         Returns
         -------
@@ -165,7 +163,7 @@ class Normal(CoefficientPrior):
         ParameterError
             If the intercept's prior is not flat.
         """
-        _check_flat(self, owner)
+        _check_flat(self)
         unit = np.ones(scale.size) if self.standardize else scale
         deviation = unit * float(self.scale)
         return GaussianPrior(
@@ -281,7 +279,7 @@ class GPrior(CoefficientPrior):
             precision[0, 0] = columns.total_weight / g
         return CompiledPrior(precision, shift, penalty, intercept == "flat", RANK_TOL)
 
-    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
         Parameters
@@ -290,8 +288,6 @@ class GPrior(CoefficientPrior):
             Standard deviations of the columns.
         n : int
             Rows of positive weight.
-        owner : str
-            The model, for messages.
 
         Returns
         -------
@@ -303,14 +299,16 @@ class GPrior(CoefficientPrior):
         ParameterError
             If the intercept's prior is not flat.
         """
-        _check_flat(self, owner)
+        _check_flat(self)
         zero = np.zeros(scale.size)
         return FixedG(zero, zero, zero, g=self.value(n))
 
 
-def _check_flat(prior: "Normal | GPrior", owner: str) -> None:
+def _check_flat(prior: "Normal | GPrior") -> None:
     if prior.intercept is not None and prior.intercept != "flat":
-        raise bad_value("intercept", type(prior).__name__, f"None or 'flat' for {owner}", prior.intercept)
+        raise bad_value(
+            "intercept", type(prior).__name__, "None or 'flat' for linear models", prior.intercept
+        )
 
 
 def _check_intercept(value: object, owner: str, words: tuple[str, ...]) -> None:

@@ -77,7 +77,7 @@ class Mixture(CoefficientPrior):
         """
         return self._conditional(n)
 
-    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
         Parameters
@@ -86,8 +86,6 @@ class Mixture(CoefficientPrior):
             Standard deviations of the columns.
         n : int
             Rows of positive weight.
-        owner : str
-            The model, for messages.
 
         Returns
         -------

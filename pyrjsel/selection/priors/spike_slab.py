@@ -109,7 +109,7 @@ class SpikeSlab(CoefficientPrior):
         }
         return replace(self, **parts)  # type: ignore[arg-type]
 
-    def compile_gaussian(self, scale: FloatArray, n: int, owner: str) -> GaussianPrior:
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
         Without columns it is a normal prior of none.
@@ -120,8 +120,6 @@ class SpikeSlab(CoefficientPrior):
             Standard deviations of the columns.
         n : int
             Rows of positive weight.
-        owner : str
-            The model, for messages.
 
         Returns
         -------

@@ -20,6 +20,8 @@ from pyrjsel.selection.regression.principal_directions import Spectrum
 from pyrjsel.selection.regression.rank import Directions, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
+# The model of such a regression, for messages.
+OWNER = "LinearSelection"
 # Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
 # there are as many rows: otherwise they would be larger than the data.
 SMALL_GRAM = 1024
@@ -93,7 +95,6 @@ class GaussianRegression(TermColumns):
         sigma_prior: InverseGamma | None = None,
         weights: FloatArray | None = None,
         offset: FloatArray | None = None,
-        owner: str = "LinearSelection",
     ) -> "GaussianRegression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior.
 
@@ -138,14 +139,14 @@ class GaussianRegression(TermColumns):
             centre,
             square,
             cross,
-            coef_prior.compile_gaussian(scale, rows, owner),
-            _sigma(sigma_prior, len(sizes), coef_prior, owner),
+            coef_prior.compile_gaussian(scale, rows),
+            _sigma(sigma_prior, len(sizes), coef_prior),
             rooted,
             y,
             np.zeros(n) if offset is None else offset,
             None if weights is None or np.all(weights == 1) else weights,
         )
-        made._check(owner)
+        made._check()
         return made
 
     @classmethod
@@ -156,7 +157,6 @@ class GaussianRegression(TermColumns):
         coef_prior: CoefficientPrior,
         *,
         sigma_prior: InverseGamma | None = None,
-        owner: str = "LinearSelection",
     ) -> "GaussianRegression":
         """Make a problem of sums over rows: columns, response less offset, weights.
 
@@ -183,22 +183,22 @@ class GaussianRegression(TermColumns):
             float(statistics.mean[-1]),
             0.0 if constant[-1] else float(products[-1, -1]),
             correlated[:-1, -1] * spread,
-            coef_prior.compile_gaussian(scale, statistics.n, owner),
-            _sigma(sigma_prior, len(sizes), coef_prior, owner),
+            coef_prior.compile_gaussian(scale, statistics.n),
+            _sigma(sigma_prior, len(sizes), coef_prior),
             products=np.ascontiguousarray(correlated[:-1, :-1]),
         )
-        made._check(owner)
+        made._check()
         return made
 
-    def _check(self, owner: str) -> None:
+    def _check(self) -> None:
         """Raise where no model, or not every model, has a posterior."""
         if self.n < 2:
-            raise DataError(f"{owner} needs at least 2 rows of positive weight. Got {self.n} instead.")
+            raise DataError(f"{OWNER} needs at least 2 rows of positive weight. Got {self.n} instead.")
         if self.b > 0:
             return
         if self.square == 0:
             raise DataError(
-                f"The response of {owner} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. Give a "
+                f"The response of {OWNER} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. Give a "
                 "sigma_prior, such as InverseGamma(2, 1)."
             )
         if not self.prior.quadrature:
@@ -206,13 +206,13 @@ class GaussianRegression(TermColumns):
         # Spikes and slabs have all columns in every model.
         if self.prior.ratio is None and self.spare > 0 and self.least_residual <= ROUNDING:
             raise DataError(
-                f"The columns of {owner} fit the response perfectly (R^2 = 1): marginal likelihoods are "
+                f"The columns of {OWNER} fit the response perfectly (R^2 = 1): marginal likelihoods are "
                 "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
                 "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
             )
         if self.prior.ratio is not None and self.spectrum.rest <= ROUNDING * self.square:
             raise DataError(
-                f"The columns of {owner} fit the response perfectly, as columns that outnumber rows do: "
+                f"The columns of {OWNER} fit the response perfectly, as columns that outnumber rows do: "
                 "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
                 "sigma_prior, such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
             )
@@ -403,11 +403,11 @@ class GaussianRegression(TermColumns):
         return state
 
 
-def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefficientPrior, owner: str) -> FloatArray:
+def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefficientPrior) -> FloatArray:
     """Return a and b (2, J + 1) of the prior of sigma^2."""
     if prior is None:
         return np.zeros((2, terms + 1))
     if prior.by_size and not coef_prior.variance_by_size:
         must = "an InverseGamma of two numbers where the 'coef_prior' is no SpikeSlab"
-        raise bad_value("sigma_prior", owner, must, prior)
-    return prior.table(terms, owner)
+        raise bad_value("sigma_prior", OWNER, must, prior)
+    return prior.table(terms, OWNER)

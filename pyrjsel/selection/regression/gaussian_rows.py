@@ -1,12 +1,12 @@
 """Gaussian regressions as reversible jumps see them: rows and a normal prior, at a sigma^2 and a g."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families import Nuisance
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
@@ -27,7 +27,11 @@ class GaussianRows(Regression):
     """
 
     whole: GaussianRegression
-    n_extra: ClassVar[int] = 2
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """What states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+        return replace(self.family.nuisance, inner=("log_g",))
 
     @classmethod
     def of(cls, whole: GaussianRegression) -> "GaussianRows":

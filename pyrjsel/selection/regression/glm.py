@@ -1,14 +1,14 @@
 """From design columns to the standardised arrays that samplers see, and back."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel.families import Binomial, Family
+from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem
 from pyrjsel.selection.regression.layout import TermColumns
@@ -38,8 +38,6 @@ class Regression(TermColumns):
     log_constant : float
         What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
         minus those of factorials of counts.
-    n_extra : int
-        Numbers that states of chains have beside coefficients.
 
     Notes
     -----
@@ -58,7 +56,6 @@ class Regression(TermColumns):
     saturated: float
     family: Family = field(default_factory=Binomial)
     log_constant: float = 0.0
-    n_extra: ClassVar[int] = 0
 
     @classmethod
     def build(
@@ -109,6 +106,16 @@ class Regression(TermColumns):
             family,
             log_constant,
         )
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """Parameters that states of chains have beside coefficients."""
+        return self.family.nuisance
+
+    @property
+    def n_extra(self) -> int:
+        """How many these are."""
+        return len(self.nuisance)
 
     @kept_property
     def compiled(self) -> Problem:

@@ -139,7 +139,7 @@ def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel
     if "offset" in data.extras:
         eta = eta + data.extras["offset"]
     mean = family.mean(eta)
-    variance = weights * family.curvature(mean)
+    variance = weights * family.variance(mean)
     rows = np.isfinite(variance) & (variance > LEAST_VARIANCE)
     gap = weights[rows] * (data.y[rows] - mean[rows])
     excess = family.excess(mean[rows]) / weights[rows]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
-from pyrjsel.families import Statistic
+from pyrjsel.families import Statistic, Values
 from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.results.prediction import (
@@ -163,10 +163,10 @@ class Predictive(PosteriorTables):
         family, name = results.model.regression.family, results.model.design.response
         means = self._mean_coefficients(gamma) if family.link == "identity" else None
         if spread or means is None:
-            coefficients, variance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
+            coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
         else:
-            coefficients, variance = np.empty((0, x.shape[1] + 1)), None
-        return Prediction(x, offset, index, coefficients, family, name, variance, means)
+            coefficients, nuisance = np.empty((0, x.shape[1] + 1)), {}
+        return Prediction(x, offset, index, coefficients, family, name, nuisance, means)
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
         """Return posterior means (D + 1,) of the coefficients of a linear model, None: of all models."""
@@ -178,15 +178,15 @@ class Predictive(PosteriorTables):
         means[moments.columns] = moments.mean
         return means
 
-    def _coefficient_draws(self, gamma: ByteArray | None, draws: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return draws of coefficients (m, D + 1) and of the error variance (m,), where there is one.
+    def _coefficient_draws(self, gamma: ByteArray | None, draws: int) -> tuple[FloatArray, Values]:
+        """Return draws of coefficients (m, D + 1) and of nuisance parameters (m,).
 
         Of one model (J,), or None: of all.
         """
         results = self
         if gamma is not None:
-            found, variance = results._marginal.sample_with_variance(gamma, draws, results._stream(b"single"))
-            return results.model.regression.to_raw(found), variance
+            found, nuisance = results._marginal.sample(gamma, draws, results._stream(b"single"))
+            return results.model.regression.to_raw(found), nuisance
         if draws == PREDICTION_DRAWS:
             return results._averaged
         return averaged_draws(results.posterior, results._marginal, draws, results._stream(b"averaged"))

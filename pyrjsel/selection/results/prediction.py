@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design import DesignData
-from pyrjsel.families import Family
+from pyrjsel.families import Family, Values
 from pyrjsel.selection.evidence.laplace import resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
@@ -34,24 +34,26 @@ BLOCK, CACHED = 4_000_000, 65_536
 
 def averaged_draws(
     posterior: Posterior, single: SingleModel, size: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray | None]:
+) -> tuple[FloatArray, Values]:
     """Return `size` draws from the model-averaged posterior, in units of the design's columns.
 
-    Coefficients (m, D + 1), and the error variances (m,) that go with them in families that have one. Those
-    that a sampler kept are thinned to fewer than twice `size`, and may be fewer.
+    Coefficients (m, D + 1), and the nuisance parameters (m,) that go with them. Those that a sampler kept
+    are thinned to fewer than twice `size`, and may be fewer.
     """
     if posterior.draws is not None:
-        vectors, variance = posterior.draws.vectors, posterior.draws.variance
+        vectors, nuisance = posterior.draws.vectors, posterior.draws.nuisance
         step = max(1, vectors.shape[0] // size)
-        return vectors[::step].toarray(), None if variance is None else variance.reshape(-1)[::step]
+        return vectors[::step].toarray(), {
+            name: value.reshape(-1)[::step] for name, value in nuisance.items()
+        }
     models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
     parts = [
-        single.sample_with_variance(posterior.packed[model], int(count), rng)
+        single.sample(posterior.packed[model], int(count), rng)
         for model, count in zip(models, counts, strict=True)
     ]
-    variances = [variance for _, variance in parts if variance is not None]
     coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
-    return coefficients, np.concatenate(variances) if variances else None
+    values = [nuisance for _, nuisance in parts]
+    return coefficients, {name: np.concatenate([each[name] for each in values]) for name in values[0]}
 
 
 def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatArray:
@@ -132,8 +134,8 @@ class Prediction:
     family : Family
     name : str
         Name of the response.
-    variance : ndarray (m,) or None
-        Draws of the error variance that go with the coefficients, in families that have one.
+    nuisance : mapping of str to ndarray (m,)
+        Draws of the nuisance parameters that go with the coefficients.
     means : ndarray (D + 1,) or None
         Posterior means of the coefficients, of linear models: they give the mean of the expected response
         without draws.
@@ -145,7 +147,7 @@ class Prediction:
     coefficients: FloatArray
     family: Family
     name: str
-    variance: FloatArray | None = None
+    nuisance: Values = field(default_factory=dict)
     means: FloatArray | None = None
 
     @property
@@ -180,8 +182,8 @@ class Prediction:
         for begin in range(0, draws, step):
             part = chosen[begin : begin + step]
             mean = self.family.mean(self._eta(rows, part))
-            variance = None if self.variance is None else self.variance[part]
-            response = self.family.simulate(mean, weights, variance, rng)
+            nuisance = {name: value[part] for name, value in self.nuisance.items()}
+            response = self.family.simulate(mean, weights, nuisance, rng)
             yield slice(begin, begin + part.size), mean, response
 
     def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -195,7 +197,7 @@ class Prediction:
         for begin in range(0, y.size, step):
             part = np.arange(begin, min(begin + step, y.size))
             each = self.family.log_density(
-                y[part], self._eta(part, slice(None)), weights[part], self.variance
+                y[part], self._eta(part, slice(None)), weights[part], self.nuisance
             )
             out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
         return out
@@ -242,7 +244,7 @@ class Prediction:
                 out[part, 0] = means.mean(axis=1)
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
                 out[part, 2:4] = _quantiles(means, (alpha / 2, 1 - alpha / 2))
-            out[part, 4:] = self.family.interval(means, alpha, self.variance)
+            out[part, 4:] = self.family.interval(means, alpha, self.nuisance)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)

@@ -17,7 +17,6 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.recorder import thinning
 from pyrjsel.selection.samplers.runs import run, warn_of
 
@@ -98,7 +97,7 @@ def arviz_groups(
 def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
     """Return how many numbers chains record beside coefficients, None where they draw none of these."""
     if sampler in ("rjmcmc", "population"):
-        return 0 if draws.variance is None else GaussianRows.n_extra
+        return 0 if draws.variance is None else 2
     return 0 if sampler == "gibbs" and regression.prior.in_state else None
 
 

@@ -1,11 +1,10 @@
 """Results as files: what is written."""
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
 from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.results import constraints_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
@@ -25,7 +24,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     """Return what is written of results."""
     model, posterior = results.model, results.posterior
     table = results.models
-    averaged, variance = results._averaged if posterior.draws is None else (None, None)
+    averaged, nuisance = results._averaged if posterior.draws is None else (None, {})
     median, problem = results._median
     constant = model.regression.log_constant
     return {
@@ -57,7 +56,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
         "dispersion": None if results.dispersion is None else vars(results.dispersion),
         "median": {"gamma": median, "problem": problem},
         "averaged": averaged,
-        "averaged variance": variance,
+        **{f"averaged {name}": value for name, value in nuisance.items()},
     }
 
 
@@ -83,17 +82,14 @@ def _prior_sizes(results: PosteriorTables) -> Plain:
 
 def _choices(model: SelectionModel) -> Plain:
     choices = model._choices
-    costs: Any = choices.costs
     return {
         "coef_prior": plain(model.coef_prior),
         "model_prior": plain(model.model_prior),
         "sigma_prior": plain(choices.sigma_prior),
-        "costs": None if costs is None else {str(name): float(cost) for name, cost in costs.items()},
-        "budget": None if choices.budget is None else float(choices.budget),
-        "always": list(choices.always),
         "heredity": choices.heredity,
-        "max_size": None if choices.max_size is None else int(choices.max_size),
-        "known": [str(name) for name in choices.known],
+        **constraints_to_plain(
+            choices.costs, choices.budget, choices.always, choices.max_size, choices.known
+        ),
     }
 
 
@@ -122,7 +118,7 @@ def _posterior(posterior: Posterior) -> Plain:
             "log_posterior": draws.log_posterior,
             "coefficients": _sparse(draws.vectors),
             "coefficients_every": int(draws.coefficients_every),
-            "variance": draws.variance,
+            **draws.nuisance,
         },
     }
 

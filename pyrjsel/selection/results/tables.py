@@ -13,6 +13,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel._warnings import warn
+from pyrjsel.families import Values
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 from pyrjsel.report import (
     IndicatorStats,
@@ -46,7 +47,7 @@ class Known:
         As of :class:`SelectionResults`; a dispersion of None is known if `separated` is.
     median : tuple of (ndarray (J,), str or None)
         The median probability model, or what stands in for it and why.
-    averaged : tuple of (ndarray, ndarray or None)
+    averaged : tuple of (ndarray, mapping of str to ndarray)
         Draws of coefficients and of the error variance.
     prior_inclusion : PriorInclusion
     prior_sizes : PriorSizes
@@ -57,7 +58,7 @@ class Known:
     separated: Separated | None = None
     dispersion: Dispersion | None = None
     median: tuple[ByteArray, str | None] | None = None
-    averaged: tuple[FloatArray, FloatArray | None] | None = None
+    averaged: tuple[FloatArray, Values] | None = None
     prior_inclusion: PriorInclusion | None = None
     prior_sizes: PriorSizes | None = None
     single: Any = None
@@ -258,7 +259,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         NotAvailableError
             For families without an error variance.
         """
-        variance = self._averaged[1]
+        variance = self._averaged[1].get("variance")
         if variance is None:
             raise NotAvailableError(f"A {self.model.regression.family.name} model has no error variance.")
         return _sigma_table(variance)
@@ -392,7 +393,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         return self._terms(self._model(which))
 
     @kept_property
-    def _averaged(self) -> tuple[FloatArray, FloatArray | None]:
+    def _averaged(self) -> tuple[FloatArray, Values]:
         if self._known.averaged is not None:
             return self._known.averaged
         return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))

@@ -63,6 +63,7 @@ def summarise(
     estimate = estimator(chains, index, models)
     terms = estimate.terms
     kept = min(chain.coefficients.shape[0] for chain in chains)
+    variance = _stacked([chain.error_variance for chain in chains], kept)
     found = Draws(
         index,
         models,
@@ -70,7 +71,7 @@ def summarise(
         log_posterior,
         _coefficients(chains, kept, regression, -(-before // coefficients_every)),
         coefficients_every,
-        _stacked([chain.error_variance for chain in chains], kept),
+        {} if variance is None else {"variance": variance},
     )
     stuck = terms.stuck & space.free.astype(bool)
     diagnostics = chain_diagnostics(

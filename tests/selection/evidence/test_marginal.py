@@ -390,7 +390,8 @@ class TestSamples:
         case = problem(kit, "one column", coef_prior)
         _, moments, _ = Joint(case).integrals()
         size = 4000
-        b = marginal_of(case).sample(full_model(case), size, np.random.default_rng(4))
+        b, nuisance = marginal_of(case).sample(full_model(case), size, np.random.default_rng(4))
+        assert nuisance == {}
         raw = case.regression.to_raw(b)
         sd = np.sqrt(moments[1] - moments[0] ** 2)
         z = (raw.mean(axis=0) - moments[0]) / sd * np.sqrt(size)
@@ -402,7 +403,7 @@ class TestSamples:
 
     def test_columns_outside_the_model_are_zero(self, kit):
         case = kit.case(["a", "f3", "b"], coef_prior=GPrior("n"))
-        b = marginal_of(case).sample(np.array([0, 1, 0], dtype=np.uint8), 7, np.random.default_rng(1))
+        b, _ = marginal_of(case).sample(np.array([0, 1, 0], dtype=np.uint8), 7, np.random.default_rng(1))
         assert b.shape == (7, 5)
         assert np.all(b[:, [1, 4]] == 0)
         assert np.all(b[:, [0, 2, 3]] != 0)

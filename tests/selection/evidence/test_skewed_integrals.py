@@ -245,7 +245,7 @@ def test_samples_of_a_skewed_model_follow_its_posterior():
     regression, _, _ = rare_dummies(GPrior("4n"))
     marginal = MarginalLikelihood(regression, b"0123456789abcdef", 256, regression.n_columns)
     full = np.ones(6, dtype=np.uint8)
-    draws = marginal.sample(full, 4000, np.random.default_rng(2))
+    draws, _ = marginal.sample(full, 4000, np.random.default_rng(2))
     found = integral(regression, 77, 40_000, draws=True)
     mean = found.weights @ found.samples / found.weights.sum()
     sd = np.sqrt(found.weights @ (found.samples - mean) ** 2 / found.weights.sum())

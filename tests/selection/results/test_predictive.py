@@ -201,7 +201,13 @@ def test_variance_goes_with_its_draw():
     """Error variances belong to coefficient vectors: here the draw says which of two it is."""
     b = np.array([[0.0], [100.0]])
     prediction = Prediction(
-        np.empty((3, 0)), np.zeros(3), pd.RangeIndex(3), b, Gaussian(), "y", np.array([1.0, 400.0])
+        np.empty((3, 0)),
+        np.zeros(3),
+        pd.RangeIndex(3),
+        b,
+        Gaussian(),
+        "y",
+        {"variance": np.array([1.0, 400.0])},
     )
     weights = np.array([1.0, 1.0, 4.0])
     found = simulated_responses(prediction, weights, 4000, np.random.default_rng(1)).to_numpy()

@@ -197,7 +197,7 @@ def test_rows_of_the_fit_have_their_weights():
     frame = make_frame(90, 3)
     results = model_of(PRIORS["g"], frame).fit(rng=1, progress=False)
     spread = results.posterior_predictive(draws=4000).std(axis=1)
-    sigma = np.sqrt(results._averaged[1].mean())
+    sigma = np.sqrt(results._averaged[1]["variance"].mean())
     # Coefficients add about 6 / 90 of sigma^2: 1 % to the sd of a row of weight 1/4, 3 % at 1, 13 % at 4; the
     # mean over rows of the sds of 4,000 draws errs by less than 1 %.
     assert spread[frame["w"] == 0.25].mean() == pytest.approx(2 * sigma, rel=0.1)

@@ -106,7 +106,7 @@ class World:
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(iterations)
         gamma = runner.walk.gamma()[0]
-        return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0])
+        return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0][0])
 
     def walk_surrogate(self, row, beta, y, rng, iterations):
         """Return row and coefficients after surrogate jumps alone, which is far from the posterior."""

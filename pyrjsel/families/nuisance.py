@@ -1,0 +1,48 @@
+"""Parameters beside coefficients: a gaussian variance, a dispersion, degrees of freedom."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray
+
+# Draws of nuisance parameters by name, the last axis over draws; empty for families that have none.
+Values = Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """What the nuisance parameters of a regression are, and where they stand.
+
+    The state of a chain has them behind the coefficients, those of `names` first. These go with draws of
+    coefficients into results, files and predictions; those of `inner` are in states alone.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Parameters of the likelihood, all of them positive.
+    inner : tuple of str
+        Others, such as log g.
+    """
+
+    names: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names) + len(self.inner)
+
+    def split(self, vectors: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Return coefficients (m, D + 1) and nuisance parameters (m,) of vectors (m, D + 1 + number)."""
+        width = vectors.shape[1] - len(self)
+        return vectors[:, :width], {name: vectors[:, width + k] for k, name in enumerate(self.names)}
+
+    def join(self, coefficients: FloatArray, values: Values) -> FloatArray:
+        """Return vectors (m, D + 1 + number), in which those of `inner` are 0."""
+        own = np.zeros((len(coefficients), len(self)))
+        for k, name in enumerate(self.names):
+            own[:, k] = values[name]
+        return np.column_stack([coefficients, own])
+
+
+NONE = Nuisance()

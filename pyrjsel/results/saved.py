@@ -1,0 +1,93 @@
+"""What the files of several rooms have in common."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from pyrjsel._errors import PyrjselError
+from pyrjsel.model_space import ModelPrior, prior_makers
+from pyrjsel.storage import Content, Plain, described
+
+
+def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
+    """Return the pairs of text of that name.
+
+    Raises
+    ------
+    StoreError
+        If they are something else.
+    """
+    found = content.sequence(name, (list,))
+    if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in found):
+        raise content.wrong(name, "pairs of text")
+    return [(pair[0], pair[1]) for pair in found]
+
+
+def options_from_plain(
+    content: Content, make: Callable[..., Any], before: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the options of a sampler.
+
+    Raises
+    ------
+    StoreError
+        If they are something else.
+    """
+    part = content.part("options")
+    try:
+        return make(**{name: described(value, {}) for name, value in part.items()})
+    except (PyrjselError, TypeError) as error:
+        raise content.wrong("options", "those of the sampler") from error
+
+
+def model_prior_from_plain(content: Content, heredity: str | None = None) -> ModelPrior:
+    """Return the prior over models.
+
+    Raises
+    ------
+    StoreError
+        If it is something else.
+    """
+    found = described(content.plain("model_prior"), prior_makers(heredity))
+    if not isinstance(found, ModelPrior):
+        raise content.wrong("model_prior", "a prior over models")
+    return found
+
+
+def constraints_to_plain(
+    costs: Mapping[Any, float] | pd.Series | None,
+    budget: float | None,
+    always: Iterable[str],
+    max_size: int | None,
+    known: Iterable[Any],
+) -> dict[str, Plain]:
+    """Return the constraints of a space as plain data; `known` are the columns that may have prices."""
+    return {
+        "costs": None if costs is None else {str(name): float(cost) for name, cost in costs.items()},
+        "budget": None if budget is None else float(budget),
+        "always": list(always),
+        "max_size": None if max_size is None else int(max_size),
+        "known": [str(name) for name in known],
+    }
+
+
+def constraints_from_plain(content: Content) -> dict[str, Any]:
+    """Return what was written by :func:`constraints_to_plain`.
+
+    Raises
+    ------
+    StoreError
+        If it is something else.
+    """
+    costs = None
+    if "costs" in content:
+        prices = content.part("costs")
+        costs = {name: prices.number(name) for name, _ in prices.items()}
+    return {
+        "costs": costs,
+        "budget": content.number("budget") if "budget" in content else None,
+        "always": tuple(content.sequence("always")),
+        "max_size": content.integer("max_size") if "max_size" in content else None,
+        "known": tuple(content.sequence("known")),
+    }
