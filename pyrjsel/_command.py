@@ -23,6 +23,8 @@ from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
 from pyrjsel.selection.models.registry import MODELS
 from pyrjsel.selection.priors.registry import COEF_PRIORS
+from pyrjsel.selection.samplers.registry import AUTO as AUTO_SAMPLER
+from pyrjsel.selection.samplers.registry import NAMES
 
 MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
@@ -108,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--sampler",
         default="auto",
-        choices=("auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"),
+        choices=(AUTO_SAMPLER, *NAMES),
         help="(default: enumerate up to 2**20 models, else collapsed)",
     )
     run.add_argument(

@@ -15,13 +15,12 @@ from pyrjsel.design import (
     label_rows_from_plain,
 )
 from pyrjsel.design.frame import Level
-from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.model import KINDS, PatternLogit, patterns_of
 from pyrjsel.patterns.options import OPTIONS
-from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, PatternPrior
+from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, LAWS, PatternPrior
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.patterns.saving import KIND, SCHEMA
@@ -107,7 +106,7 @@ def _prior(content: Content, order: int) -> PatternPrior:
     log_sigma_0 = content.number("log_sigma_0")
     if abs(log_sigma_0) > LARGEST_LOG_SCALE:
         raise content.wrong("log_sigma_0", f"at most {LARGEST_LOG_SCALE:g} from 0")
-    scales = described(content.plain("scales"), {"LogNormal": LogNormal, "InverseGamma": InverseGamma})
+    scales = described(content.plain("scales"), {law.__name__: law for law in LAWS})
     if not isinstance(scales, tuple):
         raise content.wrong("scales", "a list of priors")
     # As a user gives them, so that they are checked.

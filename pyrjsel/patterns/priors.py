@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy.special import gammaln, polygamma
@@ -119,7 +119,7 @@ class PatternPrior:
 
     def centre(self) -> FloatArray:
         """Return the log of the median or the mode of each sigma_o, shape (O,)."""
-        return np.array([_centre(scale) for scale in self.scales])
+        return np.array([LAWS[type(scale)](scale).centre for scale in self.scales])
 
     def spread(self, scale: FloatArray) -> FloatArray:
         """Return what adds up over the patterns of a group: sigma, or its square for Gaussian priors."""
@@ -136,24 +136,65 @@ class PatternPrior:
         Returns
         -------
         ndarray (O, 5)
-            Kind, two parameters, what the log density of log sigma_o has beside them, width.
+            Code of the law, two parameters, what the log density of log sigma_o has beside them, width.
         """
-        rows = []
-        for scale in self.scales:
-            if isinstance(scale, LogNormal):
-                rest = -np.log(scale.s) - 0.5 * np.log(2.0 * np.pi)
-                rows.append([0.0, scale.w, scale.s, rest, scale.s if width is None else width])
-            else:
-                a, b = float(cast(float, scale.a)), float(cast(float, scale.b))
-                deviation = np.sqrt(polygamma(1, a))
-                rows.append([1.0, a, b, a * np.log(b) - gammaln(a), deviation if width is None else width])
+        laws = [LAWS[type(scale)](scale) for scale in self.scales]
+        rows = [[law.code, *law.numbers, law.deviation if width is None else width] for law in laws]
         return np.array(rows, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class ScaleLaw:
+    """The law of log sigma_o that a prior of sigma_o gives.
+
+    Attributes
+    ----------
+    code : float
+        Of the compiled loop.
+    numbers : tuple of float
+        Two parameters, and what the log density has beside them.
+    deviation : float
+        Standard deviation.
+    centre : float
+        Log of the median or the mode of sigma_o.
+    must : str
+        What priors must be to be held by doubles; empty for one that is.
+    """
+
+    code: float
+    numbers: tuple[float, float, float]
+    deviation: float
+    centre: float
+    must: str
+
+
+def _log_normal(prior: LogNormal) -> ScaleLaw:
+    w, s = prior.w, prior.s
+    far = abs(w) + FAR * s > LOG_SIGMA_LIMIT
+    must = f"one with abs(w) + {FAR:g} s of at most {LOG_SIGMA_LIMIT:g}" if far else ""
+    rest = -np.log(s) - 0.5 * np.log(2.0 * np.pi)
+    return ScaleLaw(0.0, (w, s, rest), s, float(w), must)
+
+
+def _inverse_gamma(prior: InverseGamma) -> ScaleLaw:
+    if prior.by_size:
+        must = "an InverseGamma with numbers (give a sequence of priors, one an order)"
+        return ScaleLaw(1.0, (np.nan, np.nan, np.nan), np.nan, np.nan, must)
+    a, b = float(cast(float, prior.a)), float(cast(float, prior.b))
+    far = a < LEAST_SHAPE or abs(np.log(b)) > LARGEST_LOG_SCALE
+    must = f"an InverseGamma with a of at least {LEAST_SHAPE:g} and b in [exp(-100), exp(100)]" if far else ""
+    rest = a * np.log(b) - gammaln(a)
+    return ScaleLaw(1.0, (a, b, rest), np.sqrt(polygamma(1, a)), float(np.log(b / (a + 1.0))), must)
+
+
+# The registry of priors of scales: those that users may give, and the laws of log sigma that they are.
+LAWS: Mapping[type, Callable[[Any], ScaleLaw]] = {LogNormal: _log_normal, InverseGamma: _inverse_gamma}
 
 
 def _by_order(sigma_prior: object, order: int, owner: str) -> list[object]:
     """Return a prior for each of the orders 1 to `order`, not yet checked."""
     orders = range(1, order + 1)
-    if isinstance(sigma_prior, LogNormal | InverseGamma):
+    if type(sigma_prior) in LAWS:
         return [sigma_prior] * order
     if isinstance(sigma_prior, Mapping):
         if set(sigma_prior) != set(orders):
@@ -175,23 +216,8 @@ def _by_order(sigma_prior: object, order: int, owner: str) -> list[object]:
 def _check_scale(scale: object, order: int, owner: str) -> None:
     """Raise unless `scale` is a prior of sigma that doubles can hold."""
     name = f"sigma_prior[order {order}]"
-    if isinstance(scale, LogNormal):
-        if abs(scale.w) + FAR * scale.s > LOG_SIGMA_LIMIT:
-            raise bad_value(name, owner, f"one with abs(w) + {FAR:g} s of at most {LOG_SIGMA_LIMIT:g}", scale)
-        return
-    if not isinstance(scale, InverseGamma):
+    if type(scale) not in LAWS:
         raise bad_value(name, owner, "a LogNormal or an InverseGamma", scale)
-    if scale.by_size:
-        raise bad_value(
-            name, owner, "an InverseGamma with numbers (give a sequence of priors, one an order)", scale
-        )
-    a, b = float(cast(float, scale.a)), float(cast(float, scale.b))
-    if a < LEAST_SHAPE or abs(np.log(b)) > LARGEST_LOG_SCALE:
-        must = f"an InverseGamma with a of at least {LEAST_SHAPE:g} and b in [exp(-100), exp(100)]"
+    must = LAWS[type(scale)](scale).must
+    if must:
         raise bad_value(name, owner, must, scale)
-
-
-def _centre(scale: ScalePrior) -> float:
-    if isinstance(scale, LogNormal):
-        return float(scale.w)
-    return float(np.log(cast(float, scale.b) / (cast(float, scale.a) + 1.0)))

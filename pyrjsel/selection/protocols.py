@@ -1,6 +1,5 @@
 """The model as results, studies and audits see it."""
 
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self
 
 from pyrjsel._typing import FloatArray
@@ -14,10 +13,6 @@ from pyrjsel.selection.specification import Choices
 
 # What answers questions about single models: marginal likelihoods, deviances, moments, draws.
 SingleModel = MarginalLikelihood | SingleModels
-
-
-# A sampler: the class of its options, and what finds the posterior of a regression, space, settings, options.
-Sampler = tuple[type, Callable[..., Posterior]]
 
 
 class SelectionModel(Protocol):
@@ -36,7 +31,6 @@ class SelectionModel(Protocol):
     _choices: Choices
     _priced: bool
     _default_prior: ClassVar[Any]
-    _samplers: ClassVar[Mapping[str, Sampler]]
 
     @property
     def term_names(self) -> tuple[str, ...]:
@@ -59,8 +53,6 @@ class SelectionModel(Protocol):
     def fit(self, *args: Any, **options: Any) -> Any:
         """Find the posterior."""
 
-    def _large_sampler(self, options: Any) -> tuple[str, dict[str, Any]]: ...
-    def _enumerable(self) -> bool: ...
     def _priors(self) -> dict[str, object]: ...
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]: ...
     def _n_observations(self) -> float: ...

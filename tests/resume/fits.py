@@ -93,7 +93,7 @@ FITS = {
     "spikes gibbs": ("spikes", {"sampler": "gibbs", "draws": 2000, "chains": 2, "thin": 2}),
     "spikes conditional": (
         "spikes",
-        {"sampler": "gibbs", "sweep": "conditional", "draws": 5000, "chains": 2},
+        {"sampler": "gibbs", "scheme": "conditional", "draws": 5000, "chains": 2},
     ),
     "unscaled gibbs": ("unscaled", {"sampler": "gibbs", "draws": 3000, "chains": 2}),
     "patterns interweaving": ("patterns", {"draws": 100, "burn_in": 100, "chains": 2}),

@@ -1,9 +1,12 @@
 """Text that the docstrings of several models have in common, put in its places when they are defined."""
 
+import inspect
+import textwrap
 from collections.abc import Callable
 from typing import TypeVar
 
 from pyrjsel._docstrings import filled
+from pyrjsel.selection.samplers.registry import AUTO, SAMPLERS
 
 T = TypeVar("T", bound=Callable[..., object])
 
@@ -70,6 +73,32 @@ FUNCTIONS = """\
 functions : mapping of str to callable, optional
     Functions that the formula may call, by name, beside the documented ones."""
 
+
+def _samplers() -> str:
+    """Return the parameter of ``fit`` that names a sampler, with what each of them is."""
+    told: dict[str, str] = {}
+    for sampler in SAMPLERS:
+        told.setdefault(sampler.name, _summary(type(sampler)))
+    names = ", ".join(f'"{name}"' for name in (AUTO, *told))
+    lines = [textwrap.wrap(f'``"{name}"``: {text}', 96) for name, text in told.items()]
+    return "\n".join([f"sampler : {{{names}}}", *(f"    {line}" for wrapped in lines for line in wrapped)])
+
+
+def _sampler_options() -> str:
+    """Return the options of all samplers, as the docstrings of their classes tell of them."""
+    parts = []
+    for kind in dict.fromkeys(sampler.options for sampler in SAMPLERS):
+        _, found, options = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")
+        if found:
+            parts.append(f"{_summary(kind).rstrip('.')}:\n\n{options.rstrip()}")
+    return "\n\n".join(parts)
+
+
+def _summary(item: type) -> str:
+    """Return the first paragraph of a docstring as one line; nothing is left under python -OO."""
+    return " ".join(inspect.cleandoc(item.__doc__ or "").split("\n\n")[0].split())
+
+
 TEXTS = {
     "model prior": MODEL_PRIOR,
     "constraints": CONSTRAINTS,
@@ -80,6 +109,8 @@ TEXTS = {
     "formula": FORMULA,
     "formula and chunks": CHUNKS,
     "functions": FUNCTIONS,
+    "sampler": _samplers(),
+    "sampler options": _sampler_options(),
 }
 
 

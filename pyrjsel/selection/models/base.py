@@ -22,7 +22,6 @@ from pyrjsel.model_space import (
     ModelSpace,
     OverSpace,
     check_bounds,
-    count_dfs,
     named_costs,
 )
 from pyrjsel.report import model_html
@@ -32,15 +31,13 @@ from pyrjsel.selection.models.fitting import Fitting
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.registry import GENERALISED
-from pyrjsel.selection.protocols import Sampler, SingleModel
+from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.rank import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
 from pyrjsel.selection.results.summary import model_facts
-from pyrjsel.selection.samplers.automatic import sampler_of
-from pyrjsel.selection.samplers.listing import MOST_MODELS
 from pyrjsel.selection.specification import Choices
 from pyrjsel.selection.studies.methods import Studies
 
@@ -48,7 +45,7 @@ from pyrjsel.selection.studies.methods import Studies
 class Selection(Fitting, Studies, OverSpace):
     """Bayesian variable selection; the families are its subclasses.
 
-    A subclass says what its title, family, coefficient priors and samplers are, and has the docstring that
+    A subclass says what its title, family and coefficient priors are, and has the docstring that
     users read. One whose data are not the rows of a :class:`Regression` overrides what stands under "what
     depends on the family"; one with more parameters calls `_from_arrays` and `_from_rows` with
     :class:`Choices` of its own.
@@ -60,7 +57,6 @@ class Selection(Fitting, Studies, OverSpace):
     # Coefficient priors that the family knows, and the one that is taken where none is given.
     _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
-    _samplers: ClassVar[Mapping[str, Sampler]]  # by name
     # What a summary says of the response, where its rows are not there.
     _facts: list[tuple[str, str]] | None = None
 
@@ -368,15 +364,3 @@ class Selection(Fitting, Studies, OverSpace):
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"
         return f"<{type(self).__name__} {formula}: {self.nobs} rows, {counted(len(self.term_names), 'term')}>"
-
-    def _large_sampler(self, options: Collection[str]) -> tuple[str, dict[str, Any]]:
-        """Return what "auto" is where there are too many models to enumerate, and options for it.
-
-        `options` are those that are given.
-        """
-        if isinstance(self.regression, Regression):
-            return sampler_of(self.regression, self.space, options)
-        return "collapsed", {}
-
-    def _enumerable(self) -> bool:
-        return count_dfs(self.space, MOST_MODELS)[1]

@@ -7,18 +7,20 @@ from dataclasses import fields
 from typing import Any, cast
 
 from pyrjsel._typing import RNGLike, SeedLike
-from pyrjsel._validate import unknown_name, unknown_option
+from pyrjsel._validate import unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
 from pyrjsel.selection.identity import identity
+from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.samplers.registry import sampler_named
 from pyrjsel.selection.samplers.runs import run, warn_of
-from pyrjsel.selection.samplers.stopping import warm
 
 
 class Fitting:
     """The method of selection models that finds the posterior."""
 
+    @shared_text
     def fit(
         self,
         *,
@@ -40,21 +42,17 @@ class Fitting:
 
         Parameters
         ----------
-        sampler : {"auto", "enumerate", "gibbs", "rjmcmc", "population", "collapsed"}
-            ``"enumerate"`` integrates every feasible model; ``"rjmcmc"`` walks over models and
-            coefficients together; ``"population"`` does so at several temperatures that exchange
-            states; ``"collapsed"`` walks over models alone, coefficients integrated out. ``"auto"``
-            enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``, and ``"rjmcmc"`` for
-            logistic and Poisson models where a short pilot, the same for every seed, finds that integrals
-            of models are hard: near separation, or with few rows a column. ``"gibbs"``, for linear
-            models alone, draws one term after the other from its full conditional; it is ``"auto"`` for
-            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not know. For linear
-            models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of a mixture), and know all
-            priors but ``SpikeSlab``; coefficients that enter are proposed given all others, so that chains
-            move slowly among columns that are nearly dependent, or many in every model. Errors of
-            ``"collapsed"`` and ``"gibbs"`` are small where chains move easily, and do not see modes that no
-            chain has visited: where there may be some, compare with a run at several `temperatures`, or
-            with more chains.
+        <sampler>
+            ``"auto"`` enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``, and
+            ``"rjmcmc"`` for logistic and Poisson models where a short pilot, the same for every seed, finds
+            that integrals of models are hard: near separation, or with few rows a column. For linear models
+            it is ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"``
+            does not know. For linear models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of
+            a mixture), and know all priors but ``SpikeSlab``; coefficients that enter are proposed given all
+            others, so that chains move slowly among columns that are nearly dependent, or many in every
+            model. Errors of ``"collapsed"`` and ``"gibbs"`` are small where chains move easily, and do not
+            include modes that no chain has visited: where there may be some, compare with a run at several
+            `temperatures`, or with more chains.
         draws : "auto" or int
             Kept draws a chain, after burn-in and thinning. ``"auto"`` is what the figures need: 200, and
             twice as many again and again, until every inclusion probability has an MCSE of at most `mcse`,
@@ -100,32 +98,7 @@ class Fitting:
             data. The workers of a cluster must all see the folder. Enumeration goes on with the models that
             are left.
         **options
-            Of the sampler. ``enumerate``: `integration` ("importance" or "laplace"), `pairs` (of
-            importance draws a model, 256). ``rjmcmc``: `proposal` ("conditional" or "full"), `swaps`
-            (proposals an iteration), `trades` (proposals an iteration in which one term comes and as many
-            leave as a bound asks for, or the reverse: 8 where prices differ or under heredity, else 0),
-            `entry` (how that one is chosen: "score", half of the time in proportion to score statistics of
-            terms on their own, or "uniform"),
-            `families` (proposals an iteration that move an interaction with all that it needs: a quarter of
-            their number), `start` ("empty" or terms), `surrogate` (jumps per iteration to a model
-            that a walk on an approximate posterior proposes, for models that are not linear: 0, or 1 where
-            ``"auto"`` chooses this sampler because data are nearly separated). ``population``: all of these
-            except `surrogate`, and `temperatures`
-            ("exact", "fixed" or "paper", which is biased), `cold` and `hot` (parameters of the laws of
-            temperatures above and below 1; for linear models above the least power of the posterior that
-            has an integral), `tune` (the laws in burn-in, for 20 % of exchanges).
-            ``collapsed``: `sweeps` (proposals of each free term from one draw to the next: 1 for linear
-            models, 10 for others), `slots` (moves in each sweep that fill the place of a random term from
-            its full conditional: 1, under a budget or largest size 5), `families` (interactions drawn
-            with all that heredity makes them need, in a sweep: 1), `trades` (some terms leave and others
-            come, more or fewer, in a sweep: 3 under a budget or largest size, 1 under heredity, else 10 over
-            the number of free terms and 0.5 at most; a third of that for models that are not linear),
-            `temperatures` (how many, or the powers of the posterior themselves from 1 downwards; 1; slow
-            among thousands of terms without a `max_size`), `start`; and for models that are not linear
-            `integration` and `pairs` (64), as for ``enumerate``. ``gibbs``: `sweep` ("collapsed",
-            coefficients integrated out, or "conditional", given them: for ``SpikeSlab`` alone), `slots`
-            (moves in which a term takes the place of another, an iteration), `families`, `trades`,
-            `start`.
+            Of the sampler; see the notes.
 
         Returns
         -------
@@ -157,27 +130,27 @@ class Fitting:
             If the likelihood of a model of some posterior probability has no maximum, since the model
             separates the classes (or, for counts, sets rows without events apart); its posterior is
             proper, and depends on the coefficient prior.
+
+        Notes
+        -----
+        <sampler options>
         """
         model = cast(SelectionModel, self)
         owner = f"{model._owner}.fit"
-        if not isinstance(sampler, str) or sampler not in ("auto", *model._samplers):
-            raise unknown_name(sampler, "the sampler", owner, ("auto", *model._samplers))
-        if sampler == "auto":
-            sampler, usual = ("enumerate", {}) if model._enumerable() else model._large_sampler(options)
-            options = {**usual, **options}
-        kind, _ = model._samplers[sampler]
-        names = [item.name for item in fields(kind)]
+        found, usual = sampler_named(sampler, model.regression, model.space, options, owner)
+        options = {**usual, **options}
+        names = [item.name for item in fields(found.options)]
         for name in options:
             if name not in names:
-                raise unknown_option(name, f"for sampler={sampler!r} the option", owner, names, model.fit)
-        chosen = kind(**options)
+                raise unknown_option(name, f"for {found.owner} the option", owner, names, model.fit)
+        chosen = found.options(**options)
         settings = FitSettings.check(
             owner,
             draws=draws,
             mcse=mcse,
             max_draws=max_draws,
             max_seconds=max_seconds,
-            warm=warm(sampler),
+            warm=found.warm,
             burn_in=burn_in,
             thin=thin,
             chains=chains,
@@ -185,8 +158,8 @@ class Fitting:
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,
-            about=None if checkpoint is None else identity(model, sampler, chosen),
+            about=None if checkpoint is None else identity(model, found.name, chosen),
         )
-        posterior, settings = run(model, model._samplers[sampler], settings, chosen)
+        posterior, settings = run(model, found, settings, chosen)
         warn_of(posterior)
         return SelectionResults(model, posterior, settings.finished(posterior.asked), options=chosen)

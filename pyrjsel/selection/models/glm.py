@@ -4,20 +4,6 @@ from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.protocols import Sampler
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedOptions
-from pyrjsel.selection.samplers.collapsed.posterior import corrected_posterior
-from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, enumerate_posterior
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
-
-# Of the families without an error variance.
-SAMPLERS: dict[str, Sampler] = {
-    "enumerate": (EnumerateOptions, enumerate_posterior),
-    "rjmcmc": (RJMCMCOptions, rjmcmc_posterior),
-    "population": (PopulationOptions, population_posterior),
-    "collapsed": (CorrectedOptions, corrected_posterior),
-}
 
 
 @shared_text
@@ -79,7 +65,6 @@ class LogitSelection(Selection):
     _owner = "LogitSelection"
     _family = Binomial()
     _default_prior = GPrior("n", information="null")
-    _samplers = SAMPLERS
 
 
 @shared_text
@@ -162,7 +147,6 @@ class PoissonSelection(Selection):
     _owner = "PoissonSelection"
     _family = Poisson()
     _default_prior = GPrior("n", information="null")
-    _samplers = SAMPLERS
 
 
 # Short names.

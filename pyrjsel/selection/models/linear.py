@@ -24,17 +24,9 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.priors.registry import GAUSSIAN
-from pyrjsel.selection.protocols import Sampler
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 from pyrjsel.selection.regression.validation import check_columns
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
-from pyrjsel.selection.samplers.collapsed.posterior import collapsed_posterior
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
-from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions, gibbs_posterior
-from pyrjsel.selection.samplers.reversible_jump.chain import over_rows
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
 from pyrjsel.selection.specification import Choices
 
 
@@ -116,13 +108,6 @@ class LinearSelection(Selection):
     _family: ClassVar[Gaussian] = Gaussian()
     _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
-    _samplers: ClassVar[Mapping[str, Sampler]] = {
-        "enumerate": (ExactOptions, exact_posterior),
-        "gibbs": (GibbsOptions, gibbs_posterior),
-        "rjmcmc": (RJMCMCOptions, over_rows(rjmcmc_posterior)),
-        "population": (PopulationOptions, over_rows(population_posterior)),
-        "collapsed": (CollapsedOptions, collapsed_posterior),
-    }
 
     regression: GaussianRegression
 
@@ -300,9 +285,6 @@ class LinearSelection(Selection):
         if choices.sigma_prior is not None:
             choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
         return choices
-
-    def _large_sampler(self, options: Collection[str]) -> tuple[str, dict[str, Any]]:
-        return ("gibbs", {}) if self.regression.prior.in_state else super()._large_sampler(options)
 
     def _make_marginal(self, posterior: Posterior) -> SingleModels:
         return single_models(self.regression)

@@ -30,6 +30,7 @@ from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.results.tables import Known
+from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
     Content,
@@ -253,9 +254,12 @@ def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -
 
 
 def _options(content: Content, model: Selection, sampler: str) -> Any:
-    given = {name: described(value, {}) for name, value in content.items()}
     try:
-        kind = model._samplers[sampler][0]
+        kind = samplers_of(model.regression)[sampler].options
+        renamed = getattr(kind, "renamed", {})
+        given = {renamed.get(name, name): described(value, {}) for name, value in content.items()}
+        if len(given) < len(list(content.items())):
+            raise content.wrong("options", "each there once")
         # What options that the file does not know are in earlier versions: chains go on as they were drawn.
         return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
@@ -299,7 +303,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
     if "seconds" not in diagnostics:
         raise content.wrong("diagnostics", "a table with seconds")
     posterior = Posterior(
-        sampler=content.text("sampler", model._samplers),
+        sampler=content.text("sampler", samplers_of(model.regression)),
         packed=packed,
         **arrays,
         log_marginal=_log_marginal(content, m),

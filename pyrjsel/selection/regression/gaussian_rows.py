@@ -6,10 +6,15 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel.families import Nuisance
+from pyrjsel.families import Family, Nuisance
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
+
+
+def state_nuisance(family: Family) -> Nuisance:
+    """Return what states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+    return replace(family.nuisance, inner=("log_g",))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +36,7 @@ class GaussianRows(Regression):
     @property
     def nuisance(self) -> Nuisance:
         """What states have beside coefficients: sigma^2, and log g (0 where it is known)."""
-        return replace(self.family.nuisance, inner=("log_g",))
+        return state_nuisance(self.family)
 
     @classmethod
     def of(cls, whole: GaussianRegression) -> "GaussianRows":

@@ -18,6 +18,7 @@ from pyrjsel.selection.identity import identity
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.samplers.recorder import thinning
+from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.samplers.runs import run, warn_of
 
 Longer = TypeVar("Longer")
@@ -44,9 +45,12 @@ def recorded_run(
     if found is None:
         raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
 
+    sampler = samplers_of(model.regression)[posterior.sampler]
+    n_extra = sampler.n_extra(model.regression)
+
     def go_on(settings: FitSettings) -> Longer:
         step = thinning(model.regression, settings) // found.coefficients_every
-        longer, _ = run(model, model._samplers[posterior.sampler], settings.thinned(step, THINNED), options)
+        longer, _ = run(model, sampler, settings.thinned(step, THINNED), options)
         warn_of(longer)
         return results_of(longer, settings.finished(longer.asked))
 
@@ -54,11 +58,11 @@ def recorded_run(
         settings,
         None if posterior.ends is None else replace(posterior.ends, entropy=posterior.entropy),
         found.model.shape[1],
-        lambda: _recorded(found, _extra(model.regression, posterior.sampler, found)),
+        lambda: _recorded(found, n_extra),
         lambda: identity(model, posterior.sampler, options),
         go_on,
-        # Coefficients of "collapsed" are drawn anew when the chains have ended.
-        every=1 if posterior.sampler == "collapsed" else found.coefficients_every,
+        # Coefficients that chains do not record are drawn anew when they have ended.
+        every=1 if n_extra is None else found.coefficients_every,
     )
 
 
@@ -92,13 +96,6 @@ def arviz_groups(
         groups["observed_data"] = {model.design.response: (["row"], response)}
         coords["row"] = model.data.index.to_flat_index().tolist()
     return groups, coords
-
-
-def _extra(regression: Any, sampler: str, draws: Draws) -> int | None:
-    """Return how many numbers chains record beside coefficients, None where they draw none of these."""
-    if sampler in ("rjmcmc", "population"):
-        return 0 if draws.variance is None else 2
-    return 0 if sampler == "gibbs" and regression.prior.in_state else None
 
 
 def _recorded(draws: Draws, n_extra: int | None) -> list[dict[str, np.ndarray]]:

@@ -65,7 +65,7 @@ from pyrjsel.model_space._space cimport (
 )
 from pyrjsel.model_space._trades cimport pointed_at
 
-MOVES = ("flip", "slot", "family", "trade")
+MOVES = ("flip", "swap", "block", "trade")
 
 # A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
 cdef double DEEPEST = -700.0

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-
-from pyrjsel.model_space import ModelSpace, families, family_rates
+from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, CorrectedOptions
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.pilot import Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions
 
@@ -65,23 +65,7 @@ def is_crowded(pilot: Pilot, regression: Regression) -> bool:
 
 def pilot_of(regression: Regression, space: ModelSpace) -> Pilot:
     """Return what a pilot of ``"collapsed"`` finds under its default options."""
-    options, found = CorrectedOptions(), families(space)
-    job = CorrectedJob(
-        regression=regression,
-        space=space,
-        draws=1,
-        burn_in=BURN_IN,
-        thin=1,
-        time=options.time,
-        slots=options.slot_rate(space),
-        powers=np.ones(1),
-        adaptive=False,
-        starts=None,
-        coefficients_every=1,
-        families=found,
-        family_rates=family_rates(len(found), options.families, BURN_IN * options.time),
-        entropy=bytes(16),
-        pairs=options.pairs,
-        exact=True,
+    moves = CorrectedMoves.of(
+        CorrectedOptions(trades=0.0), space, BURN_IN, pairs=CorrectedOptions.pairs, exact=True
     )
-    return explore(job)
+    return explore(Job(CorrectedChain, moves, regression, space, 1, BURN_IN, 1, None, 1))

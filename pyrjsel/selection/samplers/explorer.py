@@ -13,8 +13,8 @@ from pyrjsel.selection.samplers._walk import Walk
 
 SEED = 0
 
-# From evidences, a compiled space, models (K, J), powers (K,) and periods so far: a walk.
-MakeWalk = Callable[[Sequence[Evidence], Space, ByteArray, FloatArray, int], Walk]
+# From evidences, a compiled space, models (K, J) and powers (K,): a walk.
+MakeWalk = Callable[[Sequence[Evidence], Space, ByteArray, FloatArray], Walk]
 
 
 class Explorer:
@@ -58,7 +58,7 @@ class Explorer:
         not that it is they that have too much.
         """
         evidences, accepted = surrogate.evidences(self.marginal.regression, 1), 0
-        walk = self.make_walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1), 0)
+        walk = self.make_walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1))
         self.models, self.lessons = [], []
         for _ in range(walks):
             before = walk.gamma()

@@ -1,23 +1,22 @@
 """Averages of the coefficients of gaussian models over a list of models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, pack
 from pyrjsel.selection.evidence._student import StudentCdf
 from pyrjsel.selection.evidence.conjugate import score_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments
+from pyrjsel.selection.priors.base import Rules
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
-from pyrjsel.selection.samplers.listing import (
-    PARTS,
-    Part,
-)
+from pyrjsel.selection.samplers.listing import ListJob, Part
 from pyrjsel.storage import Content, Plain
 
 # Models whose coefficients are averaged together.
@@ -92,49 +91,56 @@ def closed(regression: GaussianRegression) -> bool:
     return not regression.prior.in_state and bool(regression.mean.size)
 
 
-@dataclass
-class Averages:
-    """Sums of posterior moments over a part of the list; a job of ``run_chains``."""
+@dataclass(frozen=True)
+class Weighted:
+    """A list of models with their probabilities.
+
+    Attributes
+    ----------
+    tree : Tree
+    gamma : ndarray (m, J)
+    probability : ndarray (m,)
+    main : bool array (m,)
+        Models that coefficients are averaged over.
+    rules : tuple of ndarray
+        Of quadrature over g, by number of columns.
+    """
 
     tree: Tree
     gamma: ByteArray
     probability: FloatArray
-    total: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = -(-len(self.gamma) // PARTS)
-        regression = self.tree.regression
-        self.main = self.probability > 0
-        if regression.prior.quadrature:
-            ordered = np.sort(self.probability)[::-1]
-            kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
-            self.main = self.probability >= ordered[kept]
-        self.rules = regression.prior.rules(regression, self.tree.most)
-
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Averages":
-        """Return what goes through part number `chain`."""
-        return _Averages(self, chain)
-
-    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Averages":
-        """Return what has gone through some of it."""
-        runner = _Averages(self, chain).restored(state, recorded)
-        runner.sums = state.array("sums", float, runner.sums.shape)
-        return runner
+    main: BoolArray
+    rules: Rules
 
 
-class _Averages(Part):
-    def __init__(self, job: Averages, number: int) -> None:
-        super().__init__(job.total, number)
-        self.job = job
-        regression = job.tree.regression
+def averages_of(tree: Tree, gamma: ByteArray, probability: FloatArray) -> ListJob:
+    """Return the job of sums of posterior moments over a list."""
+    main, prior = probability > 0, tree.regression.prior
+    if prior.quadrature:
+        ordered = np.sort(probability)[::-1]
+        kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
+        main = probability >= ordered[kept]
+    rules = prior.rules(tree.regression, tree.most)
+    return ListJob(Averages, len(gamma), Weighted(tree, gamma, probability, main, rules))
+
+
+class Averages(Part):
+    """Sums of posterior moments over a part of the list; made from :class:`Weighted`."""
+
+    given: Weighted
+
+    def __init__(self, given: Weighted, size: int, number: int) -> None:
+        super().__init__(given, size, number)
+        regression = given.tree.regression
         self.sums = np.zeros((7, regression.n_columns))
         self.closed = closed(regression)
         if self.closed:
-            self.subsets, self.student = job.tree.subsets(), StudentCdf(regression.nu)
+            self.subsets, self.student = given.tree.subsets(), StudentCdf(regression.nu)
         self.single = single_models(regression)
 
     def take(self, models: slice) -> None:
-        job = self.job
+        """Add up some of the models."""
+        job = self.given
         weights, main = job.probability[models], job.main[models]
         if not weights.size:
             return
@@ -164,7 +170,13 @@ class _Averages(Part):
         """Return how far it is, and the sums."""
         return {"at": self.at, "done": self.done, "sums": self.sums}
 
+    def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
+        """Return the same, gone on to a state."""
+        self.sums = state.array("sums", float, self.sums.shape)
+        return super().restored(state, recorded)
+
     def finish(self, completed: bool) -> FloatArray:
+        """Return the sums."""
         return self.sums
 
 
@@ -194,9 +206,8 @@ def averaged_moments(
             order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
             gamma = np.ascontiguousarray(gamma[order])
             mass = probability[at : at + TOGETHER][order]
-            job = Averages(Tree.of(regression, space, gamma), gamma, mass)
-            worker = job.start(np.random.SeedSequence(0), 0)  # nothing is random
-            worker.stop = len(gamma)
+            job = averages_of(Tree.of(regression, space, gamma), gamma, mass)
+            worker = Averages(job.given, len(gamma), 0)
             worker.advance(len(gamma))
             sums.append(worker.sums)
         return averaged(regression, np.sum(sums, axis=0))

@@ -1,6 +1,7 @@
 """Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs, enumerate_models, unpack
-from pyrjsel.runtime import ChainJob, FitSettings, RunTime, run_chains
+from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.storage import Content, Plain
 
 # More models than this are refused: their marginal likelihoods would take hours.
@@ -49,18 +50,19 @@ class Part:
 
     Parameters
     ----------
+    given : Any
+        What it is made from.
     size : int
         Models of a part, but for the last parts.
     number : int
         Of the part.
-    unit : int
-        Models at a time.
     """
 
-    def __init__(self, size: int, number: int, unit: int | None = None) -> None:
+    def __init__(self, given: Any, size: int, number: int) -> None:
+        self.given = given
         self.at = self.done = number * size
         self.stop = self.at + size
-        self.unit = UNIT if unit is None else unit
+        self.unit = UNIT
         self.kept: dict[str, list[np.ndarray]] = {}
         self.told = 0
 
@@ -85,6 +87,10 @@ class Part:
         """Return what was kept under a name."""
         return np.concatenate([*self.kept.get(name, []), np.empty(0, dtype=dtype)])
 
+    def finish(self, completed: bool) -> Any:
+        """Return what was found."""
+        raise NotImplementedError
+
     def plain_state(self) -> Plain:
         """Return how far it is."""
         return {"at": self.at, "done": self.done}
@@ -104,7 +110,38 @@ class Part:
         return self
 
 
-def run_parts(job: ChainJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
+@dataclass
+class ListJob:
+    """The job of going through a list of models, part by part; one of ``run_chains``.
+
+    Attributes
+    ----------
+    part : type of Part
+        What goes through a part.
+    length : int
+        Models of the list.
+    given : Any
+        What parts are made from.
+    """
+
+    part: type[Part]
+    length: int
+    given: Any
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = -(-self.length // PARTS)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> Part:
+        """Return what goes through part number `chain`."""
+        return self.part(self.given, self.total, chain)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> Part:
+        """Return what has gone through some of it."""
+        return self.part(self.given, self.total, chain).restored(state, recorded)
+
+
+def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
     """Return what a job gives for each part of the list, and the run time of all parts.
 
     Raises

@@ -16,14 +16,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
-from pyrjsel.selection.samplers.recorder import (
-    NUMBERS,
-    Averager,
-    ChainDraws,
-    Estimator,
-    Manner,
-    visit_estimate,
-)
+from pyrjsel.selection.samplers.recorder import NUMBERS, ChainDraws, Manner
 
 # A chain is stuck where, of at least so many proposals, fewer are accepted than its manner says.
 FEWEST_PROPOSALS = 200
@@ -37,14 +30,13 @@ def summarise(
     manner: Manner,
     entropy: bytes,
     coefficients_every: int,
-    estimator: Estimator = visit_estimate,
-    averager: Averager | None = None,
     before: int = 0,
 ) -> Posterior:
     """Merge the chains and estimate everything that is reported from their draws.
 
-    Moments of coefficients come from the sums of the chains, or from an `averager` where there is one. The
-    first `before` draws are those of results that went on, on the scale of the design already.
+    Moments of coefficients come from the sums of the chains, or from the averager of their manner where there
+    is one. The first `before` draws are those of results that were extended, on the scale of the design
+    already.
 
     There are alarms if the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of
     the model size or of the log posterior over all chains exceeds 1.2, or the effective sample size of one
@@ -60,7 +52,7 @@ def summarise(
         stats = replace(stats, odds=_odds(index, log_posterior, stats.odds.size), odds_mcse=0.0 * stats.odds)
     mcse = np.full(len(models), np.nan)
     mcse[: stats.mcse.size] = stats.mcse
-    estimate = estimator(chains, index, models)
+    estimate = manner.estimator(chains, index, models)
     terms = estimate.terms
     kept = min(chain.coefficients.shape[0] for chain in chains)
     variance = _stacked([chain.error_variance for chain in chains], kept)
@@ -103,7 +95,7 @@ def summarise(
         r_hat=terms.r_hat,
         stuck=stuck,
         disagree=terms.disagree,
-        moments=averager(models, probability) if averager else _moments(chains, regression),
+        moments=manner.averager(models, probability) if manner.averager else _moments(chains, regression),
         draws=found,
         diagnostics=diagnostics,
         estimator=estimate.words,

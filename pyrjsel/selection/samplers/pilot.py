@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, first_lessons
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 from pyrjsel.selection.samplers.explorer import Explorer
 
 # Walks of the pilot: on the surrogate alone, after which it is expanded anew; corrected ones that the
@@ -42,10 +43,10 @@ class Pilot:
 class _PilotExplorer(Explorer):
     """The walk of a pilot."""
 
-    def __init__(self, job: CorrectedJob) -> None:
+    def __init__(self, job: Job) -> None:
         # The same integrals for every seed of a fit.
-        self.job = replace(job, entropy=bytes(16))
-        super().__init__(self.job.single(), job.space, self.job.walk, job.time)
+        self.job = replace(job, setup=replace(job.setup, entropy=bytes(16)))
+        super().__init__(marginal_of(self.job), job.space, self.job.setup.walk, job.setup.time)
 
     def uneven(self) -> float:
         """Return the share of the last models whose importance weights are uneven."""
@@ -58,7 +59,7 @@ class _PilotExplorer(Explorer):
         return 1.0 + float(np.mean(np.array(self.models) @ sizes))
 
 
-def explore(job: CorrectedJob) -> Pilot:
+def explore(job: Job) -> Pilot:
     """Return what a pilot of the chains of `job` finds.
 
     Raises

@@ -1,27 +1,21 @@
 """Recording of draws, block by block; shared by all samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._typing import ByteArray, FloatArray, WordArray
-from pyrjsel.model_space import (
-    ModelSpace,
-    ModelTable,
-    PackedModels,
-    pack,
-    unpack,
-)
+from pyrjsel._errors import StoreError
+from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel.model_space import ModelTable, PackedModels, pack, unpack
 from pyrjsel.report.errors import indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE, Estimate
-from pyrjsel.storage import Content, Plain
+from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE, Averages, Estimate, Segments
+from pyrjsel.storage import Content
 
 # Pairs of importance draws for the marginal likelihoods in that table.
 TABLE_PAIRS = 64
@@ -35,18 +29,31 @@ NUMBERS = 2**17
 
 @dataclass
 class Block:
-    """Room for the draws of one block; the loop fills it."""
+    """Room for the draws of one block, and error variances of its coefficients; the loop fills it."""
 
     words: WordArray
     log_posterior: FloatArray
     coefficients: FloatArray
+    variance: FloatArray
 
 
 @dataclass
 class ChainDraws:
     """The draws of one chain: visited models once each, draws as indices into them.
 
-    `error_variance` are error variances that go with the coefficients, in families that have one.
+    Attributes
+    ----------
+    words, index, log_posterior, coefficients, sums, counts
+        As a :class:`Collector` has them.
+    error_variance : ndarray, optional
+        Error variances that go with the coefficients, in families that have one.
+    averages : Segments, optional
+        Sums over segments of draws; see ``rao_blackwell.py``.
+    described : dict of str to ndarray (models,)
+        What was recorded of the visited models, where marginal likelihoods are integrals: the relative
+        variance, and the effective number of the weighted draws behind moments of coefficients.
+    effective : ndarray (models,), optional
+        These numbers, with the draws that were added in the end.
     """
 
     words: WordArray
@@ -56,6 +63,24 @@ class ChainDraws:
     sums: FloatArray
     counts: np.ndarray
     error_variance: FloatArray | None = None
+    averages: Segments | None = None
+    described: dict[str, FloatArray] = field(default_factory=dict)
+    effective: FloatArray | None = None
+
+
+# From the draws of each chain, the model of each draw and the models: inclusion probabilities.
+Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
+
+# From models and their probabilities: moments of coefficients.
+Averager = Callable[[PackedModels, FloatArray], Moments]
+
+# From chains, their draws, models of draws (C, D), models and inclusion: errors of inclusion (J,).
+Errors = Callable[[Sequence[ChainDraws], int, np.ndarray, PackedModels, FloatArray], FloatArray]
+
+
+def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
+    """Return the frequencies of visits as inclusion probabilities."""
+    return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
 
 
 @dataclass(frozen=True)
@@ -80,6 +105,12 @@ class Manner:
     masses : bool
         Whether log posteriors are those of models, up to a constant: models are then in the order of these,
         which are known and not counted, and so are their odds.
+    estimator : callable
+        Where inclusion probabilities come from.
+    averager : callable, optional
+        Where moments of coefficients come from; None is the sums of chains.
+    errors : callable, optional
+        Errors that inclusion probabilities have beside those of the draws.
     """
 
     sampler: str
@@ -90,18 +121,9 @@ class Manner:
     density: bool = True
     pairs: int = TABLE_PAIRS
     masses: bool = False
-
-
-# From the draws of each chain, the model of each draw and the models: inclusion probabilities.
-Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
-
-# From models and their probabilities: moments of coefficients.
-Averager = Callable[[PackedModels, FloatArray], Moments]
-
-
-def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
-    """Return the frequencies of visits as inclusion probabilities."""
-    return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
+    estimator: Estimator = visit_estimate
+    averager: Averager | None = None
+    errors: Errors | None = None
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
@@ -157,20 +179,42 @@ class Collector:
         Draws to a vector of coefficients.
     n_extra : int, default 0
         Numbers at the end of these vectors that are no coefficients, an error variance the first.
+    rows : int, default 0
+        Rows of averages over segments of draws.
+    more : sequence of str
+        Series of numbers that are recorded beside draws: "variance", error variances of coefficients of
+        their own, and those `of_models`.
+    of_models : sequence of str
+        Series of one number for each model, when it is first visited.
+    n_sums : int, default 4
+        Rows of sums over coefficients.
     """
 
-    # What is recorded, in order: series by these names.
-    series: ClassVar[tuple[str, ...]] = ("index", "log_posterior", "coefficients")
-
-    def __init__(self, n_terms: int, n_columns: int, every: int, n_extra: int = 0) -> None:
+    def __init__(
+        self,
+        n_terms: int,
+        n_columns: int,
+        every: int,
+        n_extra: int = 0,
+        rows: int = 0,
+        more: Sequence[str] = (),
+        of_models: Sequence[str] = (),
+        n_sums: int = 4,
+    ) -> None:
         self.table = ModelTable(n_terms)
         self.every = every
         self.n_columns, self.n_extra = n_columns, n_extra
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
-        self.sums = np.zeros((4, n_columns))
-        self.index = Series(np.empty(0, dtype=np.int32))
-        self.log_posterior = Series(np.empty(0))
-        self.coefficients = Series(np.empty((0, n_columns + n_extra)))
+        self.sums = np.zeros((n_sums, n_columns))
+        self.averages = Averages(rows, n_terms) if rows else None
+        # What is recorded, in order.
+        self.series = {
+            "index": Series(np.empty(0, dtype=np.int32)),
+            "log_posterior": Series(np.empty(0)),
+            "coefficients": Series(np.empty((0, n_columns + n_extra))),
+            **{name: Series(np.empty(0)) for name in (*more, *of_models)},
+        }
+        self.of_models, self.described = of_models, 0
         self._models_seen = 0
         self._seen = dict.fromkeys(self.series, 0)
 
@@ -180,25 +224,36 @@ class Collector:
             np.zeros((draws, self.n_words), dtype=np.uint64),
             np.empty(draws),
             np.empty((draws // self.every + 1, self.n_columns + self.n_extra)),
+            np.empty(draws // self.every + 1),
         )
 
     def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
         """Take the draws that a loop wrote into `block`."""
         if kept:
-            self.index.append(self.table.add(block.words[:kept]))
-            self.log_posterior.append(block.log_posterior[:kept])
+            self.series["index"].append(self.table.add(block.words[:kept]))
+            self.series["log_posterior"].append(block.log_posterior[:kept])
         if kept_coefficients:
-            self.coefficients.append(block.coefficients[:kept_coefficients])
+            self.series["coefficients"].append(block.coefficients[:kept_coefficients])
+            if "variance" in self.series:
+                self.series["variance"].append(block.variance[:kept_coefficients])
+
+    def describe(self, *numbers: float) -> None:
+        """Have what is known of the model of the last draw, unless it was visited before."""
+        if len(self.table) > self.described:
+            self.described += 1
+            for name, number in zip(self.of_models, numbers, strict=True):
+                self.series[name].append(np.array([number]))
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws: not copies."""
-        return {"sums": self.sums}
+        more = {} if self.averages is None else self.averages.totals()
+        return {"sums": self.sums, **more}
 
     def news(self) -> dict[str, np.ndarray]:
         """Return what was recorded since this was last asked."""
         recorded = {"words": self.table.words[self._models_seen :]}
-        for name in self.series:
-            recorded[name] = getattr(self, name).rows[self._seen[name] :]
+        for name, series in self.series.items():
+            recorded[name] = series.rows[self._seen[name] :]
         self._look()
         return {name: array for name, array in recorded.items() if len(array)}
 
@@ -214,76 +269,65 @@ class Collector:
             into[...] = totals.array(name, into.dtype, into.shape)
         known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
         self.table.add(known.array("words", np.uint64, (None, self.n_words)))
-        for name in self.series:
-            series = getattr(self, name)
+        for name, series in self.series.items():
             if name in recorded:
                 series.append(known.array(name, series.rows.dtype, (None, *series.rows.shape[1:])))
-        if len(self.index) != len(self.log_posterior):
+        index = self.series["index"].rows
+        if len(index) != len(self.series["log_posterior"]):
             raise known.wrong("log_posterior", "that of each draw")
-        index = self.index.rows
         if index.size and not 0 <= index.min() <= index.max() < len(self.table):
             raise known.wrong("index", f"rows of {len(self.table)} models")
+        if self.averages is not None:
+            self.averages.check()
+        if any(len(self.series[name]) != len(self.table) for name in self.of_models):
+            raise StoreError(f"what is known of {len(self.table)} models is not of them")
+        self.described = len(self.table)
         self._look()
 
     def _look(self) -> None:
         """Take note of what has been told of."""
         self._models_seen = len(self.table)
-        self._seen = {name: len(getattr(self, name)) for name in self.series}
+        self._seen = {name: len(series) for name, series in self.series.items()}
 
     def finish(self, counts: np.ndarray) -> ChainDraws:
         """Return everything that was recorded."""
-        vectors = self.coefficients.rows
+        vectors = self.series["coefficients"].rows
+        variance = vectors[:, self.n_columns] if self.n_extra else None
+        if "variance" in self.series:
+            variance = self.series["variance"].rows
         return ChainDraws(
             self.table.words.copy(),  # without the room that the table has for more
-            self.index.rows,
-            self.log_posterior.rows,
+            self.series["index"].rows,
+            self.series["log_posterior"].rows,
             vectors[:, : self.n_columns],
             self.sums,
             counts,
-            vectors[:, self.n_columns] if self.n_extra else None,
+            variance,
+            described={name: self.series[name].rows for name in self.of_models},
         )
 
 
-def known_models(state: Content, shape: tuple[int, ...], space: ModelSpace) -> ByteArray:
-    """Return the models (J,) or (K, J) of a state: loops take them as they are.
+def recorded_by(found: ChainDraws, n_extra: int | None) -> dict[str, np.ndarray]:
+    """Return what the chain of a result had recorded.
 
-    Raises
-    ------
-    StoreError
-        If one is none of the space.
+    There are `n_extra` numbers behind coefficients, error variances the first of them; others are 0, which
+    are part of the state, and of draws they are not looked at. None is for chains without coefficients.
     """
-    gamma = state.array("gamma", np.uint8, shape)
-    for model in np.atleast_2d(gamma):
-        reason = "it has other numbers than 0 and 1." if (model > 1).any() else space.why_infeasible(model)
-        if reason is not None:
-            raise state.wrong("gamma", f"a model of the space: {reason}")
-    return gamma
-
-
-def plain_state(state: Any, collector: Collector) -> Plain:
-    """Return the state of a chain, with the sums of its collector."""
-    chain = {
-        name: [vars(item) for item in value] if isinstance(value, list) else value
-        for name, value in vars(state).items()
+    held = {
+        "words": found.words,
+        "index": found.index,
+        "log_posterior": found.log_posterior,
+        **found.described,
     }
-    return {"chain": chain, "totals": collector.totals()}
-
-
-def drawn_by(found: ChainDraws) -> dict[str, np.ndarray]:
-    """Return what the chain of a result had recorded, but for what its kind alone has."""
-    return {"words": found.words, "index": found.index, "log_posterior": found.log_posterior}
-
-
-def vectors(found: ChainDraws, n_extra: int) -> FloatArray:
-    """Return recorded coefficients with the error variances behind them; other extras are 0.
-
-    These are part of the state, and of draws they are not looked at.
-    """
+    if n_extra is None:
+        return held
     assert isinstance(found.coefficients, np.ndarray)
     extra = np.zeros((len(found.coefficients), n_extra))
-    if n_extra:
+    if found.error_variance is not None and n_extra:
         extra[:, 0] = found.error_variance
-    return np.column_stack([found.coefficients, extra])
+    elif found.error_variance is not None:
+        held["variance"] = found.error_variance
+    return {**held, "coefficients": np.column_stack([found.coefficients, extra])}
 
 
 def draw_afterwards(

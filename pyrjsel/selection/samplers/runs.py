@@ -19,8 +19,9 @@ from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.protocols import Sampler, SelectionModel
+from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.samplers.audit import audit_of, best_visited
+from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.search import MOST_WEIGHED, starts_anew
 
 # Runs that begin anew, at most.
@@ -39,7 +40,7 @@ def run(
     """
     begun = time.perf_counter()
     while True:
-        posterior = sampler[1](model.regression, model.space, settings, options)
+        posterior = sampler.posterior(model.regression, model.space, settings, options)
         if posterior.draws is None:
             return posterior, settings
         posterior.audit = audit_of(model, posterior)

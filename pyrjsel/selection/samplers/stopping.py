@@ -1,30 +1,22 @@
 """When a run over models stops by itself: once what its results show is accurate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray
-from pyrjsel.model_space import ByModel, ModelSpace, PackedModels
+from pyrjsel.model_space import ByModel, ModelSpace
 from pyrjsel.report.errors import model_stats
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
-from pyrjsel.runtime import WARM, Figure, FitSettings, Rule
+from pyrjsel.runtime import Figure, FitSettings, Rule
 from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.samplers.model_average import merged
-from pyrjsel.selection.samplers.recorder import ChainDraws, Estimator, Manner, visit_estimate
-
-# From chains, their draws, models of draws (C, D), models and inclusion: errors of inclusion (J,).
-Errors = Callable[[Sequence[Any], int, np.ndarray, PackedModels, FloatArray], FloatArray]
+from pyrjsel.selection.samplers.recorder import ChainDraws, Manner
 
 # Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
 # of less than RARE posterior probability so many times that.
 MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
-# Burn-in where it is not that of all: populations adapt their temperatures; jumps of one term at a time are
-# slow to leave where they start.
-WARM_OF = {"rjmcmc": 500, "population": 2000}
 
 
 def stopping(
@@ -32,23 +24,16 @@ def stopping(
     regression: TermColumns,
     space: ModelSpace,
     manner: Manner,
-    estimator: Estimator = visit_estimate,
     before: int = 0,
-    errors: Errors | None = None,
 ) -> Rule:
-    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree.
-
-    Inclusion probabilities may have `errors` beside those of the draws.
-    """
+    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree."""
     mcse = settings.asked_mcse
     return partial(
         _figures,
         regression=regression,
         space=space,
         manner=manner,
-        estimator=estimator,
         before=before,
-        errors=errors,
         target=mcse,
     )
 
@@ -60,16 +45,14 @@ def _figures(
     regression: TermColumns,
     space: ModelSpace,
     manner: Manner,
-    estimator: Estimator,
     before: int,
-    errors: Errors | None,
     target: float,
 ) -> list[Figure]:
     # What summaries take out of chains they take out of copies.
     copies = [replace(chain) for chain in chains]
     index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
-    terms = estimator(copies, index, models).terms
-    other = None if errors is None else errors(chains, draws, index, models, terms.mean)
+    terms = manner.estimator(copies, index, models).terms
+    other = None if manner.errors is None else manner.errors(chains, draws, index, models, terms.mean)
     found = inclusion_figures(terms.mcse, space.free, space.names, index.size, target, other)
     if not manner.masses:
         found += _odds(index, len(models))
@@ -91,8 +74,3 @@ def _odds(index: np.ndarray, models: int) -> list[Figure]:
             name = f"the relative MCSE of the odds of model 1 against model {k + 1}"
             found.append(Figure.of_error(name, error, target))
     return found
-
-
-def warm(sampler: str) -> int:
-    """Return the iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws."""
-    return WARM_OF.get(sampler, WARM)

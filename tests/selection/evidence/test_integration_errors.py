@@ -9,7 +9,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.report.stopping import SHARE, inclusion_figures
-from pyrjsel.selection.samplers.collapsed import posterior as walk_posterior
+from pyrjsel.selection.samplers.collapsed import sampler as walk_posterior
 
 TEXT = (
     r"The MCSE of the inclusion of x\d( \(and of \d other terms?\))? is [\d.]+, above [\d.]+: the errors of"

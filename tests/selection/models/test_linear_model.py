@@ -313,5 +313,5 @@ class TestParameters:
         model = rj.linear("y ~ x", FRAME)
         with pytest.raises(rj.UnknownNameError, match="'pairs'"):
             model.fit(pairs=64)
-        with pytest.raises(rj.UnknownNameError, match="sampler='rjmcmc' the option 'temperatures'"):
-            model.fit(sampler="rjmcmc", temperatures="fixed")
+        with pytest.raises(rj.UnknownNameError, match="sampler='rjmcmc' the option 'scheme'"):
+            model.fit(sampler="rjmcmc", scheme="fixed")

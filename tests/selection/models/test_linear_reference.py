@@ -17,7 +17,7 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
 
 DATA = Path(__file__).parents[1] / "data"
 PRIORS = {"uniform": rj.Uniform(), "random": rj.BetaBinomial(1, 1)}
@@ -67,7 +67,7 @@ def test_bms_on_sums_alone(prior):
     ).design
     space = ModelSpace.build(design.terms, prior=PRIORS[prior], n_observations=stored["rows"])
     settings = FitSettings(1, 0, 1, 1, np.random.default_rng(1), 1, False)
-    found = exact_posterior(regression, space, settings, ExactOptions())
+    found = GaussianEnumeration().posterior(regression, space, settings, ExactOptions())
     np.testing.assert_allclose(found.inclusion, want.loc[names, "PIP"], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.moments.mean[1:], want.loc[names, "post_mean"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.moments.sd[1:], want.loc[names, "post_sd"], rtol=1e-7, atol=1e-9)

@@ -11,7 +11,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.spike_slab import SpikeModels
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
 
 SIZES = (1, 2, 1)
 BY_SIZE = InverseGamma([2.0, 2.4, 3.0, 2.1], [1.0, 0.5, 2.0, 0.7])
@@ -68,7 +68,7 @@ def test_marginal_likelihoods_and_moments(linear_kit, prior, setting):
 
 def fit_exact(case):
     settings = FitSettings(1, 0, 1, 1, np.random.default_rng(1), 1, False)
-    return exact_posterior(case.regression, case.space, settings, ExactOptions())
+    return GaussianEnumeration().posterior(case.regression, case.space, settings, ExactOptions())
 
 
 @pytest.mark.parametrize(("prior", "setting"), CASES)

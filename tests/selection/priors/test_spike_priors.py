@@ -25,7 +25,7 @@ COLUMNS = ["a", "b", "c", "f[T.v]", "f[T.w]"]
 
 
 def fit(prior, formula=FORMULA, data=DATA, sampler="gibbs", draws=300, **options):
-    known = {name: options.pop(name) for name in ("sweep", "slots", "start") if name in options}
+    known = {name: options.pop(name) for name in ("scheme", "swaps", "start") if name in options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
         model = rj.linear(formula, data, coef_prior=prior, **options)
@@ -147,7 +147,7 @@ class TestFits:
         assert np.all(forecast["obs_ci_lower"] < forecast["mean_ci_lower"])
         for which in ("hpm", "mpm"):
             assert results.predict(DATA.head(3), which=which).notna().all()
-        assert {"acceptance_flip", "acceptance_slot", "ess_size"} <= set(results.diagnostics.columns)
+        assert {"acceptance_flip", "acceptance_swap", "ess_size"} <= set(results.diagnostics.columns)
 
     @pytest.mark.parametrize("prior", [rj.HyperG(3), rj.Normal(1.0, scaled=False), rj.SpikeSlab(0.1, 100)])
     def test_a_seed_says_all(self, prior):
@@ -165,22 +165,22 @@ class TestFits:
             fit(rj.GPrior("n"), start=["a", "b"], max_size=1)
 
     def test_options(self):
-        with pytest.raises(rj.ParameterError, match="'sweep' parameter of sampler='gibbs' must be one of"):
-            fit(rj.GPrior("n"), sweep="both")
-        with pytest.raises(rj.ParameterError, match="'slots' parameter"):
-            fit(rj.GPrior("n"), slots=-1)
-        with pytest.raises(rj.NotAvailableError, match=r"sweep='conditional'.*needs a SpikeSlab"):
-            fit(rj.GPrior("n"), sweep="conditional")
-        assert fit(rj.GPrior("n"), slots=0).diagnostics["acceptance_slot"].isna().all()
+        with pytest.raises(rj.ParameterError, match="'scheme' parameter of sampler='gibbs' must be one of"):
+            fit(rj.GPrior("n"), scheme="both")
+        with pytest.raises(rj.ParameterError, match="'swaps' parameter"):
+            fit(rj.GPrior("n"), swaps=-1)
+        with pytest.raises(rj.NotAvailableError, match=r"scheme='conditional'.*needs a SpikeSlab"):
+            fit(rj.GPrior("n"), scheme="conditional")
+        assert fit(rj.GPrior("n"), swaps=0).diagnostics["acceptance_swap"].isna().all()
 
-    @pytest.mark.parametrize("sweep", ["collapsed", "conditional"])
+    @pytest.mark.parametrize("scheme", ["collapsed", "conditional"])
     @pytest.mark.parametrize("scaled", [True, False])
     class TestEdges:
         """Whatever is odd about the data, enumeration and sampler agree to within a rough error."""
 
-        def check(self, scaled, sweep, formula, data, **options):
+        def check(self, scaled, scheme, formula, data, **options):
             prior = rj.SpikeSlab(0.2, 25, scaled=scaled)
-            found = fit(prior, formula, data, sweep=sweep, draws=1500, **options)
+            found = fit(prior, formula, data, scheme=scheme, draws=1500, **options)
             exact = fit(prior, formula, data, sampler="enumerate", **options)
             # 3,000 draws, in conditional sweeps worth a tenth of that: 6 standard errors of a share.
             np.testing.assert_allclose(found.inclusion["posterior"], exact.inclusion["posterior"], atol=0.17)
@@ -189,13 +189,13 @@ class TestFits:
             assert np.all(away <= 0.4 * spread + 1e-12)
             return found
 
-        def test_one_term(self, scaled, sweep):
-            self.check(scaled, sweep, "y ~ a", DATA)
+        def test_one_term(self, scaled, scheme):
+            self.check(scaled, scheme, "y ~ a", DATA)
 
-        def test_no_term(self, scaled, sweep):
+        def test_no_term(self, scaled, scheme):
             """600 independent draws: sigma^2 is an inverse gamma variate of 39 degrees of freedom."""
             found, y, n = (
-                fit(rj.SpikeSlab(0.2, 25, scaled=scaled), "y ~ 1", DATA, sweep=sweep),
+                fit(rj.SpikeSlab(0.2, 25, scaled=scaled), "y ~ 1", DATA, scheme=scheme),
                 DATA["y"],
                 len(DATA),
             )
@@ -204,37 +204,37 @@ class TestFits:
             mean = y.var() * (n - 1) / (n - 3)
             assert found.draws.variance.mean() == pytest.approx(mean, rel=6 * np.sqrt(2 / (n - 5) / 600))
 
-        def test_all_terms_always_in(self, scaled, sweep):
-            found = self.check(scaled, sweep, "y ~ a + b", DATA, always=["a", "b"])
+        def test_all_terms_always_in(self, scaled, scheme):
+            found = self.check(scaled, scheme, "y ~ a + b", DATA, always=["a", "b"])
             np.testing.assert_array_equal(found.inclusion["posterior"], 1.0)
 
-        def test_equal_columns(self, scaled, sweep):
+        def test_equal_columns(self, scaled, scheme):
             data = DATA.assign(b=DATA["a"], c=1.0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", rj.RankWarning)
-                found = self.check(scaled, sweep, "y ~ a + b + c", data)
+                found = self.check(scaled, scheme, "y ~ a + b + c", data)
             # The constant column is a prior draw: its inclusion is that of the prior given the others.
             assert 0 < found.inclusion["posterior"]["c"] < 1
 
-        def test_fewer_rows_than_columns(self, scaled, sweep):
-            self.check(scaled, sweep, FORMULA, DATA.head(4), sigma_prior=rj.InverseGamma(3, 2))
+        def test_fewer_rows_than_columns(self, scaled, scheme):
+            self.check(scaled, scheme, FORMULA, DATA.head(4), sigma_prior=rj.InverseGamma(3, 2))
 
-        def test_two_rows(self, scaled, sweep):
-            self.check(scaled, sweep, "y ~ a", DATA.head(2), sigma_prior=rj.InverseGamma(4, 2))
+        def test_two_rows(self, scaled, scheme):
+            self.check(scaled, scheme, "y ~ a", DATA.head(2), sigma_prior=rj.InverseGamma(4, 2))
 
-        def test_a_perfect_fit(self, scaled, sweep):
+        def test_a_perfect_fit(self, scaled, scheme):
             data = DATA.assign(y=2.0 * DATA["a"])
-            self.check(scaled, sweep, "y ~ a + b", data, sigma_prior=rj.InverseGamma(2, 1))
+            self.check(scaled, scheme, "y ~ a + b", data, sigma_prior=rj.InverseGamma(2, 1))
 
-        def test_a_constant_response(self, scaled, sweep):
+        def test_a_constant_response(self, scaled, scheme):
             data = DATA.assign(y=3.0)
-            self.check(scaled, sweep, "y ~ a + b", data, sigma_prior=rj.InverseGamma(2, 1))
+            self.check(scaled, scheme, "y ~ a + b", data, sigma_prior=rj.InverseGamma(2, 1))
             with pytest.raises(rj.DataError, match="constant"):
-                fit(rj.SpikeSlab(0.2, 25, scaled=scaled), "y ~ a + b", data, sweep=sweep)
+                fit(rj.SpikeSlab(0.2, 25, scaled=scaled), "y ~ a + b", data, scheme=scheme)
 
-        def test_weights_and_offset(self, scaled, sweep):
+        def test_weights_and_offset(self, scaled, scheme):
             data = DATA.assign(o=np.linspace(-1, 1, len(DATA)), w=DATA["w"] * (np.arange(len(DATA)) > 3))
-            self.check(scaled, sweep, FORMULA, data, weights="w", offset="o")
+            self.check(scaled, scheme, FORMULA, data, weights="w", offset="o")
 
 
 def test_perfect_fits_without_a_prior_of_sigma():
@@ -255,7 +255,7 @@ def test_one_row_is_too_few():
 
 
 def test_auto_is_gibbs_where_walks_have_no_closed_form(monkeypatch):
-    monkeypatch.setattr("pyrjsel.selection.models.base.MOST_MODELS", 4)
+    monkeypatch.setattr("pyrjsel.selection.samplers.registry.MOST_MODELS", 4)
     for prior in (rj.SpikeSlab(0.1, 9), rj.SpikeSlab(0.1, 9, scaled=True), rj.Normal(1.0, scaled=False)):
         assert fit(prior, sampler="auto").sampler == "gibbs"
         with pytest.raises(rj.NotAvailableError, match="sampler='gibbs'"):

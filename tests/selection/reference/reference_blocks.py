@@ -449,9 +449,9 @@ def redraw_family(blocks: Blocks, state: State, rng: np.random.Generator) -> tup
         if (model != state.gamma).any() and blocks.space.feasible(model)
     ]
     if not others:
-        return state, Move("family", -math.inf, False)
+        return state, Move("block", -math.inf, False)
     model = others[int(rng.random() * len(others))]
-    return _decided("family", state, blocks.family(state, model, Drawer(rng)), rng)
+    return _decided("block", state, blocks.family(state, model, Drawer(rng)), rng)
 
 
 def _decided(

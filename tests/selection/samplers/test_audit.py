@@ -12,6 +12,7 @@ from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.samplers import audit as audits
 from pyrjsel.selection.samplers.audit import audit_of
+from pyrjsel.selection.samplers.registry import SAMPLERS
 
 CHEAP = ["x1", "x2", "x3", "x4", "x5"]
 
@@ -68,9 +69,9 @@ def fit(model, **options):
 
 # What moves between the modes is switched off: trades, where a sampler has them, and hot chains.
 STAY = {
-    sampler: {"trades": 0} if any(item.name == "trades" for item in fields(kind)) else {}
-    for sampler, (kind, _) in rj.LinearSelection._samplers.items()
-    if sampler != "enumerate"
+    sampler.name: {"trades": 0} if any(item.name == "trades" for item in fields(sampler.options)) else {}
+    for sampler in SAMPLERS
+    if sampler.name != "enumerate"
 }
 STAY["population"].update(hot=(), cold=(2.0, 4.0))
 

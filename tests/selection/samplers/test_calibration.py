@@ -19,7 +19,7 @@ from selection_checks import (
 from selection_world import World
 
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, enumerate_posterior
+from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
 
 pytestmark = pytest.mark.statistical
 
@@ -120,7 +120,7 @@ def test_integration_errors_are_honest(scenario):
     scores = []
     for seed in range(SEEDS):
         settings = FitSettings(1, 0, 1, 1, np.random.default_rng(seed), 1, False)
-        found = enumerate_posterior(model.regression, model.space, settings, EnumerateOptions(pairs=512))
+        found = Enumeration().posterior(model.regression, model.space, settings, EnumerateOptions(pairs=512))
         rows = ["".join(str(digit) for digit in gamma) for gamma in found.gamma]
         order = [rows.index(problem.models[row]) for row in top]
         of_models = (found.probability[order] - posterior[top]) / found.mcse[order]
@@ -201,7 +201,7 @@ def untrue_probabilities(world, seed):
     for _ in range(SIMULATIONS):
         row, _, y = world.simulate(rng)
         settings = FitSettings(1, 0, 1, 1, rng, 1, False)
-        found = enumerate_posterior(world.given(y), world.space, settings, EnumerateOptions())
+        found = Enumeration().posterior(world.given(y), world.space, settings, EnumerateOptions())
         truth.append([int(digit) for digit in problem.models[row]])
         stated.append(found.inclusion)
         best.append((np.array_equal(found.gamma[0], truth[-1]), found.probability[0]))

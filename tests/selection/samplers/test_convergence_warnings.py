@@ -11,11 +11,11 @@ import pyrjsel as rj
 from pyrjsel._validate import beyond
 from pyrjsel.report.errors import IndicatorStats
 from pyrjsel.report.mixing import PRECISE, poor_mixing, selection_notes
+from pyrjsel.selection.samplers import base
 from pyrjsel.selection.samplers import rao_blackwell as averages
 from pyrjsel.selection.samplers import recorder as collect
 from pyrjsel.selection.samplers.model_average import _stuck_chains
 from pyrjsel.selection.samplers.recorder import ChainDraws, Manner
-from pyrjsel.selection.samplers.reversible_jump import rjmcmc
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 
 
@@ -166,13 +166,13 @@ def test_disagreement_is_reported(model, monkeypatch):
 
 def test_a_stuck_chain_is_reported(model, monkeypatch):
     """Counts as a chain far out in a flat tail leaves them."""
-    summarise = rjmcmc.summarise
+    summarise = base.summarise
 
     def with_stuck_chain(drawn, **others):
         drawn.results[2].counts[1, MOVES.index("coefficients")] = 3
         return summarise(drawn, **others)
 
-    monkeypatch.setattr(rjmcmc, "summarise", with_stuck_chain)
+    monkeypatch.setattr(base, "summarise", with_stuck_chain)
     results, texts = fit(model, draws=2000, rng=1)
     assert len(texts) == 1
     assert "chain 2 (3 of 2," in texts[0]

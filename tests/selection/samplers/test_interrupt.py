@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.collapsed.chain import WalkRunner
-from pyrjsel.selection.samplers.enumeration.glm import _Worker
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationRunner
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJRunner
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
+from pyrjsel.selection.samplers.enumeration.glm import Values
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationChain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCChain
 
 if os.name != "posix":
     pytest.skip("signals are sent as POSIX systems send them", allow_module_level=True)
@@ -48,7 +48,7 @@ def interrupt_after(monkeypatch, kind, condition):
     monkeypatch.setattr(kind, "advance", watched)
 
 
-RUNNERS = {"rjmcmc": RJRunner, "population": PopulationRunner, "collapsed": WalkRunner}
+RUNNERS = {"rjmcmc": RJMCMCChain, "population": PopulationChain, "collapsed": CollapsedChain}
 
 
 @pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
@@ -103,7 +103,7 @@ def test_before_the_first_draw_there_is_nothing_to_return(monkeypatch, sampler):
 
 def test_enumeration_raises(monkeypatch):
     """A part of the models is no posterior."""
-    interrupt_after(monkeypatch, _Worker, lambda worker: True)
+    interrupt_after(monkeypatch, Values, lambda worker: True)
     with pytest.raises(KeyboardInterrupt, match="no posterior"):
         make_model(terms=14).fit(sampler="enumerate", rng=1, progress=False)
 

@@ -13,7 +13,7 @@ from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
 from selection_world import World, bad_surrogate
 
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedRunner
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
@@ -163,6 +163,6 @@ def test_corrected_walks_leave_the_joint_law_alone(scenario):
 def test_walks_on_a_bad_surrogate_need_the_correction(monkeypatch, corrected):
     bad_surrogate(monkeypatch, 0.3)
     if not corrected:
-        monkeypatch.setattr(CorrectedRunner, "log_ratio", lambda self, known: 0.0)
+        monkeypatch.setattr(CorrectedChain, "log_ratio", lambda self, known: 0.0)
     moved = faults(World(WALKS[0]), 1500, seed=58, iterations=3, walk=World.walk_collapsed)
     assert (moved == {}) == corrected

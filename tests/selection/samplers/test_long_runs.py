@@ -48,14 +48,14 @@ def test_a_draw_takes_some_bytes(rows, monkeypatch):
 @pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
 def test_burn_in_is_learnt_from_up_to_a_number_of_models(rows, monkeypatch):
     x, y = rows
-    most, learn = [], corrected.CorrectedRunner.learn
+    most, learn = [], corrected.CorrectedChain.learn
 
     def learnt(self, gamma, log_ratio):
         learn(self, gamma, log_ratio)
         most.append(len(self.gammas))
         assert len(self.gammas) == len(self.log_ratios)
 
-    monkeypatch.setattr(corrected.CorrectedRunner, "learn", learnt)
+    monkeypatch.setattr(corrected.CorrectedChain, "learn", learnt)
     model = rj.LogitSelection((y > 0).astype(int), x)
     fit = {"sampler": "collapsed", "draws": 20, "burn_in": 800, "chains": 1, "rng": 1, "progress": False}
     model.fit(**fit)

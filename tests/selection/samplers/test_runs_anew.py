@@ -16,8 +16,8 @@ from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
 from pyrjsel.selection.samplers import runs
 from pyrjsel.selection.samplers.audit import audit_of
-from pyrjsel.selection.samplers.collapsed.chain import WalkJob, WalkRunner
-from pyrjsel.selection.samplers.collapsed.posterior import _shared
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
+from pyrjsel.selection.samplers.collapsed.sampler import Collapsed
 from pyrjsel.selection.samplers.search import starts_anew
 
 CHEAP = ("x1", "x2", "x3", "x4", "x5")
@@ -114,7 +114,8 @@ def test_what_was_drawn_before_is_let_go(linear):
     assert first[0].spawn_key != second[0].spawn_key
     settings = results.settings
     starts = settings.anew.starts
-    job = WalkJob(**_shared(linear.regression, linear.space, settings, results.options, starts))
+    job = Collapsed().job(linear.regression, linear.space, settings, results.options, b"")
+    np.testing.assert_array_equal(job.starts, starts)
     for chain, child in enumerate(second):
         runner = job.start(child, chain)
         runner.advance(job.total)
@@ -196,11 +197,11 @@ def test_killed_runs_go_on(family, monkeypatch, tmp_path):
 def test_interrupted_runs_go_on(linear, monkeypatch, after):
     """Ctrl-C in the second run, where its chains have draws, or some of them are in burn-in."""
     wanted, _ = fit(linear, burn_in=40, max_draws=100)
-    advance, sent = WalkRunner.advance, []
+    advance, sent = CollapsedChain.advance, []
 
     def watched(self, n):
         advance(self, n)
-        due = self.done > after if self.chain == 1 else self.done >= 60
+        due = self.done > after if self.number == 1 else self.done >= 60
         if not sent and "start" not in vars(self.job) and len(set(map(bytes, self.job.starts))) > 1 and due:
             sent.append(True)
             os.kill(os.getpid(), signal.SIGINT)
@@ -208,7 +209,7 @@ def test_interrupted_runs_go_on(linear, monkeypatch, after):
 
     with monkeypatch.context() as patch:
         patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 1e-4)
-        patch.setattr(WalkRunner, "advance", watched)
+        patch.setattr(CollapsedChain, "advance", watched)
         some, texts = fit(linear, burn_in=40, max_draws=100)
     assert sent
     assert any(text.startswith("Interrupted: ") for text in texts)

@@ -9,6 +9,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions
+from pyrjsel.selection.samplers.registry import samplers_of
 
 
 def problem(p, effect, kind=rj.linear, seed=0, n=150, **options):
@@ -97,7 +98,7 @@ def test_trades_go_on_where_they_ended(sampler):
         once = quiet(model, draws=120, **options)
         np.testing.assert_array_equal(longer.draws.model, once.draws.model)
         moves = [name for name in once.diagnostics if name.startswith("acceptance")]
-        assert ("acceptance_family" in moves) == (heredity is not None)
+        assert ("acceptance_block" in moves) == (heredity is not None)
         assert "acceptance_trade" in moves
         pd.testing.assert_frame_equal(longer.diagnostics[moves], once.diagnostics[moves], check_exact=True)
 
@@ -110,7 +111,7 @@ def test_rates_of_trades():
     def rates(terms, make=rj.LinearSelection, **constraints):
         response = y if make is rj.LinearSelection else (y > 0).astype(int)
         model = make(response, x.iloc[:, :terms], **constraints)
-        kind = model._samplers["collapsed"][0]
+        kind = samplers_of(model.regression)["collapsed"].options
         gibbs = GibbsOptions().proposed_trades(model.space)
         return kind().trade_rate(model.space), kind(trades=2.0).trade_rate(model.space), gibbs
 

@@ -128,7 +128,7 @@ def test_models_that_a_run_never_visited(exact, blink):
 
 
 def test_runs_of_the_printed_scheme_are_told_apart_by_their_names_alone(model, exact, population):
-    printed = fit(model, sampler="population", temperatures="paper", draws=400, thin=2, chains=2, rng=3)
+    printed = fit(model, sampler="population", scheme="paper", draws=400, thin=2, chains=2, rng=3)
     table = rj.compare_samplers({"exact": exact, "ours": population, "printed": printed}, top=1)
     assert table["sampler"].tolist() == ["enumerate", "population", "population"]
     assert list(table.index[1:]) == ["ours", "printed"]

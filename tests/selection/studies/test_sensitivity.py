@@ -14,7 +14,7 @@ from selection_checks import Scenario, build, coefficient_prior
 from selection_oracle import model_prior
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJRunner
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCChain
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -244,7 +244,7 @@ def test_warnings_are_given_once_with_the_priors(births):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 def test_an_interrupt_ends_all_fits(model, monkeypatch):
-    advance, sent = RJRunner.advance, []
+    advance, sent = RJMCMCChain.advance, []
 
     def watched(self, n):
         advance(self, n)
@@ -253,7 +253,7 @@ def test_an_interrupt_ends_all_fits(model, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)  # the main thread sees the signal before the next block begins
 
-    monkeypatch.setattr(RJRunner, "advance", watched)
+    monkeypatch.setattr(RJMCMCChain, "advance", watched)
     with pytest.raises(KeyboardInterrupt, match="one of several fits"):
         model.sensitivity(
             g=[1, 2], rng=1, sampler="rjmcmc", draws=10**6, burn_in=0, thin=1, chains=2, progress=False

@@ -10,11 +10,17 @@ from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.model_space import Space, families, unpack
 from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob, CorrectedOptions
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationJob, PopulationOptions
+from pyrjsel.selection.samplers.reversible_jump.population import (
+    PopulationChain,
+    PopulationMoves,
+    PopulationOptions,
+)
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
@@ -99,10 +105,16 @@ class World:
         in each simulation, and a draw from 512 weighted coefficients is as good as one from the posterior.
         """
         options = CorrectedOptions(pairs=256)
-        job = CorrectedJob(
-            self.given(y), self.space, iterations, 0, 1, options.time, options.slot_rate(self.space),
-            np.ones(1), False, self.gamma(row)[None], iterations, rng.bytes(16), options.pairs, True,
-        )  # fmt: skip
+        moves = CorrectedMoves(
+            options.time,
+            options.swap_rate(self.space),
+            np.ones(1),
+            entropy=rng.bytes(16),
+            pairs=options.pairs,
+            exact=True,
+        )
+        start, given = self.gamma(row)[None], self.given(y)
+        job = Job(CorrectedChain, moves, given, self.space, iterations, 0, 1, start, iterations)
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(iterations)
         gamma = runner.walk.gamma()[0]
@@ -140,10 +152,10 @@ class World:
     def populate(self, row, y, rng, burn_in, kept, apart):
         """Return rows and coefficients (kept, D + 1) of draws of a population that starts from a model."""
         options = PopulationOptions()
-        job = PopulationJob(
-            self.given(y), self.space, kept, burn_in, apart, 2, self.gamma(row)[None], 1, options.laws(),
-            options.temperatures, options.tune,
-        )  # fmt: skip
+        laws = tuple(options.laws())
+        moves = PopulationMoves(swaps=2, laws=laws, scheme=options.scheme, tune=options.tune)
+        start, given = self.gamma(row)[None], self.given(y)
+        job = Job(PopulationChain, moves, given, self.space, kept, burn_in, apart, start, 1)
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(job.total)
         found = runner.finish(True)

@@ -1,6 +1,6 @@
 """The sampler `collapsed` of generalised linear models: walks on a surrogate, corrected draw by draw.
 
-Each period of a chain walks for a fixed time on the surrogate pi~ and accepts where it has got to with
+Each iteration of a chain moves for a fixed time on the surrogate pi~ and accepts where it has got to with
 probability
 
     min{1, [pi(gamma') pi~(gamma)] / [pi(gamma) pi~(gamma')]},
@@ -12,27 +12,19 @@ replicas go back where it is refused. During burn-in pi~ is adapted; from then o
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.selection.evidence.importance_quality import MATTERS, with_enough
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
-from pyrjsel.selection.samplers.collapsed.chain import (
-    EVERY,
-    WalkCollector,
-    WalkDraws,
-    WalkJob,
-    WalkRunner,
-    WalkState,
-)
-from pyrjsel.selection.samplers.collapsed.options import OWNER, CollapsedOptions
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.rao_blackwell import (
     CORRECTED_ROWS,
     SQUARED_VISITS,
@@ -43,6 +35,7 @@ from pyrjsel.selection.samplers.rao_blackwell import (
     WEIGHTED_VISITS,
     WEIGHTS,
 )
+from pyrjsel.selection.samplers.recorder import Block, ChainDraws
 from pyrjsel.storage import Content
 
 # Integrals that a chain keeps, those used last; others are made again where they are needed. Some 1 kB each.
@@ -58,39 +51,6 @@ SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 MOST_LOG_WEIGHT = 300.0
 # Models of burn-in that are learnt from, the last ones, at most.
 LEARNT = 2**16
-
-
-@dataclass(frozen=True)
-class CorrectedOptions(CollapsedOptions):
-    """Options of ``fit(sampler="collapsed")`` where marginal likelihoods are integrals.
-
-    Attributes
-    ----------
-    integration : {"importance", "laplace"}
-        Importance sampling at each mode, with its error reported, or Laplace values alone, whose error is
-        not known.
-    pairs : int
-        Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, more
-        follow, and so they do for coefficients of the models that hold the posterior.
-    """
-
-    integration: str = "importance"
-    pairs: int = 64
-
-    default_sweeps: ClassVar[float] = 10.0
-    trades_of_default: ClassVar[float] = 1.0 / 3.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
-        check_int(self.pairs, "pairs", OWNER, low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", OWNER, "an even int", self.pairs)
-
-    @property
-    def exact(self) -> bool:
-        """Whether Laplace values are corrected by importance sampling."""
-        return self.integration == "importance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,66 +101,40 @@ class Integrals:
         return Known(found.log_marginal + log_prior, found)
 
 
-@dataclass
-class CorrectedJob(WalkJob):
-    """The job of one chain; picklable."""
+@dataclass(frozen=True)
+class CorrectedMoves(CollapsedMoves):
+    """The moves of chains on a surrogate, and how marginal likelihoods are integrated.
 
-    entropy: bytes
-    pairs: int
-    exact: bool
+    Attributes
+    ----------
+    entropy : bytes
+        Seed of the random streams of single models.
+    pairs : int
+        Pairs of importance draws a model.
+    exact : bool
+        Whether Laplace values are corrected by importance sampling.
+    """
 
-    rows: ClassVar[int] = CORRECTED_ROWS
-    integrated: ClassVar[bool] = True
+    entropy: bytes = field(default=bytes(16), kw_only=True)
+    pairs: int = field(kw_only=True)
+    exact: bool = field(kw_only=True)
 
     @property
-    def moves(self) -> tuple[str, ...]:
-        """Names of all moves."""
-        return (*self.walk_moves, "surrogate")
-
-    @property
-    def unit(self) -> float:
-        """Weight of one thinning interval in the averages."""
-        return 1.0
-
-    def single(self) -> MarginalLikelihood:
-        """Return what integrates single models; not to be shared by chains."""
-        widest = self.regression.widest(self.space.max_size)
-        return MarginalLikelihood(self.regression, self.entropy, self.pairs, widest, VARIANCE)
-
-    def known_lessons(self, learnt: Content) -> dict[str, np.ndarray]:
-        """Return what burn-in has adapted beside the powers: the surrogate, and what it is made of."""
-        n_terms, width = self.space.n_terms, self.regression.n_columns
-        gamma = learnt.array("gamma", np.uint8, (None, n_terms))
-        return {
-            "at": learnt.array("at", float, (width,), finite=True),
-            "correction": learnt.array("correction", float, (n_terms,), finite=True),
-            "reference": learnt.array("reference", float, ()),
-            "sum": learnt.array("sum", float, (width,)),
-            "count": learnt.array("count", float, ()),
-            "gamma": gamma,
-            "log_ratio": learnt.array("log_ratio", float, (len(gamma),)),
-        }
-
-    def runner(self, state: WalkState) -> "CorrectedRunner":
-        """Return a chain that goes on from a state; a new one looks for its first surrogate."""
-        if not state.learnt:
-            rng = np.random.Generator(np.random.PCG64())
-            rng.bit_generator.state = dict(state.bit_generator)
-            state.learnt = first_lessons(self, rng)
-            state.bit_generator = rng.bit_generator.state
-        return CorrectedRunner(self, state)
+    def names(self) -> tuple[str, ...]:
+        """Names of what is proposed: the whole way on the surrogate is the last."""
+        return (*super().names, "surrogate")
 
 
-def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return what a chain knows at first: a surrogate expanded around models that surrogates lead to."""
-    marginal, gamma = job.single(), job.space.empty_model()
+    marginal, gamma = marginal_of(job), job.space.empty_model()
     modes = [marginal.mode(gamma)]
     marginal.check_mode()
     at = modes[0]
     for _ in range(SEARCH_STEPS):
         surrogate = Surrogate(at, np.zeros(job.space.n_terms))
         evidences = surrogate.evidences(job.regression, 1)
-        walk = job.walk(evidences, surrogate.space(job.space), gamma[None], np.ones(1), 0)
+        walk = job.setup.walk(evidences, surrogate.space(job.space), gamma[None], np.ones(1), job.burn_in > 0)
         walk.run(rng, 1, SEARCH_TIME)
         mode = marginal.mode(walk.gamma()[0])
         if marginal.finder.status == 1:  # the rank rules differ by rounding
@@ -221,24 +155,57 @@ def first_lessons(job: CorrectedJob, rng: np.random.Generator) -> dict[str, np.n
     }
 
 
-class CorrectedRunner(WalkRunner):
+def marginal_of(job: Job) -> MarginalLikelihood:
+    """Return what integrates single models; not to be shared by chains."""
+    regression, setup = job.regression, job.setup
+    widest = regression.widest(job.space.max_size)
+    return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE)
+
+
+class CorrectedChain(CollapsedChain):
     """One chain on a surrogate."""
 
-    job: CorrectedJob
+    rows = CORRECTED_ROWS
+    of_models = ("relative_variance", "effective")
 
-    def restore(self, state: WalkState) -> None:
-        """Make the walk of a state at a mark, and what has been learnt."""
-        if not hasattr(self, "integrals"):
-            self.marginal = self.job.single()
-            self.integrals = Integrals(self.marginal, self.job.space, self.job.exact)
-        learnt = state.learnt
+    @classmethod
+    def single(cls, job: Job) -> MarginalLikelihood:
+        """Return what integrates single models; not to be shared by chains."""
+        return marginal_of(job)
+
+    @classmethod
+    def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the values of a first state; it looks for a first surrogate."""
+        values = super().first(job, chain, rng)
+        return {**values, "learnt": first_lessons(job, rng)}
+
+    @classmethod
+    def read_learnt(cls, job: Job, learnt: Content) -> dict[str, np.ndarray]:
+        """Return what burn-in has adapted beside the temperatures: the surrogate, and what it is made of."""
+        n_terms, width = job.space.n_terms, job.regression.n_columns
+        gamma = learnt.array("gamma", np.uint8, (None, n_terms))
+        return {
+            "at": learnt.array("at", float, (width,), finite=True),
+            "correction": learnt.array("correction", float, (n_terms,), finite=True),
+            "reference": learnt.array("reference", float, ()),
+            "sum": learnt.array("sum", float, (width,)),
+            "count": learnt.array("count", float, ()),
+            "gamma": gamma,
+            "log_ratio": learnt.array("log_ratio", float, (len(gamma),)),
+        }
+
+    def restore_mark(self, values: dict[str, Any]) -> None:
+        """Make the loop of the values of a state at a mark, and what has been learnt."""
+        self.marginal = marginal_of(self.job)
+        self.integrals = Integrals(self.marginal, self.job.space, self.job.setup.exact)
+        learnt = values["learnt"]
         self.surrogate = Surrogate(learnt["at"], learnt["correction"])
         self.reference = float(learnt["reference"])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
-        self.corrections = state.moves[:, -1].copy()
-        self.use(self.surrogate, state.gamma, state.powers)
-        self.set_counts(state.moves, state.exchanged)
+        self.corrections = values["moves"][:, -1].copy()
+        self.use(self.surrogate, values["gamma"], values["powers"])
+        self.set_counts(values["moves"], values["exchanged"])
 
     def learnt(self) -> dict[str, np.ndarray]:
         """Return what a state has beside models, powers and counts."""
@@ -259,20 +226,26 @@ class CorrectedRunner(WalkRunner):
         evidences = surrogate.evidences(self.job.regression, powers.size)
         self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
 
-    # ------------------------------------------------------------------ one period
+    # ------------------------------------------------------------------ one iteration
 
-    def walk_on(self, n: int, collector: WalkCollector | None) -> None:
-        """Walk for `n` periods, each corrected."""
+    @property
+    def unit(self) -> float:
+        """What the average of a 1 grows by with each iteration: averages are over its time."""
+        return 1.0
+
+    def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
+        """Run `n` iterations, each corrected; nothing is written into blocks."""
         for i in range(n):
             if self.done + i < LEAD * self.job.burn_in:
                 self.lead()
             else:
-                self.period(self.done + i, collector)
+                self.iterate(self.done + i, block is not None)
+        return 0, 0
 
     def lead(self) -> None:
-        """One period at the beginning of burn-in: the surrogate alone, which learns of the modes."""
+        """One iteration at the beginning of burn-in: the surrogate alone, which learns of the modes."""
         before = self.walk.gamma()
-        self.walk.run(self.rng, 1, self.job.time)
+        self.walk.run(self.rng, 1, self.job.setup.time)
         mode = self.marginal.mode(self.walk.gamma()[0])
         if self.marginal.finder.status == 1:  # the rank rules differ by rounding
             self.walk.set_state(before)
@@ -285,13 +258,13 @@ class CorrectedRunner(WalkRunner):
         """Return log pi / pi~ of the model that the walk is at."""
         return known.log_mass - float(self.walk.log_mass()[0])
 
-    def period(self, number: int, collector: WalkCollector | None) -> None:
-        """One period: a walk on the surrogate, and the decision whether it counts."""
+    def iterate(self, number: int, recorded: bool) -> None:
+        """One iteration: moves on the surrogate, and the decision whether they count."""
         before = self.walk.gamma()
         known = self.integrals.of(before[0])
         ratio = self.log_ratio(known)
         paths = np.zeros((2, before.shape[1]))
-        self.walk.run(self.rng, 1, self.job.time, sums=paths)
+        self.walk.run(self.rng, 1, self.job.setup.time, sums=paths)
         gamma = self.walk.gamma()[0]
         found = self.integrals.of(gamma)
         proposed = self.log_ratio(found)
@@ -309,16 +282,16 @@ class CorrectedRunner(WalkRunner):
         self.corrections += (1, int(accepted))
         if np.isnan(self.reference):
             self.reference = ratio
-        if collector is not None:
-            recorded = number - self.job.burn_in
-            self.record(collector, recorded, gamma, found)
+        if recorded:
+            self.record_one(number - self.job.burn_in, gamma, found)
             weight = np.exp(min(self.reference - ratio, MOST_LOG_WEIGHT))
-            self.average(collector, recorded, before[0], weight, paths / self.job.time)
+            self.average(number - self.job.burn_in, before[0], weight, paths / self.job.setup.time)
 
-    def record(self, collector: WalkCollector, recorded: int, gamma: ByteArray, known: Known) -> None:
+    def record_one(self, recorded: int, gamma: ByteArray, known: Known) -> None:
         """Record a draw where one is due."""
         if (recorded + 1) % self.job.thin:
             return
+        collector = self.collector
         block = collector.room(1)
         block.words[:] = pack(gamma)
         block.log_posterior[0] = known.log_mass
@@ -327,16 +300,10 @@ class CorrectedRunner(WalkRunner):
         collector.sums[:3, known.integral.columns] += known.integral.moments
         collector.sums[3, known.integral.columns] += 1.0
 
-    def average(
-        self,
-        collector: WalkCollector,
-        recorded: int,
-        gamma: ByteArray,
-        weight: float,
-        paths: FloatArray,
-    ) -> None:
-        """Add to the averages the model that a period began with, and its path; see ``averages.py``."""
-        sums = collector.averages.at(recorded // self.job.thin)[0]
+    def average(self, recorded: int, gamma: ByteArray, weight: float, paths: FloatArray) -> None:
+        """Add to the averages the model that an iteration began with, and its path; see ``rao_blackwell``."""
+        assert self.collector.averages is not None
+        sums = self.collector.averages.at(recorded // self.job.thin)[0]
         sums[VISITS] += gamma
         sums[WEIGHTED_VISITS] += weight * gamma
         sums[SQUARED_VISITS] += weight**2 * gamma
@@ -345,10 +312,10 @@ class CorrectedRunner(WalkRunner):
         sums[WEIGHTS] += weight
         sums[SQUARES] += weight**2
 
-    def finish(self, completed: bool) -> WalkDraws:
+    def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded; models often visited get the draws that their coefficients need."""
         found = super().finish(completed)
-        if not self.job.exact:
+        if not self.job.setup.exact:
             return found
         gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
         share = visits / max(1, found.index.size)
@@ -413,12 +380,12 @@ class CorrectedRunner(WalkRunner):
 
     # ------------------------------------------------------------------ what is handed on
 
-    def counts(self) -> tuple[IntArray, IntArray]:
+    def tallies(self) -> tuple[IntArray, IntArray]:
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
-        moves, exchanged = super().counts()
+        moves, exchanged = super().tallies()
         return np.column_stack([moves, self.corrections]), exchanged
 
-    def clear_counts(self) -> None:
-        """Count from 0, at the end of burn-in."""
-        super().clear_counts()
+    def clear(self) -> None:
+        """Count from 0: burn-in has ended."""
+        super().clear()
         self.corrections[:] = 0

@@ -1,7 +1,7 @@
 """Enumeration for the gaussian family: marginal likelihoods of all models."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,10 @@ from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.gaussian_average import Averages, Tree, averaged, closed
+from pyrjsel.selection.samplers.base import Sampler, is_gaussian
+from pyrjsel.selection.samplers.gaussian_average import Tree, averaged, averages_of, closed
 from pyrjsel.selection.samplers.listing import (
-    PARTS,
+    ListJob,
     Part,
     feasible_models,
     inclusion_of,
@@ -27,43 +28,24 @@ from pyrjsel.selection.samplers.listing import (
     run_parts,
     with_dependence,
 )
-from pyrjsel.storage import Content
 
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Options of ``fit(sampler="enumerate")`` for gaussian models: none."""
+    """Options of ``fit(sampler="enumerate")`` for linear models: none."""
 
 
-@dataclass
-class Values:
-    """Log marginal likelihoods of a part of the list; a job of ``run_chains``."""
+class Values(Part):
+    """Log marginal likelihoods of a part of the list; made from the tree, and the models."""
 
-    tree: Tree
-    gamma: ByteArray
-    total: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = -(-len(self.gamma) // PARTS)
-
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Values":
-        """Return what goes through part number `chain`."""
-        return _Values(self, chain)
-
-    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Values":
-        """Return what has gone through some of it."""
-        return _Values(self, chain).restored(state, recorded)
-
-
-class _Values(Part):
-    def __init__(self, job: Values, number: int) -> None:
-        super().__init__(job.total, number)
-        self.job = job
-        regression = job.tree.regression
-        self.subsets = job.tree.subsets() if closed(regression) else None
+    def __init__(self, given: tuple[Tree, ByteArray], size: int, number: int) -> None:
+        super().__init__(given, size, number)
+        self.tree, self.gamma = given
+        self.subsets = self.tree.subsets() if closed(self.tree.regression) else None
 
     def take(self, models: slice) -> None:
-        gamma, regression = self.job.gamma[models], self.job.tree.regression
+        """Find the values of some of the models."""
+        gamma, regression = self.gamma[models], self.tree.regression
         if not len(gamma):
             return
         if regression.prior.given_variance:
@@ -71,7 +53,7 @@ class _Values(Part):
         elif self.subsets is None:
             self.keep(value=single_models(regression).log_marginals(gamma))
         else:
-            value, share = self.subsets.values(self.job.tree.words[models])
+            value, share = self.subsets.values(self.tree.words[models])
             tol = regression.prior.rank_tol
             doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
             if doubtful.size:
@@ -80,6 +62,7 @@ class _Values(Part):
             self.keep(value=value + regression.constant)
 
     def finish(self, completed: bool) -> FloatArray:
+        """Return the values."""
         return self.all("value")
 
 
@@ -96,67 +79,76 @@ def check_values(values: FloatArray, regression: GaussianRegression) -> None:
         raise DataError(LOST)
 
 
-def exact_posterior(
-    regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: ExactOptions
-) -> Posterior:
-    """Return the posterior over all feasible models of `space`, without Monte Carlo error.
+class GaussianEnumeration(Sampler):
+    """The marginal likelihood of every feasible model."""
 
-    Raises
-    ------
-    NotAvailableError
-        If there are more than 2**20 feasible models.
-    DataError
-        If no feasible model has a coefficient prior (every one is rank-deficient), or marginal likelihoods
-        are infinite.
-    KeyboardInterrupt
-        On Ctrl-C: a posterior over a part of the models would be no posterior.
-    """
-    gamma, log_prior = feasible_models(space)
-    entropy = settings.entropy()
-    tree = Tree.of(regression, space, gamma)
-    found, spent = run_parts(Values(tree, gamma), settings, "models")
-    values = np.concatenate(found)
-    check_values(values, regression)
-    deficient = int(np.sum(np.isinf(values)))
-    notes, count = [], values.size
-    if deficient == count:
-        raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
-    if deficient:
-        notes.append(with_dependence(deficient, count))
-    probability = normalise(values + log_prior)
-    sums, more = run_parts(Averages(tree, gamma, probability), settings, "coefficients")
-    moments = averaged(regression, np.sum(sums, axis=0))
-    inclusion = inclusion_of(probability, gamma)
+    name, options = "enumerate", ExactOptions
 
-    log_mass = values + log_prior
-    order = np.argsort(-log_mass, kind="stable")
-    nothing = np.zeros(values.size)
-    n_terms = space.n_terms
-    which = (
-        f"all {count - deficient:,} feasible models" if count - deficient > 1 else "the one feasible model"
-    )
-    odds = odds_of(log_mass[order])
-    return Posterior(
-        sampler="enumerate",
-        packed=PackedModels.of(gamma[order]),
-        probability=probability[order],
-        mcse=nothing,
-        odds=odds,
-        odds_mcse=np.where(np.isinf(odds), np.nan, 0.0),
-        log_marginal=values[order],
-        inclusion=inclusion,
-        inclusion_mcse=np.zeros(n_terms),
-        ess=np.full(n_terms, np.nan),
-        r_hat=np.full(n_terms, np.nan),
-        stuck=np.zeros(n_terms, dtype=bool),
-        disagree=np.zeros(n_terms, dtype=bool),
-        moments=moments,
-        draws=None,
-        diagnostics=pd.DataFrame(
-            {"models": [count], **(spent + more).columns()}, index=pd.Index(["all"], name="chain")
-        ),
-        estimator=f"exact, from the marginal likelihoods of {which}",
-        entropy=entropy,
-        pairs=0,
-        notes=notes,
-    )
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression: the gaussian one."""
+        return is_gaussian(regression)
+
+    def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
+        """Return the posterior over all feasible models of `space`, without Monte Carlo error.
+
+        Raises
+        ------
+        NotAvailableError
+            If there are more than 2**20 feasible models.
+        DataError
+            If no feasible model has a coefficient prior (every one is rank-deficient), or marginal
+            likelihoods are infinite.
+        KeyboardInterrupt
+            On Ctrl-C: a posterior over a part of the models would be no posterior.
+        """
+        gamma, log_prior = feasible_models(space)
+        entropy = settings.entropy()
+        tree = Tree.of(regression, space, gamma)
+        found, spent = run_parts(ListJob(Values, len(gamma), (tree, gamma)), settings, "models")
+        values = np.concatenate(found)
+        check_values(values, regression)
+        deficient = int(np.sum(np.isinf(values)))
+        notes, count = [], values.size
+        if deficient == count:
+            raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+        if deficient:
+            notes.append(with_dependence(deficient, count))
+        probability = normalise(values + log_prior)
+        sums, more = run_parts(averages_of(tree, gamma, probability), settings, "coefficients")
+        moments = averaged(regression, np.sum(sums, axis=0))
+        inclusion = inclusion_of(probability, gamma)
+
+        log_mass = values + log_prior
+        order = np.argsort(-log_mass, kind="stable")
+        nothing = np.zeros(values.size)
+        n_terms = space.n_terms
+        which = (
+            f"all {count - deficient:,} feasible models"
+            if count - deficient > 1
+            else "the one feasible model"
+        )
+        odds = odds_of(log_mass[order])
+        return Posterior(
+            sampler=self.name,
+            packed=PackedModels.of(gamma[order]),
+            probability=probability[order],
+            mcse=nothing,
+            odds=odds,
+            odds_mcse=np.where(np.isinf(odds), np.nan, 0.0),
+            log_marginal=values[order],
+            inclusion=inclusion,
+            inclusion_mcse=np.zeros(n_terms),
+            ess=np.full(n_terms, np.nan),
+            r_hat=np.full(n_terms, np.nan),
+            stuck=np.zeros(n_terms, dtype=bool),
+            disagree=np.zeros(n_terms, dtype=bool),
+            moments=moments,
+            draws=None,
+            diagnostics=pd.DataFrame(
+                {"models": [count], **(spent + more).columns()}, index=pd.Index(["all"], name="chain")
+            ),
+            estimator=f"exact, from the marginal likelihoods of {which}",
+            entropy=entropy,
+            pairs=0,
+            notes=notes,
+        )

@@ -1,7 +1,6 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,14 +11,15 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
-from pyrjsel.runtime import FitSettings, RunTime
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals, with_enough
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.base import Sampler, is_gaussian
 from pyrjsel.selection.samplers.listing import (
     OWNER,
-    PARTS,
+    ListJob,
     Part,
     feasible_models,
     inclusion_error,
@@ -31,7 +31,6 @@ from pyrjsel.selection.samplers.listing import (
     run_parts,
     with_dependence,
 )
-from pyrjsel.storage import Content
 
 # Models are integrated until those left hold less than this share of the Laplace posterior mass; the
 # rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
@@ -44,7 +43,7 @@ NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective"
 
 @dataclass(frozen=True)
 class EnumerateOptions:
-    """Options of ``fit(sampler="enumerate")``.
+    """Options of ``fit(sampler="enumerate")`` for models that are not linear.
 
     Attributes
     ----------
@@ -72,51 +71,67 @@ class EnumerateOptions:
         return self.integration == "importance"
 
 
-@dataclass
-class _Job:
-    """Laplace values (or integrals) of all models, part by part; a job of ``run_chains``."""
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of the models of a list.
+
+    Attributes
+    ----------
+    regression : Regression
+    gamma : ndarray (m, J)
+    entropy : bytes
+    options : EnumerateOptions
+    """
 
     regression: Regression
     gamma: ByteArray
     entropy: bytes
-    pairs: int
-    exact: bool
-    integrals: bool
-    total: int = field(init=False)
+    options: EnumerateOptions
 
-    def __post_init__(self) -> None:
-        self.total = -(-len(self.gamma) // PARTS)
-
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "_Worker":
-        return _Worker(self, chain)
-
-    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "_Worker":
-        return _Worker(self, chain).restored(state, recorded)
+    def over(self, part: type[Part]) -> ListJob:
+        """Return the job of going through the list."""
+        return ListJob(part, len(self.gamma), self)
 
 
-class _Worker(Part):
-    def __init__(self, job: _Job, number: int) -> None:
-        # Integrals take long, and each is on its own.
-        super().__init__(job.total, number, unit=1 if job.integrals else None)
-        self.job = job
-        widest = job.regression.largest_model(job.gamma)
-        self.marginal = MarginalLikelihood(job.regression, job.entropy, job.pairs, widest)
+class Values(Part):
+    """Laplace values of a part of the list."""
+
+    given: Wanted
+
+    def __init__(self, given: Wanted, size: int, number: int) -> None:
+        super().__init__(given, size, number)
+        widest = given.regression.largest_model(given.gamma)
+        self.marginal = MarginalLikelihood(given.regression, given.entropy, given.options.pairs, widest)
 
     def take(self, models: slice) -> None:
-        part = self.job.gamma[models]
-        if self.job.integrals:
-            find = self.marginal.integrate if self.job.exact else self.marginal.approximate
-            for gamma in part:
-                found = find(gamma)
-                numbers = [getattr(found, name) for name in NUMBERS]
-                self.keep(numbers=np.array([numbers]), columns=found.columns, moments=found.moments.T)
-        elif len(part):
+        """Find the values of some of the models."""
+        part = self.given.gamma[models]
+        if len(part):
             values, status = self.marginal.finder.laplace_values(part)
             self.keep(value=values, status=status)
 
     def finish(self, completed: bool) -> Any:
-        if not self.job.integrals:
-            return self.all("value"), self.all("status", np.intc)
+        """Return values, and whether modes were found."""
+        return self.all("value"), self.all("status", np.intc)
+
+
+class Integrals(Values):
+    """Integrals of a part of the list."""
+
+    def __init__(self, given: Wanted, size: int, number: int) -> None:
+        super().__init__(given, size, number)
+        self.unit = 1  # integrals take long, and each is on its own
+
+    def take(self, models: slice) -> None:
+        """Integrate some of the models."""
+        find = self.marginal.integrate if self.given.options.exact else self.marginal.approximate
+        for gamma in self.given.gamma[models]:
+            found = find(gamma)
+            numbers = [getattr(found, name) for name in NUMBERS]
+            self.keep(numbers=np.array([numbers]), columns=found.columns, moments=found.moments.T)
+
+    def finish(self, completed: bool) -> Any:
+        """Return the integrals."""
         if not self.kept:
             return []
         numbers, columns, moments = (
@@ -138,146 +153,132 @@ class _Worker(Part):
         ]
 
 
-def enumerate_posterior(
-    regression: Regression, space: ModelSpace, settings: FitSettings, options: EnumerateOptions
-) -> Posterior:
-    """Return the posterior over all feasible models of `space`.
+class Enumeration(Sampler):
+    """The marginal likelihood of every feasible model."""
 
-    Raises
-    ------
-    NotAvailableError
-        If there are more than 2**20 feasible models.
-    DataError
-        If no feasible model has a coefficient prior (every one is rank-deficient).
-    KeyboardInterrupt
-        On Ctrl-C: a posterior over a part of the models would be no posterior.
+    name, options = "enumerate", EnumerateOptions
 
-    There are alarms if marginal likelihoods of models with probability 0.001 and more have relative
-    errors above 5 %; if coefficients are averages of too few effective draws.
-    """
-    gamma, log_prior = feasible_models(space)
-    count = len(gamma)
-    entropy = settings.entropy()
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression: all but the gaussian one."""
+        return not is_gaussian(regression)
 
-    values, status, spent = _laplace(regression, gamma, entropy, options, settings)
-    notes: list[str] = []
-    alarms: list[str] = []
-    deficient = int(np.sum(status == 1))
-    failed = int(np.sum(status == 2))
-    if deficient:
-        notes.append(with_dependence(deficient, count))
-    if failed:
-        raise DataError(
-            f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
+    def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
+        """Return the posterior over all feasible models of `space`.
+
+        Raises
+        ------
+        NotAvailableError
+            If there are more than 2**20 feasible models.
+        DataError
+            If no feasible model has a coefficient prior (every one is rank-deficient).
+        KeyboardInterrupt
+            On Ctrl-C: a posterior over a part of the models would be no posterior.
+
+        There are alarms if marginal likelihoods of models with probability 0.001 and more have relative
+        errors above 5 %; if coefficients are averages of too few effective draws.
+        """
+        gamma, log_prior = feasible_models(space)
+        count = len(gamma)
+        entropy = settings.entropy()
+
+        found, spent = run_parts(
+            Wanted(regression, gamma, entropy, options).over(Values), settings, "Laplace"
         )
-    if not np.any(np.isfinite(values)):
-        raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+        values, status = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        notes: list[str] = []
+        alarms: list[str] = []
+        deficient = int(np.sum(status == 1))
+        failed = int(np.sum(status == 2))
+        if deficient:
+            notes.append(with_dependence(deficient, count))
+        if failed:
+            raise DataError(
+                f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
+            )
+        if not np.any(np.isfinite(values)):
+            raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
 
-    log_mass = values + log_prior
-    order = np.argsort(-log_mass, kind="stable")
-    gamma, values, log_prior = gamma[order], values[order], log_prior[order]
-    log_mass = log_mass[order]
-    probability = normalise(log_mass)
-    kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
-    kept = min(kept, int(np.sum(np.isfinite(log_mass))))
-    exact = options.exact
-    integrals, more = _integrals(regression, gamma[:kept], entropy, options, settings)
-    variance = np.full(len(gamma), 0.0 if exact else np.nan)
-    if exact:
-        correction = np.array([found.log_marginal for found in integrals]) - values[:kept]
-        values = values.copy()
-        values[:kept] += correction
-        values[kept:] += float(np.average(correction, weights=probability[:kept]))
-        variance[:kept] = [found.variance for found in integrals]
         log_mass = values + log_prior
         order = np.argsort(-log_mass, kind="stable")
-        gamma, values, log_mass, variance = gamma[order], values[order], log_mass[order], variance[order]
+        gamma, values, log_prior = gamma[order], values[order], log_prior[order]
+        log_mass = log_mass[order]
         probability = normalise(log_mass)
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        places = rank[:kept]
-        alarms += poor_integrals(probability, variance, options.pairs)
-        marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
-        for k in np.flatnonzero(probability[places] >= MATTERS):
-            place = places[k]
-            integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
-        effective = np.array([found.effective for found in integrals])
-        alarms += few_effective(probability[places], effective)
-    else:
-        places = np.arange(kept)
-        notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
+        kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
+        kept = min(kept, int(np.sum(np.isfinite(log_mass))))
+        exact = options.exact
+        wanted = Wanted(regression, gamma[:kept], entropy, options)
+        found, more = run_parts(wanted.over(Integrals), settings, "integrals")
+        integrals = [integral for part in found for integral in part]
+        variance = np.full(len(gamma), 0.0 if exact else np.nan)
+        if exact:
+            correction = np.array([found.log_marginal for found in integrals]) - values[:kept]
+            values = values.copy()
+            values[:kept] += correction
+            values[kept:] += float(np.average(correction, weights=probability[:kept]))
+            variance[:kept] = [found.variance for found in integrals]
+            log_mass = values + log_prior
+            order = np.argsort(-log_mass, kind="stable")
+            gamma, values, log_mass, variance = gamma[order], values[order], log_mass[order], variance[order]
+            probability = normalise(log_mass)
+            rank = np.empty(len(order), dtype=np.int64)
+            rank[order] = np.arange(len(order))
+            places = rank[:kept]
+            alarms += poor_integrals(probability, variance, options.pairs)
+            marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
+            for k in np.flatnonzero(probability[places] >= MATTERS):
+                place = places[k]
+                integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
+            effective = np.array([found.effective for found in integrals])
+            alarms += few_effective(probability[places], effective)
+        else:
+            places = np.arange(kept)
+            notes.append("The error of Laplace's approximation is not estimated, and no MCSE is shown.")
 
-    inclusion = inclusion_of(probability, gamma)
-    moments = _average(regression, integrals, probability[places], gamma, probability)
-    n_terms = space.n_terms
-    unknown = np.full(n_terms, np.nan)
-    which = (
-        f"all {count - deficient:,} feasible models" if count - deficient > 1 else "the one feasible model"
-    )
-    words = (
-        f"marginal likelihoods of {which} by importance sampling at each mode"
-        if exact
-        else f"Laplace approximations of the marginal likelihoods of {which}"
-    )
-    # Models that were not integrated have no error that is known, and next to none in sums over models.
-    unknown_where = np.ones(len(gamma), dtype=bool)
-    unknown_where[places] = not exact
-    mcse, odds_mcse = probability_error(probability, variance), odds_error(log_mass, variance)
-    mcse[unknown_where] = odds_mcse[unknown_where] = np.nan
-    return Posterior(
-        sampler="enumerate",
-        packed=PackedModels.of(gamma),
-        probability=probability,
-        mcse=mcse,
-        odds=odds_of(log_mass),
-        odds_mcse=odds_mcse,
-        log_marginal=values,
-        inclusion=inclusion,
-        inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),
-        ess=unknown,
-        r_hat=unknown,
-        stuck=np.zeros(n_terms, dtype=bool),
-        disagree=np.zeros(n_terms, dtype=bool),
-        moments=moments,
-        draws=None,
-        diagnostics=pd.DataFrame(
-            {"models": [count], "integrated": [kept if exact else 0], **(spent + more).columns()},
-            index=pd.Index(["all"], name="chain"),
-        ),
-        estimator=words,
-        entropy=entropy,
-        pairs=options.pairs,
-        notes=notes + alarms,
-        alarms=alarms,
-    )
-
-
-def _laplace(
-    regression: Regression,
-    gamma: ByteArray,
-    entropy: bytes,
-    options: EnumerateOptions,
-    settings: FitSettings,
-) -> tuple[FloatArray, np.ndarray, RunTime]:
-    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=False)
-    parts, spent = run_parts(job, settings, "Laplace")
-    return (
-        np.concatenate([part[0] for part in parts]),
-        np.concatenate([part[1] for part in parts]),
-        spent,
-    )
-
-
-def _integrals(
-    regression: Regression,
-    gamma: ByteArray,
-    entropy: bytes,
-    options: EnumerateOptions,
-    settings: FitSettings,
-) -> tuple[list[Integral], RunTime]:
-    job = _Job(regression, gamma, entropy, options.pairs, options.exact, integrals=True)
-    parts, spent = run_parts(job, settings, "integrals")
-    return [found for part in parts for found in part], spent
+        inclusion = inclusion_of(probability, gamma)
+        moments = _average(regression, integrals, probability[places], gamma, probability)
+        n_terms = space.n_terms
+        unknown = np.full(n_terms, np.nan)
+        which = (
+            f"all {count - deficient:,} feasible models"
+            if count - deficient > 1
+            else "the one feasible model"
+        )
+        words = (
+            f"marginal likelihoods of {which} by importance sampling at each mode"
+            if exact
+            else f"Laplace approximations of the marginal likelihoods of {which}"
+        )
+        # Models that were not integrated have no error that is known, and next to none in sums over models.
+        unknown_where = np.ones(len(gamma), dtype=bool)
+        unknown_where[places] = not exact
+        mcse, odds_mcse = probability_error(probability, variance), odds_error(log_mass, variance)
+        mcse[unknown_where] = odds_mcse[unknown_where] = np.nan
+        return Posterior(
+            sampler=self.name,
+            packed=PackedModels.of(gamma),
+            probability=probability,
+            mcse=mcse,
+            odds=odds_of(log_mass),
+            odds_mcse=odds_mcse,
+            log_marginal=values,
+            inclusion=inclusion,
+            inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),
+            ess=unknown,
+            r_hat=unknown,
+            stuck=np.zeros(n_terms, dtype=bool),
+            disagree=np.zeros(n_terms, dtype=bool),
+            moments=moments,
+            draws=None,
+            diagnostics=pd.DataFrame(
+                {"models": [count], "integrated": [kept if exact else 0], **(spent + more).columns()},
+                index=pd.Index(["all"], name="chain"),
+            ),
+            estimator=words,
+            entropy=entropy,
+            pairs=options.pairs,
+            notes=notes + alarms,
+            alarms=alarms,
+        )
 
 
 def _average(

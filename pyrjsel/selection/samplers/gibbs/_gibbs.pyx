@@ -48,7 +48,7 @@ cdef enum:
     SECOND_IN = 5
     N_SUMS = 6
 
-MOVES = ("flip", "slot", "family", "trade")
+MOVES = ("flip", "swap", "block", "trade")
 
 
 @cython.final

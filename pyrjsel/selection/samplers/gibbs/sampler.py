@@ -1,7 +1,7 @@
-"""The sampler `gibbs` of gaussian models: options, state, chains. The loop itself is in ``_gibbs.pyx``."""
+"""The sampler `gibbs` of gaussian models: options, chains. The loop itself is in ``_gibbs.pyx``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any, ClassVar
@@ -9,43 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
-from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._typing import ByteArray, IntArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
-from pyrjsel.model_space.starts import checked_start, dispersed_start
+from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
-from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
-from pyrjsel.selection.samplers.model_average import summarise
-from pyrjsel.selection.samplers.moves import (
-    SLOTS_BOUNDED,
-    SLOTS_FREE,
-    WIDEST_START,
-    counted_moves,
-    default_trades,
-)
-from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, Averages, Segments, estimate
-from pyrjsel.selection.samplers.recorder import (
-    ChainDraws,
-    Collector,
-    Manner,
-    Series,
-    draw_afterwards,
-    drawn_by,
-    known_models,
-    n_draws,
-    plain_state,
-    thinning,
-    vectors,
-)
-from pyrjsel.selection.samplers.search import given_starts, new_start, next_stop, restart_is_due
-from pyrjsel.selection.samplers.stopping import stopping
-from pyrjsel.storage import Content, Plain
+from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves, default_swaps, default_trades
+from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, estimate
+from pyrjsel.selection.samplers.recorder import Block, Collector, Manner
+from pyrjsel.storage import Content
 
 OWNER = "sampler='gibbs'"
 
@@ -56,404 +35,234 @@ class GibbsOptions:
 
     Attributes
     ----------
-    sweep : {"collapsed", "conditional"}
-        Whether the coefficients are integrated out when terms are drawn (and sigma^2, where priors scale
-        with it), or given: the classical sampler of stochastic search, which knows ``SpikeSlab`` alone.
-    slots : int, optional
-        Slot moves an iteration, in which a random term leaves and one drawn from its full conditional
-        comes; None is 1, and 5 under a budget or a largest size, where sweeps move through deletions.
-    families : int, optional
-        Under heredity, families drawn in an iteration: of a random interaction and all that it needs it is
-        decided together which terms are in. None is 1; in burn-in they are at least so many that the turn of
-        each comes five times. Interactions of four variables and more have no family of their own.
+    scheme : {"collapsed", "conditional"}
+        Whether coefficients are integrated out when indicators are drawn (and sigma^2, where priors scale
+        with it), or given: the classical sampler of stochastic search, for ``SpikeSlab`` alone.
+    swaps : int, optional
+        Swaps an iteration: a random term leaves and one drawn from its full conditional enters. None is 1,
+        and 5 under a budget or a largest size, where sweeps move through deletions.
+    blocks : int, optional
+        Block updates an iteration, under heredity: the indicators of an interaction and its parents are drawn
+        jointly. None is 1; in burn-in at least so many that each block is drawn five times. Interactions of
+        four and more variables have no block of their own.
     trades : int, optional
-        Trades proposed in an iteration, in which some terms leave, one after the other, and others come in
-        their place, which may be more or fewer. None is 3 under a budget or a largest size, 1 under heredity
-        alone, and 0 elsewhere.
+        Trades proposed an iteration: some terms leave, one after the other, and others enter, which may be
+        more or fewer. None is 3 under a budget or a largest size, 1 under heredity alone, and 0 elsewhere.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models (of at most 50 free terms).
     """
 
-    sweep: str = "collapsed"
-    slots: int | None = None
-    families: int | None = None
+    scheme: str = "collapsed"
+    swaps: int | None = None
+    blocks: int | None = None
     trades: int | None = None
     start: Any = None
 
-    # What fits were before this could be chosen.
+    # What results of versions without an option were drawn with, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0}
+    renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks", "sweep": "scheme"}
 
     def __post_init__(self) -> None:
-        check_choice(self.sweep, "sweep", OWNER, ("collapsed", "conditional"))
-        if self.slots is not None:
-            check_int(self.slots, "slots", OWNER, low=0)
-        if self.families is not None:
-            check_int(self.families, "families", OWNER, low=0)
-        if self.trades is not None:
-            check_int(self.trades, "trades", OWNER, low=0)
+        check_choice(self.scheme, "scheme", OWNER, ("collapsed", "conditional"))
+        for name in ("swaps", "blocks", "trades"):
+            if getattr(self, name) is not None:
+                check_int(getattr(self, name), name, OWNER, low=0)
         object.__setattr__(self, "start", checked_start(self.start, OWNER))
 
-    def slot_moves(self, space: ModelSpace) -> int:
-        """Return the slot moves an iteration."""
-        if self.slots is not None:
-            return int(self.slots)
-        return int(SLOTS_BOUNDED if space.bounded else SLOTS_FREE)
+    def proposed_swaps(self, space: ModelSpace) -> int:
+        """Return the swaps an iteration."""
+        return int(default_swaps(space) if self.swaps is None else self.swaps)
 
     def proposed_trades(self, space: ModelSpace) -> int:
         """Return the trades an iteration."""
-        if self.trades is not None:
-            return int(self.trades)
-        return int(default_trades(space))
+        return int(default_trades(space) if self.trades is None else self.trades)
 
 
-@dataclass
-class GibbsState:
-    """Everything that a chain's next draws depend on, as plain data.
+@dataclass(frozen=True)
+class GibbsMoves:
+    """The moves of an iteration.
 
     Attributes
     ----------
-    gamma : uint8 array (J,)
-    variance : float
-        sigma^2; of no consequence where it is integrated out.
-    bit_generator : mapping
-        State of the chain's PCG64.
-    done : int
-        Iterations so far, burn-in included.
-    counts : int64 array (2, moves)
-        Proposals and changes after burn-in.
+    classical : bool
+        Whether indicators are drawn given coefficients.
+    swaps, trades : int
+    blocks : sequence of int array
+        Each a term with what heredity makes it need.
+    block_rates : tuple of int
+        Block updates in burn-in, and after it.
     """
 
-    gamma: ByteArray
-    variance: float
-    bit_generator: Mapping[str, Any]
-    done: int
-    counts: IntArray
-
-
-@dataclass
-class GibbsJob:
-    """The job of one chain; picklable."""
-
-    regression: GaussianRegression
-    space: ModelSpace
-    draws: int
-    burn_in: int
-    thin: int
     classical: bool
-    slots: int
-    starts: ByteArray | None
-    coefficients_every: int
-    families: Sequence[IntArray] = ()
-    family_rates: tuple[int, int] = (0, 0)
+    swaps: int
     trades: int = 0
-    total: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = self.burn_in + self.draws * self.thin
+    blocks: Sequence[IntArray] = ()
+    block_rates: tuple[int, int] = (0, 0)
 
     @property
-    def moves(self) -> tuple[str, ...]:
-        """Names of the moves."""
-        return tuple(MOVES[move] for move in self.counted)
+    def kinds(self) -> list[int]:
+        """Places in MOVES of what is proposed."""
+        return counted_moves(self.block_rates[1], self.trades)
 
     @property
-    def counted(self) -> list[int]:
-        """Numbers of the moves."""
-        return counted_moves(self.family_rates[1], self.trades)
+    def names(self) -> tuple[str, ...]:
+        """Names of what is proposed."""
+        return tuple(MOVES[move] for move in self.kinds)
 
-    @property
-    def in_loop(self) -> bool:
-        """Whether the loop draws coefficients and sigma^2."""
-        return self.regression.prior.in_state
 
-    def loop(self, gamma: ByteArray, variance: float) -> Gibbs:
-        """Return a compiled chain at a state."""
-        space = Space(self.space)
-        moves: dict[str, Any] = {"slots": self.slots, "families": self.families, "trades": self.trades}
-        if not self.in_loop:
-            return Gibbs(evidence_of(self.regression), space, gamma, variance, **moves)
-        full = variance_evidence(self.regression)
-        density = density_evidence(self.regression) if self.classical else None
-        return Gibbs(
-            full if density is None else density,
-            space,
-            gamma,
-            variance,
-            coefficients=full,
-            density=density,
-            **moves,
-        )
+def in_loop(regression: GaussianRegression) -> bool:
+    """Whether the loop draws coefficients and sigma^2."""
+    return bool(regression.prior.in_state)
 
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "GibbsRunner":
-        """Return a chain at its first state."""
-        rng = np.random.Generator(np.random.PCG64(seed))
-        if self.starts is not None:
-            gamma = self.starts[chain % len(self.starts)]
-        elif chain == 0:
-            gamma = self.space.empty_model()
-        else:
-            most = int(self.space.n_terms - self.space.free.sum()) + WIDEST_START
-            gamma = dispersed_start(self.space, existence(self.regression), rng, most)
-        # The error variance of the model without terms: any would do.
-        variance = self.regression.total / self.regression.nu
-        counts = np.zeros((2, len(self.moves)), dtype=np.int64)
-        runner = GibbsRunner(self, GibbsState(gamma, variance, rng.bit_generator.state, 0, counts))
-        runner.chain = chain
-        runner.begin_anew()
-        return runner
 
-    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "GibbsRunner":
-        """Return the chain of a state and of what was recorded before it."""
-        known = state.part("chain")
+class GibbsChain(Chain):
+    """One chain.
+
+    Values of its state: model `gamma`; `variance`, sigma^2, of no consequence where it is integrated out; and
+    `counts` of moves.
+    """
+
+    loop: Gibbs
+
+    @classmethod
+    def n_extra(cls, regression: Any) -> int | None:
+        """Return how many numbers chains record behind coefficients; None where they record none of these."""
+        return 0 if in_loop(regression) else None
+
+    @classmethod
+    def single(cls, job: Job) -> SingleModels:
+        """Return what answers questions about single models; not to be shared by chains."""
+        return SingleModels(job.regression)
+
+    @classmethod
+    def existence(cls, job: Job) -> Callable[[ByteArray], bool]:
+        """Return what says whether a model (J,) has a coefficient prior."""
+        if job.regression.prior.rank_tol == 0:
+            return lambda gamma: True
+        evidence = evidence_of(job.regression)
+        return lambda gamma: bool(np.isfinite(evidence.values(gamma[None])[0]))
+
+    @classmethod
+    def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the values of a first state, with the error variance of the model without terms."""
+        most = int(job.space.n_terms - job.space.free.sum()) + WIDEST_START
+        gamma = job.first_model(chain, rng, most)
+        variance = job.regression.total / job.regression.nu
+        return {"gamma": gamma, "variance": variance, "counts": no_counts(len(job.setup.kinds))}
+
+    @classmethod
+    def read(cls, job: Job, known: Content) -> dict[str, Any]:
+        """Return the values of a state that was written down."""
         if known.number("variance") <= 0:
             raise known.wrong("variance", "positive")
-        runner = GibbsRunner(
-            self,
-            GibbsState(
-                known_models(known, (self.space.n_terms,), self.space),
-                known.number("variance"),
-                known.pcg64("bit_generator"),
-                known.integer("done", high=self.total),
-                known.array("counts", np.int64, (2, len(self.moves))),
-            ),
-        )
-        runner.chain = chain
-        runner.collector.restore(state.part("totals"), recorded)
-        return runner
+        return {
+            "gamma": chain_models(job, known),
+            "variance": known.number("variance"),
+            "counts": known.array("counts", np.int64, (2, len(job.setup.kinds))),
+        }
 
-    def recorded(self, result: "GibbsDraws") -> dict[str, np.ndarray]:
-        """Return what the chain of a result had recorded; what is drawn afterwards is drawn again."""
-        held = drawn_by(result)
-        if self.in_loop and result.error_variance is not None:
-            held.update(coefficients=vectors(result, 0), variance=result.error_variance)
-        return held
+    def new_collector(self) -> Collector:
+        """Return a collector that has nothing yet: of averages, and sigma^2."""
+        job = self.job
+        width, every = job.regression.n_columns, job.coefficients_every
+        return Collector(job.space.n_terms, width, every, rows=WALK_ROWS, more=("variance",), n_sums=6)
 
-
-def existence(regression: GaussianRegression) -> Callable[[ByteArray], bool]:
-    """Return what says whether a model (J,) has a coefficient prior."""
-    if regression.prior.rank_tol == 0:
-        return lambda gamma: True
-    evidence = evidence_of(regression)
-    return lambda gamma: bool(np.isfinite(evidence.values(gamma[None])[0]))
-
-
-class GibbsCollector(Collector):
-    """Collects the draws of one chain, its averages, and sigma^2.
-
-    Parameters
-    ----------
-    job : GibbsJob
-    """
-
-    series: ClassVar[tuple[str, ...]] = (*Collector.series, "variance")
-
-    def __init__(self, job: GibbsJob) -> None:
-        self.variance = Series(np.empty(0))
-        super().__init__(job.space.n_terms, job.regression.n_columns, job.coefficients_every)
-        self.sums = np.zeros((6, job.regression.n_columns))
-        self.averages = Averages(WALK_ROWS, job.space.n_terms)
-
-    def totals(self) -> dict[str, np.ndarray]:
-        """Return the arrays of sums over draws."""
-        return {**super().totals(), **self.averages.totals()}
-
-    def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
-        """Have sums, and what was recorded beside them, in a collector that has nothing yet."""
-        super().restore(totals, recorded)
-        self.averages.check()
-
-
-@dataclass
-class GibbsDraws(ChainDraws):
-    """The draws of one chain.
-
-    Attributes
-    ----------
-    averages : Segments
-        Sums over draws.
-    """
-
-    averages: Segments = field(kw_only=True)
-
-
-class GibbsRunner:
-    """One chain: the compiled loop, its generator and what it has recorded."""
-
-    chain = 0
-
-    def __init__(self, job: GibbsJob, state: GibbsState, collector: GibbsCollector | None = None) -> None:
-        self.job = job
-        self.rng = np.random.Generator(np.random.PCG64())
-        self.rng.bit_generator.state = dict(state.bit_generator)
-        self.loop = job.loop(state.gamma, state.variance)
-        self.done = state.done
-        self.set_counts(state.counts)
-        self.loop.set_families(job.family_rates[self.done >= job.burn_in])
-        self.collector = collector or GibbsCollector(job)
-        regression = job.regression
+    def restore(self, values: dict[str, Any]) -> None:
+        """Make the loop of the values of a state."""
+        regression = self.job.regression
         self.intercept = (
             np.ascontiguousarray(regression.raw_shift[1:]), regression.centre, regression.total_weight,
         )  # fmt: skip
+        self.make_loop(values["gamma"], values["variance"], values["counts"])
 
-    def advance(self, n: int) -> None:
-        """Run `n` more iterations."""
-        job, stop = self.job, self.done + n
-        while self.done < min(stop, job.burn_in):
-            until = min(stop, next_stop(job.burn_in, self.done))
-            self.loop.run(self.rng, until - self.done)
-            self.done = until
-            self.begin_anew()
-            if self.done == job.burn_in:
-                self.set_counts(np.zeros((2, len(job.moves)), dtype=np.int64))
-                self.loop.set_families(job.family_rates[1])
-        while self.done < stop:
-            recorded = self.done - job.burn_in
-            sums, end = self.collector.averages.at(recorded // job.thin)
-            self._record(min(stop, job.burn_in + end * job.thin) - self.done, recorded, sums)
-
-    def set_counts(self, counts: IntArray) -> None:
-        """Have the loop go on counting."""
-        every = np.zeros((2, len(MOVES)), dtype=np.int64)
-        every[:, self.job.counted] = counts
+    def make_loop(self, gamma: ByteArray, variance: float, counts: IntArray) -> None:
+        """Make the compiled chain at a state, with counts so far."""
+        job, setup = self.job, self.job.setup
+        space, regression = Space(job.space), job.regression
+        moves: dict[str, Any] = {"slots": setup.swaps, "families": setup.blocks, "trades": setup.trades}
+        if not in_loop(regression):
+            self.loop = Gibbs(evidence_of(regression), space, gamma, variance, **moves)
+        else:
+            full = variance_evidence(regression)
+            density = density_evidence(regression) if setup.classical else None
+            first = full if density is None else density
+            self.loop = Gibbs(first, space, gamma, variance, coefficients=full, density=density, **moves)
+        every = no_counts(len(MOVES))
+        every[:, setup.kinds] = counts
         self.loop.set_counts(every)
+        self.loop.set_families(setup.block_rates[self.done >= job.burn_in])
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the state between two iterations."""
+        gamma, variance = self.loop.state()
+        return {"gamma": gamma, "variance": variance, "counts": self.counts()}
+
+    def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
+        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        into = self.into(block)
+        if block is not None:
+            assert self.collector.averages is not None
+            averages = self.collector.averages.at(into["done"] // self.job.thin)[0]
+            into.update(averages=averages, variance=block.variance, intercept=self.intercept)
+        return self.loop.run(self.rng, n, **into)
 
     def counts(self) -> IntArray:
         """Return proposals and changes by move."""
-        return self.loop.counts()[:, self.job.counted]
+        return self.loop.counts()[:, self.job.setup.kinds]
 
-    def _record(self, n: int, recorded: int, averages: FloatArray) -> None:
-        """Run `n` iterations within one segment of the averages, `recorded` after burn-in."""
-        job, collector = self.job, self.collector
-        block = collector.room(n // job.thin + 1)
-        variance = np.empty(len(block.coefficients))
-        kept, kept_b = self.loop.run(
-            self.rng,
-            n,
-            done=recorded,
-            thin=job.thin,
-            words=block.words,
-            log_posterior=block.log_posterior,
-            averages=averages,
-            variance=variance,
-            coefficients=block.coefficients,
-            every=job.coefficients_every,
-            sums=collector.sums,
-            intercept=self.intercept,
+    def clear(self) -> None:
+        """Count from 0: burn-in has ended."""
+        self.loop.set_counts(no_counts(len(MOVES)))
+        self.loop.set_families(self.job.setup.block_rates[1])
+
+    def position(self) -> tuple[ByteArray, float | None]:
+        """Return the model that the chain is at, and sigma^2."""
+        return self.loop.state()
+
+    def move_to(self, gamma: ByteArray) -> None:
+        """Go to a model."""
+        self.make_loop(gamma, self.loop.state()[1], self.counts())
+
+
+class GibbsSampler(MCMC):
+    """Chains that draw one term after the other from its full conditional; for linear models."""
+
+    name, options, kind = "gibbs", GibbsOptions, GibbsChain
+
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression: the gaussian one."""
+        return is_gaussian(regression)
+
+    def prepared(self, regression: Any, space: ModelSpace) -> GaussianRegression:
+        """Return the regression, once it is known that its models have a posterior."""
+        regression.check_models(space.max_size)
+        return regression
+
+    def setup(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> GibbsMoves:
+        """Return the moves of an iteration."""
+        classical = options.scheme == "conditional" and bool(regression.mean.size)
+        if classical and regression.prior.ratio is None:
+            raise NotAvailableError(
+                f"scheme='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of "
+                "which those outside the model are 0, no term could move under other priors."
+            )
+        found = families(space)
+        searching, sampling = map(ceil, family_rates(len(found), options.blocks, settings.burn_in))
+        swaps, trades = options.proposed_swaps(space), options.proposed_trades(space)
+        return GibbsMoves(classical, swaps, trades, found, (searching, sampling))
+
+    def manner(self, job: Job, options: Any) -> Manner:
+        """Return what summaries need to know of the chains."""
+        drawn = in_loop(job.regression)
+        return Manner(
+            self.name,
+            job.setup.names,
+            density=job.regression.prior.given_variance,
+            pairs=0,
+            masses=not drawn,
+            estimator=estimate,
+            averager=None if drawn else partial(averaged_moments, job.regression, job.space),
         )
-        collector.add(block, kept, kept_b)
-        collector.variance.append(variance[:kept_b])
-        self.done += n
-
-    def begin_anew(self) -> None:
-        """Go to another mode, where it is time to look for one and one is found."""
-        job = self.job
-        if restart_is_due(job, self.done, 1):
-            gamma, variance = self.loop.state()
-            mode = new_start(job.regression, job.space, gamma, self.chain, job.burn_in, variance)
-            if mode is not None:
-                counts = self.counts()
-                self.loop = job.loop(mode, variance)
-                self.set_counts(counts)
-                self.loop.set_families(job.family_rates[0])
-
-    def state(self) -> GibbsState:
-        """Return the state between two iterations; a runner made of it goes on to the same draws."""
-        gamma, variance = self.loop.state()
-        return GibbsState(gamma, variance, self.rng.bit_generator.state, self.done, self.counts())
-
-    def plain_state(self) -> Plain:
-        """Return the state as plain data, with sums over draws."""
-        return plain_state(self.state(), self.collector)
-
-    def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
-        return self.collector.news()
-
-    def look(self) -> GibbsDraws:
-        """Return what was recorded."""
-        collector = self.collector
-        found = collector.finish(self.counts())
-        return GibbsDraws(
-            found.words,
-            found.index,
-            found.log_posterior,
-            found.coefficients,
-            found.sums,
-            found.counts,
-            collector.variance.rows,
-            averages=collector.averages.of(self.done - self.job.burn_in, self.job.thin, 1.0),
-        )
-
-    def finish(self, completed: bool) -> GibbsDraws:
-        """Return what was recorded, with coefficients for every so manyth draw."""
-        found = self.look()
-        if self.job.in_loop:
-            return found
-        # A stream of its own: a chain that goes on after this one goes on to the same draws.
-        ahead: Any = np.random.PCG64()
-        ahead.state = self.rng.bit_generator.state
-        coefficients, variance = draw_afterwards(
-            SingleModels(self.job.regression),
-            self.collector.table,
-            found.index[:: self.job.coefficients_every],
-            np.random.Generator(ahead.jumped()),
-        )
-        return replace(found, coefficients=coefficients, error_variance=variance)
-
-
-def gibbs_posterior(
-    regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: GibbsOptions
-) -> Posterior:
-    """Return the posterior that Gibbs samplers found.
-
-    Raises
-    ------
-    NotAvailableError
-        If ``sweep="conditional"`` is asked for with a prior that has a point mass at 0.
-    ParameterError
-        If `start` is no feasible model with linearly independent columns.
-    DataError
-        If models have no posterior.
-    """
-    regression.check_models(space.max_size)
-    classical = options.sweep == "conditional" and bool(regression.mean.size)
-    if classical and regression.prior.ratio is None:
-        raise NotAvailableError(
-            f"sweep='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of which "
-            "those outside the model are 0, no term could move under other priors."
-        )
-    entropy = settings.entropy()
-    every = thinning(regression, settings)
-    found = families(space)
-    searching, sampling = map(ceil, family_rates(len(found), options.families, settings.burn_in))
-    job = GibbsJob(
-        regression,
-        space,
-        settings.draws,
-        settings.burn_in,
-        settings.thin,
-        classical,
-        options.slot_moves(space),
-        given_starts(settings, options.start, space, existence(regression), OWNER),
-        every,
-        found,
-        (searching, sampling),
-        options.proposed_trades(space),
-    )
-    before = settings.before if job.in_loop else 0
-    density = regression.prior.given_variance
-    manner = Manner("gibbs", job.moves, density=density, pairs=0, masses=not job.in_loop)
-    rule = stopping(settings, regression, space, manner, estimate, before)
-    drawn = settings.run(job, "gibbs", n_draws, rule)
-    return summarise(
-        drawn,
-        regression=regression,
-        space=space,
-        manner=manner,
-        entropy=entropy,
-        coefficients_every=every,
-        estimator=estimate,
-        averager=None if job.in_loop else partial(averaged_moments, regression, space),
-        before=before,
-    )

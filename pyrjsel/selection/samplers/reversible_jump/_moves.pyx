@@ -35,7 +35,7 @@ cdef double LOG_2PI = 1.8378770664093454836
 cdef double DF = 4.0
 cdef double LOG_DF_PI = 2.5310242469692907930    # log(4 pi)
 
-MOVES = ("birth", "death", "swap", "coefficients", "trade", "family")
+MOVES = ("birth", "death", "swap", "coefficients", "trade", "block")
 
 
 cdef class Moves:

@@ -1,13 +1,9 @@
-"""Compiled reversible-jump chains of regressions, and samplers of gaussian ones."""
+"""Compiled reversible-jump chains of regressions."""
 
-from collections.abc import Callable
 from typing import Any
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space
-from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
@@ -33,27 +29,3 @@ def make_chain(
         mixture=whole.prior.conditional(float(whole.n)),
         **rest,
     )
-
-
-Sampler = Callable[[Regression, ModelSpace, FitSettings, Any], Posterior]
-
-
-def over_rows(
-    sampler: Sampler,
-) -> Callable[[GaussianRegression, ModelSpace, FitSettings, Any], Posterior]:
-    """Return a sampler of regressions as one of gaussian regressions.
-
-    Raises
-    ------
-    DataError
-        Where models have no posterior.
-    """
-
-    def find(
-        regression: GaussianRegression, space: ModelSpace, settings: FitSettings, options: Any
-    ) -> Posterior:
-        rows = GaussianRows.of(regression)
-        regression.check_models(space.max_size)
-        return sampler(rows, space, settings, options)
-
-    return find

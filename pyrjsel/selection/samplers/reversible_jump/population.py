@@ -1,41 +1,25 @@
-"""Population reversible-jump MCMC: options, state, adaptation, chains. The loop is in ``_population.pyx``."""
+"""Population reversible-jump MCMC: options, adaptation, chains. The loop is in ``_population.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.model_average import summarise
-from pyrjsel.selection.samplers.recorder import (
-    ChainDraws,
-    Collector,
-    Manner,
-    drawn_by,
-    known_models,
-    n_draws,
-    plain_state,
-    thinning,
-    vectors,
-)
+from pyrjsel.selection.samplers.base import Job, no_counts
+from pyrjsel.selection.samplers.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import (
-    NO_BLOCKS,
-    BlockMoves,
-    JumpOptions,
-    block_moves,
-    first_state,
-    make_loop,
-    other_mode,
-    prepare,
+    RJMCMC,
+    JumpChain,
+    JumpMoves,
+    RJMCMCOptions,
 )
 from pyrjsel.selection.samplers.reversible_jump.temperatures import (
     COLD_BOUNDS,
@@ -44,9 +28,7 @@ from pyrjsel.selection.samplers.reversible_jump.temperatures import (
     Law,
     log_constants,
 )
-from pyrjsel.selection.samplers.search import restart_is_due
-from pyrjsel.selection.samplers.stopping import stopping
-from pyrjsel.storage import Content, Plain
+from pyrjsel.storage import Content
 
 OWNER = "sampler='population'"
 # Iterations between two steps of adaptation during burn-in; part of what a seed gives.
@@ -56,15 +38,15 @@ RESTARTS = (0.1, 0.3)
 
 
 @dataclass(frozen=True)
-class PopulationOptions(JumpOptions):
-    """Options of ``fit(sampler="population")``: those of ``rjmcmc``, and the temperatures.
+class PopulationOptions(RJMCMCOptions):
+    """Options of ``fit(sampler="population")``, beside those of ``"rjmcmc"`` except `surrogate`.
 
     Attributes
     ----------
-    temperatures : {"exact", "fixed", "paper"}
-        ``"exact"`` draws each temperature from its full conditional, ``"fixed"`` keeps it (ordinary
-        tempering), ``"paper"`` draws it from its law whatever the state is: as printed by Fouskakis,
-        Ntzoufras and Draper (2009), which biases the posterior a little.
+    scheme : {"exact", "fixed", "paper"}
+        How temperatures are updated: ``"exact"`` draws each from its full conditional, ``"fixed"`` keeps it
+        (ordinary parallel tempering), ``"paper"`` draws it from its law whatever the state is: as printed by
+        Fouskakis, Ntzoufras and Draper (2009), which biases the posterior a little.
     cold : tuple (a, b) or sequence of them
         Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
         in `hot` a and b are from 0.1 to 1,000, because a chain has a grid of 60 temperatures: with less,
@@ -80,14 +62,18 @@ class PopulationOptions(JumpOptions):
         if it was below 0.5), which is what the grid has room for.
     """
 
-    temperatures: str = "exact"
+    scheme: str = "exact"
     cold: tuple[float, float] | Sequence[tuple[float, float]] = (2.0, 4.0)
     hot: tuple[float, float] | Sequence[tuple[float, float]] = (7.0, 3.0)
     tune: bool = True
 
+    renamed: ClassVar[Mapping[str, str]] = {**RJMCMCOptions.renamed, "temperatures": "scheme"}
+
     def __post_init__(self) -> None:
         self.check(OWNER)
-        check_choice(self.temperatures, "temperatures", OWNER, tuple(TEMPERATURES))
+        if self.surrogate:
+            raise bad_value("surrogate", OWNER, "0", self.surrogate)
+        check_choice(self.scheme, "scheme", OWNER, tuple(TEMPERATURES))
         if not isinstance(self.tune, bool):
             raise bad_value("tune", OWNER, "True or False", self.tune)
         if not self.laws():
@@ -126,203 +112,169 @@ def _is_parameter(item: object) -> bool:
     return isinstance(item, Real) and not isinstance(item, bool) and bool(low <= item <= high)  # type: ignore[operator]
 
 
-@dataclass
-class PopulationState:
-    """Everything that the next draws of a population depend on, as plain data.
-
-    K auxiliary chains, G temperatures.
+@dataclass(frozen=True, kw_only=True)
+class PopulationMoves(JumpMoves):
+    """The moves of a population.
 
     Attributes
     ----------
-    gamma : uint8 array (K + 1, J)
-    b : float64 array (K + 1, D + 1)
-        Internal coefficients; then sigma^2 and log g, for gaussian models.
-    level : int32 array (K,)
-        Where in its grid each auxiliary chain is.
-    grid, log_law, sums, visits : float64 arrays (K, G)
-        Temperatures, their log weights, and what the weights are estimated from.
-    laws : list of Law
-    bit_generator : mapping
-    done : int
-        Iterations so far, burn-in included.
-    moves : int64 array (K + 1, 2, moves)
-        Since the start, and after burn-in since its end.
-    exchanges : int64 array (2, K)
-        Since the last step of adaptation, and after burn-in since its end.
+    laws : tuple of Law
+        Laws of the inverse temperatures of auxiliary chains.
+    scheme : str
+    tune : bool
     """
 
-    gamma: ByteArray
-    b: FloatArray
-    level: np.ndarray
-    grid: FloatArray
-    log_law: FloatArray
-    sums: FloatArray
-    visits: FloatArray
-    laws: list[Law]
-    bit_generator: Mapping[str, Any]
-    done: int
-    moves: np.ndarray
-    exchanges: np.ndarray
-
-
-@dataclass
-class PopulationJob:
-    """The job of one population of chains; picklable."""
-
-    regression: Regression
-    space: ModelSpace
-    draws: int
-    burn_in: int
-    thin: int
-    n_swaps: int
-    starts: ByteArray | None
-    coefficients_every: int
-    laws: list[Law]
-    temperatures: str
+    laws: tuple[Law, ...]
+    scheme: str
     tune: bool
-    fixed: tuple[FloatArray, FloatArray] | None = None
-    blocks: BlockMoves = field(default=NO_BLOCKS, kw_only=True)
-    total: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.total = self.burn_in + self.draws * self.thin
-
-    def start(self, seed: np.random.SeedSequence, chain: int) -> "PopulationRunner":
-        """Return a population at its first state."""
-        rng = np.random.Generator(np.random.PCG64(seed))
-        gamma, b = first_state(self.regression, self.space, self.starts, chain, rng)
-        k = len(self.laws)
-        if self.temperatures == "fixed":
-            grid = np.array([[_fixed(law)] for law in self.laws])
-        else:
-            grid = np.stack([law.grid() for law in self.laws])
-        means = [_fixed(law) for law in self.laws]
-        level = np.array([np.argmin(np.abs(row - mean)) for row, mean in zip(grid, means, strict=True)])
-        state = PopulationState(
-            np.repeat(gamma[None], k + 1, axis=0),
-            np.repeat(b[None], k + 1, axis=0),
-            level.astype(np.intc),
-            grid,
-            np.zeros(grid.shape),
-            np.zeros(grid.shape),
-            np.zeros(grid.shape),
-            list(self.laws),
-            rng.bit_generator.state,
-            0,
-            np.repeat(self.blocks.counts()[None], k + 1, axis=0),
-            np.zeros((2, k), dtype=np.int64),
-        )
-        runner = PopulationRunner(self, state)
-        runner.chain = chain
-        runner.begin_anew()
-        runner.weigh()
-        return runner
-
-    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PopulationRunner":
-        """Return the population of a state and of what was recorded before it."""
-        known, regression, k = state.part("chain"), self.regression, len(self.laws)
-        grid = known.array("grid", float, (k, None))
-        level = known.array("level", np.intc, (k,))
-        if (level < 0).any() or (level >= grid.shape[1]).any() or not (grid > 0).all():
-            raise known.wrong("level", "places in a grid of temperatures")
-        laws = [
-            replace(first, a=law.number("a"), b=law.number("b"))
-            for law, first in zip(known.parts("laws"), self.laws, strict=True)
-        ]
-        runner = PopulationRunner(
-            self,
-            PopulationState(
-                known_models(known, (k + 1, self.space.n_terms), self.space),
-                known.array("b", float, (k + 1, regression.n_columns + regression.n_extra)),
-                level,
-                grid,
-                known.array("log_law", float, grid.shape),
-                known.array("sums", float, grid.shape),
-                known.array("visits", float, grid.shape),
-                laws,
-                known.pcg64("bit_generator"),
-                known.integer("done", high=self.total),
-                known.array("moves", np.int64, (k + 1, 2, len(self.blocks.kinds))),
-                known.array("exchanges", np.int64, (2, k)),
-            ),
-        )
-        runner.chain = chain
-        runner.collector.restore(state.part("totals"), recorded)
-        return runner
-
-    def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
-        """Return what the chain of a result had recorded."""
-        return {**drawn_by(result), "coefficients": vectors(result, self.regression.n_extra)}
 
 
 def _fixed(law: Law) -> float:
     return law.mean if law.kind == "hot" else 1.0 + law.mean
 
 
-class PopulationRunner:
-    """One population: the compiled loop, its generator, its temperatures, and what it has recorded."""
+class PopulationChain(JumpChain):
+    """One population: the chain that is recorded, and K auxiliary ones, each with a grid of G temperatures.
 
-    chain = 0
+    Values of its state: models `gamma` (K + 1, J) and numbers `b` (K + 1, D + 1); `level` (K,), where in its
+    grid each auxiliary chain is; `grid`, `log_law`, `sums` and `visits` (K, G), the temperatures, their log
+    weights, and what these are estimated from; `laws`; `moves` (K + 1, 2, moves), counted since the start,
+    and after burn-in since its end; `exchanges` (2, K), counted since the last step of adaptation, and after
+    burn-in since its end.
+    """
 
-    def __init__(
-        self, job: PopulationJob, state: PopulationState, collector: Collector | None = None
-    ) -> None:
-        self.job = job
-        self.rng = np.random.Generator(np.random.PCG64())
-        self.rng.bit_generator.state = dict(state.bit_generator)
-        self.chains: list[ReversibleJump] = [
-            make_loop(job.regression, job.space, gamma, b, job.n_swaps, job.fixed, job.blocks)
-            for gamma, b in zip(state.gamma, state.b, strict=True)
+    every = restart_every = ADAPT_EVERY
+    arrays: ClassVar[tuple[str, ...]] = ("log_law", "sums", "visits")
+
+    @property
+    def main(self) -> ReversibleJump:
+        """The compiled chain that draws from the posterior itself."""
+        return self.chains[0]
+
+    @classmethod
+    def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the values of a first state."""
+        gamma, b = cls.first_vector(job, chain, rng)
+        laws, k = job.setup.laws, len(job.setup.laws)
+        means = [_fixed(law) for law in laws]
+        if job.setup.scheme == "fixed":
+            grid = np.array([[mean] for mean in means])
+        else:
+            grid = np.stack([law.grid() for law in laws])
+        level = np.array([np.argmin(np.abs(row - mean)) for row, mean in zip(grid, means, strict=True)])
+        return {
+            "gamma": np.repeat(gamma[None], k + 1, axis=0),
+            "b": np.repeat(b[None], k + 1, axis=0),
+            "level": level.astype(np.intc),
+            "grid": grid,
+            **{name: np.zeros(grid.shape) for name in cls.arrays},
+            "laws": [asdict(law) for law in laws],
+            "moves": np.repeat(no_counts(len(job.setup.kinds))[None], k + 1, axis=0),
+            "exchanges": no_counts(k),
+        }
+
+    @classmethod
+    def read(cls, job: Job, known: Content) -> dict[str, Any]:
+        """Return the values of a state that was written down."""
+        k = len(job.setup.laws)
+        grid, level = known.array("grid", float, (k, None)), known.array("level", np.intc, (k,))
+        if (level < 0).any() or (level >= grid.shape[1]).any() or not (grid > 0).all():
+            raise known.wrong("level", "places in a grid of temperatures")
+        laws = [
+            replace(first, a=law.number("a"), b=law.number("b"))
+            for law, first in zip(known.parts("laws"), job.setup.laws, strict=True)
         ]
-        self.laws, self.grid = list(state.laws), state.grid.copy()
-        self.log_law, self.sums, self.visits = state.log_law.copy(), state.sums.copy(), state.visits.copy()
-        self.loop = self._loop(state.level)
-        moves = np.array([job.blocks.all_counts(counts) for counts in state.moves])
-        self.loop.set_counts(moves, state.exchanges)
-        self.done = state.done
-        self.collector = collector or Collector(
-            job.space.n_terms,
-            job.regression.n_columns,
-            job.coefficients_every,
-            job.regression.n_extra,
-        )
+        return {
+            **cls.read_vectors(job, known, k + 1),
+            "level": level,
+            "grid": grid,
+            **{name: known.array(name, float, grid.shape) for name in cls.arrays},
+            "laws": [asdict(law) for law in laws],
+            "moves": known.array("moves", np.int64, (k + 1, 2, len(job.setup.kinds))),
+            "exchanges": known.array("exchanges", np.int64, (2, k)),
+        }
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Make the chains and the loop over them of the values of a state."""
+        self.chains = [self.new_loop(*state) for state in zip(values["gamma"], values["b"], strict=True)]
+        self.laws = [Law(**law) for law in values["laws"]]
+        self.grid, self.log_law = values["grid"].copy(), values["log_law"].copy()
+        self.sums, self.visits = values["sums"].copy(), values["visits"].copy()
+        self.loop = self._loop(values["level"])
+        moves = np.array([self.job.setup.all_counts(counts) for counts in values["moves"]])
+        self.loop.set_counts(moves, values["exchanges"])
 
     def _loop(self, level: np.ndarray) -> Population:
-        return Population(self.chains, self.grid, level, TEMPERATURES[self.job.temperatures])
+        return Population(self.chains, self.grid, level, TEMPERATURES[self.job.setup.scheme])
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the state between two iterations."""
+        gamma, b = self.loop.states()
+        moves, exchanges = self.loop.counts()
+        return {
+            "gamma": gamma,
+            "b": b,
+            "level": self.loop.levels(),
+            "grid": self.grid.copy(),
+            **{name: getattr(self, name).copy() for name in self.arrays},
+            "laws": [asdict(law) for law in self.laws],
+            "moves": moves[:, :, self.job.setup.kinds],
+            "exchanges": exchanges,
+        }
+
+    def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
+        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        into = {"log_sums": self.sums, "visits": self.visits} if block is None else self.into(block)
+        return self.loop.run(self.rng, n, self.log_law, **into)
+
+    def counts(self) -> np.ndarray:
+        """Return counts of the moves of chain 0, and of exchanges."""
+        moves, exchanges = self.loop.counts()
+        return np.concatenate([moves[0][:, self.job.setup.kinds], exchanges], axis=1)
+
+    def clear(self) -> None:
+        """Count from 0: burn-in has ended."""
+        moves, exchanges = self.loop.counts()
+        self.loop.set_counts(np.zeros_like(moves), np.zeros_like(exchanges))
+
+    def mark(self) -> None:
+        """In burn-in, adapt and begin anew; count from 0 at its end."""
+        if self.done <= self.job.burn_in and self.done % self.every == 0:
+            self.adapt()
+        if self.done == self.job.burn_in:
+            self.clear()
+
+    def begin_anew(self) -> None:
+        """Have chain 0 go to another mode, where it is time to look for one, and weigh temperatures."""
+        super().begin_anew()
+        self.weigh()
 
     def weigh(self) -> None:
         """Work out the weights of the temperatures from the laws, the sums so far, and chain 0."""
-        if self.job.temperatures == "fixed":
+        scheme = self.job.setup.scheme
+        if scheme == "fixed":
             return
-        parts = self.chains[0].log_density()
-        columns = 1 + float(self.chains[0].state()[0] @ np.diff(self.job.regression.term_start))
+        parts = self.main.log_density()
+        columns = 1 + float(self.main.state()[0] @ np.diff(self.job.regression.term_start))
         for k, law in enumerate(self.laws):
             self.log_law[k] = law.logpdf(self.grid[k])
-            if self.job.temperatures == "exact":
+            if scheme == "exact":
                 self.log_law[k] -= log_constants(
                     self.grid[k], self.sums[k], self.visits[k], columns, float(sum(parts))
                 )
 
-    def begin_anew(self) -> None:
-        """Have the first chain go to another mode, where it is time to look for one and one is found."""
-        job = self.job
-        if restart_is_due(job, self.done, ADAPT_EVERY):
-            first = self.chains[0]
-            mode = other_mode(job.regression, job.space, *first.state(), self.chain, job.burn_in)
-            if mode is not None:
-                first.set_state(*mode)
-
     def adapt(self) -> None:
         """Take one step of adaptation: tune the laws, estimate the normalising constants anew."""
         moves, exchanges = self.loop.counts()
-        step = self.done // ADAPT_EVERY
-        if self.job.tune:
+        setup, step = self.job.setup, self.done // self.every
+        fixed = setup.scheme == "fixed"
+        if setup.tune:
             rates = exchanges[1] / np.maximum(exchanges[0], 1)
             self.laws = [
-                law.moved(float(rate), step, first.bounds(fixed=self.job.temperatures == "fixed"))
-                for law, rate, first in zip(self.laws, rates, self.job.laws, strict=True)
+                law.moved(float(rate), step, first.bounds(fixed=fixed))
+                for law, rate, first in zip(self.laws, rates, setup.laws, strict=True)
             ]
-        if self.job.temperatures == "fixed":
+        if fixed:
             self.grid = np.array([[_fixed(law)] for law in self.laws])
         # Exchanges have changed the order of the chains: back to that of a population made of its state.
         gamma, b = self.loop.states()
@@ -330,122 +282,36 @@ class PopulationRunner:
             chain.set_state(own_gamma, own_b)
             chain.set_temperature(1.0)
         self.begin_anew()
-        self.weigh()
-        if any(step == int(share * self.job.burn_in) // ADAPT_EVERY for share in RESTARTS):
+        if any(step == int(share * self.job.burn_in) // self.every for share in RESTARTS):
             self.sums[:], self.visits[:] = 0.0, 0.0
         self.loop = self._loop(self.loop.levels())
         self.loop.set_counts(moves, np.zeros_like(exchanges))
 
-    def advance(self, n: int) -> None:
-        """Run `n` more iterations; adaptation comes after every 50th of burn-in, however they are cut."""
-        stop = self.done + n
-        while self.done < min(stop, self.job.burn_in):
-            until = min(stop, self.job.burn_in, (self.done // ADAPT_EVERY + 1) * ADAPT_EVERY)
-            self.loop.run(self.rng, until - self.done, self.log_law, log_sums=self.sums, visits=self.visits)
-            self.done = until
-            if self.done % ADAPT_EVERY == 0:
-                self.adapt()
-            if self.done == self.job.burn_in:
-                moves, exchanges = self.loop.counts()
-                self.loop.set_counts(np.zeros_like(moves), np.zeros_like(exchanges))
-        if stop > self.done:
-            more, recorded = stop - self.done, self.done - self.job.burn_in
-            block = self.collector.room(more // self.job.thin + 1)
-            kept, kept_b = self.loop.run(
-                self.rng,
-                more,
-                self.log_law,
-                done=recorded,
-                thin=self.job.thin,
-                words=block.words,
-                log_posterior=block.log_posterior,
-                coefficients=block.coefficients,
-                every=self.job.coefficients_every,
-                sums=self.collector.sums,
+
+class PopulationRJMCMC(RJMCMC):
+    """Reversible jumps at several temperatures that exchange states."""
+
+    name, options, kind, warm = "population", PopulationOptions, PopulationChain, 2000
+
+    def setup(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> PopulationMoves:
+        """Return the moves that chains make, and their temperatures."""
+        moves = super().setup(regression, space, settings, options, entropy)
+        least = regression.least_power(space.max_size)
+        laws = tuple(law.above(least) for law in options.laws())
+        return PopulationMoves(**vars(moves), laws=laws, scheme=options.scheme, tune=options.tune)
+
+    def manner(self, job: Job, options: Any) -> Manner:
+        """Return what summaries need to know of the chains."""
+        exchanges = (f"exchange_{k + 1}" for k in range(len(job.setup.laws)))
+        return Manner(self.name, (*job.setup.names, *exchanges))
+
+    def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
+        """Return the posterior that the draws of chains are summarised to."""
+        posterior = super().summarised(drawn, job, settings, **rest)
+        if job.setup.scheme == "paper":
+            posterior.notes.append(
+                "Temperatures were refreshed as printed (scheme='paper'), which biases the posterior."
             )
-            self.collector.add(block, kept, kept_b)
-            self.done = stop
-
-    def state(self) -> PopulationState:
-        """Return the state between two iterations; a runner made of it goes on to the same draws."""
-        gamma, b = self.loop.states()
-        moves, exchanges = self.loop.counts()
-        return PopulationState(
-            gamma,
-            b,
-            self.loop.levels(),
-            self.grid.copy(),
-            self.log_law.copy(),
-            self.sums.copy(),
-            self.visits.copy(),
-            list(self.laws),
-            self.rng.bit_generator.state,
-            self.done,
-            moves[:, :, self.job.blocks.kinds],
-            exchanges,
-        )
-
-    def plain_state(self) -> Plain:
-        """Return the state as plain data, with sums over draws."""
-        return plain_state(self.state(), self.collector)
-
-    def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
-        return self.collector.news()
-
-    def look(self) -> ChainDraws:
-        """Return what was recorded, for a look at its accuracy."""
-        return self.finish(True)
-
-    def finish(self, completed: bool) -> ChainDraws:
-        """Return what was recorded of chain 0, with the counts of its moves and of exchanges."""
-        moves, exchanges = self.loop.counts()
-        return self.collector.finish(np.concatenate([moves[0][:, self.job.blocks.kinds], exchanges], axis=1))
-
-
-def population_posterior(
-    regression: Regression, space: ModelSpace, settings: FitSettings, options: PopulationOptions
-) -> Posterior:
-    """Return the posterior that populations of chains found.
-
-    Raises
-    ------
-    ParameterError
-        If `start` is no feasible model with linearly independent columns.
-    """
-    n_swaps, starts, fixed, entropy = prepare(regression, space, settings, options, OWNER)
-    blocks, every = block_moves(options, regression, space), thinning(regression, settings)
-    least = regression.least_power(space.max_size)
-    laws = [law.above(least) for law in options.laws()]
-    job = PopulationJob(
-        regression,
-        space,
-        settings.draws,
-        settings.burn_in,
-        settings.thin,
-        n_swaps,
-        starts,
-        every,
-        laws,
-        options.temperatures,
-        options.tune,
-        fixed,
-        blocks=blocks,
-    )
-    manner = Manner("population", (*blocks.names, *(f"exchange_{k + 1}" for k in range(len(laws)))))
-    rule = stopping(settings, regression, space, manner, before=settings.before)
-    drawn = settings.run(job, "population", n_draws, rule)
-    posterior = summarise(
-        drawn,
-        regression=regression,
-        space=space,
-        manner=manner,
-        entropy=entropy,
-        coefficients_every=every,
-        before=settings.before,
-    )
-    if options.temperatures == "paper":
-        posterior.notes.append(
-            "Temperatures were refreshed as printed (temperatures='paper'), which biases the posterior."
-        )
-    return posterior
+        return posterior

@@ -36,8 +36,8 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._walk import Walk
-from pyrjsel.selection.samplers.explorer import Explorer
-from pyrjsel.selection.samplers.moves import SLOTS_BOUNDED, SLOTS_FREE, default_trades
+from pyrjsel.selection.samplers.explorer import Explorer, MakeWalk
+from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 # Length of a walk, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of
@@ -72,27 +72,24 @@ class Mode:
     log_marginal: float
 
 
-def make_walk(
-    evidences: Sequence[Evidence],
-    compiled: Space,
-    gamma: ByteArray,
-    powers: FloatArray,
-    done: int,
-    *,
-    space: ModelSpace,
-) -> Walk:
-    """Return a walk over the models of a space, with the moves that it asks for."""
-    found = families(space)
-    return Walk(
-        list(evidences),
-        compiled,
-        gamma,
-        powers,
-        slots=SLOTS_BOUNDED if space.bounded else SLOTS_FREE,
-        families=found,
-        family_rate=family_rates(len(found), None, 0.0)[1],
-        trades=default_trades(space),
-    )
+def walk_maker(space: ModelSpace) -> MakeWalk:
+    """Return what makes walks over the models of a space, with the moves that it asks for."""
+    blocks = families(space)
+    rate = family_rates(len(blocks), None, 0.0)[1]
+
+    def make(evidences: Sequence[Evidence], compiled: Space, gamma: ByteArray, powers: FloatArray) -> Walk:
+        return Walk(
+            list(evidences),
+            compiled,
+            gamma,
+            powers,
+            slots=default_swaps(space),
+            families=blocks,
+            family_rate=rate,
+            trades=default_trades(space),
+        )
+
+    return make
 
 
 def _single(regression: Regression, space: ModelSpace) -> MarginalLikelihood:
@@ -107,14 +104,8 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
     DataError
         If the smallest model has no posterior mode.
     """
-
-    def walk(
-        evidences: Sequence[Evidence], compiled: Space, gamma: ByteArray, powers: FloatArray, done: int
-    ) -> Walk:
-        return make_walk(evidences, compiled, gamma, powers, done, space=space)
-
     marginal, gamma = _single(regression, space), space.empty_model()
-    explorer = Explorer(marginal, space, walk, TIME)
+    explorer = Explorer(marginal, space, walk_maker(space), TIME)
     found = Surrogate(marginal.mode(gamma), np.zeros(space.n_terms))
     marginal.check_mode()
     for walks, corrected in ((LED, False), (EXPANDED, True)):
@@ -155,13 +146,9 @@ class SurrogateJumps:
         self.marginal = _single(regression, space)
         self.correction = surrogate.correction * space.free
         self.time, self.pairs = time, pairs
-        self.walk = make_walk(
-            surrogate.evidences(regression, 1),
-            surrogate.space(space),
-            space.empty_model()[None],
-            np.ones(1),
-            0,
-            space=space,
+        first = space.empty_model()[None]
+        self.walk = walk_maker(space)(
+            surrogate.evidences(regression, 1), surrogate.space(space), first, np.ones(1)
         )
         self.modes: OrderedDict[bytes, Mode | None] = OrderedDict()
         widest = regression.widest(space.max_size)
@@ -289,14 +276,6 @@ class SurrogateLoop:
             )
             kept, kept_b = kept + more, kept_b + more_b
         return kept, kept_b
-
-    def state(self) -> tuple[ByteArray, FloatArray]:
-        """Return the model (J,) and the coefficients (D + 1,)."""
-        return self.loop.state()
-
-    def set_state(self, gamma: ByteArray, b: FloatArray) -> None:
-        """Go on from a model and coefficients."""
-        self.loop.set_state(gamma, b)
 
     def set_counts(self, counts: np.ndarray) -> None:
         """Go on counting from what `counts` returned."""

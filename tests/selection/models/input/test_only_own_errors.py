@@ -71,7 +71,7 @@ PLACES = {
     "fit pairs": lambda value: build().fit(pairs=value, rng=1, progress=False),
     **{
         f"collapsed {name}": lambda value, name=name: walk(sampler="collapsed", **{name: value})
-        for name in ("sweeps", "slots", "temperatures", "start", "integration", "pairs")
+        for name in ("sweeps", "swaps", "temperatures", "start", "integration", "pairs")
     },
     "collapsed temperatures of": lambda value: walk(sampler="collapsed", temperatures=(1.0, value)),
     "GPrior": lambda value: build(coef_prior=rj.GPrior(value)),

@@ -11,7 +11,7 @@ from selection_world import bad_surrogate
 
 import pyrjsel as rj
 from pyrjsel.selection.evidence.surrogate import Surrogate
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedRunner
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SPREAD, UNIFORM = ("betabinomial", 1.0, 1.0), ("uniform",)
@@ -35,9 +35,9 @@ SCENARIOS = [
 ]
 SCHEMES = {
     "three temperatures": {"temperatures": 3},
-    "given temperatures": {"temperatures": (1.0, 0.6, 0.2), "slots": 0.0},
+    "given temperatures": {"temperatures": (1.0, 0.6, 0.2), "swaps": 0.0},
     "short periods": {"sweeps": 0.5},
-    "many slots, thinned": {"slots": 30.0, "sweeps": 1.0, "thin": 3},
+    "many swaps, thinned": {"swaps": 30.0, "sweeps": 1.0, "thin": 3},
     "a start": {"start": ("age",), "burn_in": 0},
     "few pairs": {"pairs": 16},
 }
@@ -83,7 +83,7 @@ def test_a_surrogate_alone_would_be_seen(monkeypatch):
     """Without the correction the tests above fail."""
     scenario = SCENARIOS[1]
     bad_surrogate(monkeypatch, 0.3)
-    monkeypatch.setattr(CorrectedRunner, "log_ratio", lambda self, known: 0.0)
+    monkeypatch.setattr(CorrectedChain, "log_ratio", lambda self, known: 0.0)
     assert sampler_faults(walk(build(scenario), burn_in=0, n_jobs=1), scenario) != {}
 
 
@@ -157,13 +157,13 @@ def test_surrogates_learn(monkeypatch):
     """After burn-in the surrogate is close: nearly all walks are accepted, and it stays as it is."""
     model = build(SCENARIOS[0])
     seen = []
-    used = CorrectedRunner.use
+    used = CorrectedChain.use
 
     def watched(self, surrogate, gamma, powers):
         seen.append((self.done, surrogate))
         used(self, surrogate, gamma, powers)
 
-    monkeypatch.setattr(CorrectedRunner, "use", watched)
+    monkeypatch.setattr(CorrectedChain, "use", watched)
     results = walk(model, chains=1, n_jobs=1, burn_in=800)
     done = [number for number, _ in seen]
     assert done == [0, 50, 100, 200, 400, 600, 800]
@@ -225,5 +225,5 @@ def test_dependent_columns_are_left_out():
 def test_auto_walks_where_there_are_too_many_models(monkeypatch, scenario):
     model = build(scenario)
     assert fit(model, rng=1).sampler == "enumerate"
-    monkeypatch.setattr("pyrjsel.selection.models.base.MOST_MODELS", 4)
+    monkeypatch.setattr("pyrjsel.selection.samplers.registry.MOST_MODELS", 4)
     assert fit(model, rng=1, draws=20).sampler == "collapsed"

@@ -18,8 +18,9 @@ from pyrjsel.model_space import Space, families
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, ZellnerSiow
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import chain as collapsed
-from pyrjsel.selection.samplers.collapsed.chain import WalkJob
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 
 pytestmark = pytest.mark.statistical
@@ -86,10 +87,16 @@ def faults(linear_kit, prior, space):
         b[inside] = draw_coefficients(prior, x[:, inside], variance, rng)
         y = x @ b + np.sqrt(variance) * rng.standard_normal(N)
         regression = GaussianRegression.build(x, y, list(SIZES), prior, sigma_prior=SIGMA)
-        job = WalkJob(
-            regression, case.space, PERIODS, 0, 1, options.time, options.slot_rate(case.space), np.ones(1),
-            False, gamma[None], PERIODS, families=families(case.space), family_rates=(1.0, 1.0), trades=1.0,
-        )  # fmt: skip
+        moves = CollapsedMoves(
+            options.time,
+            options.swap_rate(case.space),
+            np.ones(1),
+            False,
+            families(case.space),
+            (1.0, 1.0),
+            1.0,
+        )
+        job = Job(CollapsedChain, moves, regression, case.space, PERIODS, 0, 1, gamma[None], PERIODS)
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(PERIODS)
         new = runner.walk.gamma()[0]

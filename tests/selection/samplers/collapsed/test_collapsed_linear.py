@@ -84,9 +84,9 @@ def test_walks_find_the_posterior(prior, space):
     "options",
     [
         {"temperatures": 3},
-        {"temperatures": (1.0, 0.5), "slots": 0.0},
+        {"temperatures": (1.0, 0.5), "swaps": 0.0},
         {"sweeps": 0.2, "thin": 4},
-        {"slots": 20.0, "sweeps": 0.3},
+        {"swaps": 20.0, "sweeps": 0.3},
         {"start": ("a", "f"), "burn_in": 0},
     ],
     ids=str,
@@ -209,7 +209,7 @@ def test_priors_without_a_closed_form_are_refused():
     [
         ("sweeps", 0.0),
         ("sweeps", "fast"),
-        ("slots", -1.0),
+        ("swaps", -1.0),
         ("temperatures", 0),
         ("temperatures", "many"),
         ("temperatures", (0.5, 1.0)),

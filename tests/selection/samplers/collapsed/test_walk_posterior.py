@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from pyrjsel.model_space import merge_visits, pack
-from pyrjsel.selection.samplers.collapsed.posterior import _by_model, _places
+from pyrjsel.selection.samplers.collapsed.sampler import _by_model, _places
 
 
 def test_what_chains_know_goes_to_the_right_models():

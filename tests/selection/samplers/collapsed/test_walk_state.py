@@ -1,17 +1,18 @@
 """States of walks: written down and read back they go on to the same draws, bit for bit."""
 
-import json
 import pickle
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from state_files import read, write
 
 from pyrjsel.model_space import Uniform
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.collapsed.chain import EVERY, WalkCollector, WalkJob, WalkState
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedJob
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 
 NAMES = ["a", "f3", "b", "c", "d"]
 DRAWS, BURN_IN, THIN, EVERY_COEFFICIENT = 60, 130, 2, 5
@@ -20,49 +21,33 @@ KINDS = ("gaussian", "gaussian, dependent columns", "logit", "logit, budget")
 SCHEMES = {"one": (np.ones(1), False), "three": (np.array([1.0, 0.6, 0.3]), True)}
 
 
-def make_job(kit, kind="gaussian", scheme="one"):
-    powers, adaptive = SCHEMES[scheme]
-    shared = {
-        "draws": DRAWS, "burn_in": BURN_IN, "thin": THIN, "time": 1.3, "slots": 1.0, "powers": powers,
-        "adaptive": adaptive, "starts": None, "coefficients_every": EVERY_COEFFICIENT,
-    }  # fmt: skip
+def make_job(kit, kind="gaussian", scheme="one", draws=DRAWS, **more):
+    moves = {
+        "time": 1.3,
+        "swaps": 1.0,
+        "temperatures": SCHEMES[scheme][0],
+        "adaptive": SCHEMES[scheme][1],
+        **more,
+    }
+    sizes = (draws, BURN_IN, THIN)
     if kind.startswith("gaussian"):
         names = [*NAMES, "a+b"] if "dependent" in kind else NAMES
         case = kit.case(names, coef_prior=GPrior("n"), seed=21, signal=0.3)
         y = case.x[:, 0] + np.random.default_rng(1).normal(size=len(case.y))
         regression = GaussianRegression.build(case.x, y, case.sizes, GPrior("n"))
-        return WalkJob(regression=regression, space=case.space, **shared)
+        setup = CollapsedMoves(**moves)
+        return Job(CollapsedChain, setup, regression, case.space, *sizes, None, EVERY_COEFFICIENT)
     rules = {"costs": {"a": 1, "f3": 1, "b": 2, "c": 2, "d": 1}, "budget": 4, "model_prior": Uniform()}
     prior = Normal(0.8) if kind.endswith("budget") else GPrior("n")
     case = kit.case(
         NAMES, coef_prior=prior, seed=21, signal=0.3, **(rules if kind.endswith("budget") else {})
     )
-    return CorrectedJob(
-        regression=case.regression, space=case.space, entropy=b"s" * 16, pairs=8, exact=True, **shared
-    )
+    setup = CorrectedMoves(**moves, entropy=b"s" * 16, pairs=8, exact=True)
+    return Job(CorrectedChain, setup, case.regression, case.space, *sizes, None, EVERY_COEFFICIENT)
 
 
 def start(job, chain=1):
     return job.start(np.random.SeedSequence(5), chain)
-
-
-def write(folder, state):
-    """A state as one JSON file and one file of arrays, without pickle."""
-    arrays = {f.name: getattr(state, f.name) for f in fields(state)}
-    plain = {name: arrays.pop(name) for name in ("bit_generator", "done", "since")}
-    learnt = arrays.pop("learnt")
-    np.savez(folder / "arrays.npz", **arrays)
-    np.savez(folder / "learnt.npz", **learnt)
-    (folder / "plain.json").write_text(json.dumps(plain))
-
-
-def read(folder):
-    plain = json.loads((folder / "plain.json").read_text())
-    with (
-        np.load(folder / "arrays.npz", allow_pickle=False) as arrays,
-        np.load(folder / "learnt.npz", allow_pickle=False) as learnt,
-    ):
-        return WalkState(**dict(arrays), **plain, learnt=dict(learnt))
 
 
 def advance(runner, blocks):
@@ -111,7 +96,7 @@ def test_a_state_written_down_goes_on_to_the_same_draws(kit, kind, scheme, tmp_p
         write(tmp_path, runner.state())
         state = read(tmp_path)
         assert state.done % EVERY == 0 or state.done == BURN_IN
-        assert 0 <= state.since < EVERY
+        assert 0 <= state.values["since"] < EVERY
         resumed = type(runner)(job, state, runner.collector)
         assert resumed.done == cut
         check_equal(outcome(advance(resumed, [job.total - cut])), whole)
@@ -151,10 +136,9 @@ def test_nothing_is_recorded_in_burn_in(kit):
     for kind in ("gaussian", "logit"):
         job = make_job(kit, kind)
         runner = advance(start(job), [BURN_IN])
-        assert isinstance(runner.collector, WalkCollector)
         assert not runner.collector.averages.sums.any()
         assert len(runner.finish(False).index) == 0
-        assert not runner.counts()[0].any()
+        assert not runner.tallies()[0].any()
 
 
 def test_powers_are_adapted_in_burn_in_and_fixed_afterwards(kit):
@@ -180,20 +164,18 @@ def test_arrays_of_the_problem_are_not_written(kit):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "logit"])
-def test_families_are_drawn_more_often_in_burn_in(kit, kind):
+def test_blocks_are_drawn_more_often_in_burn_in(kit, kind):
     """Poisson counts, of 20 and of 1.5 a unit of time: within six standard deviations, 2e-9 each."""
-    job = replace(
-        make_job(kit, kind), families=[np.arange(2)], family_rates=(20.0, 1.5), burn_in=BURN_IN, draws=400
-    )
+    job = make_job(kit, kind, draws=400, blocks=[np.arange(2)], block_rates=(20.0, 1.5))
     for since in (0, 3):  # a walk that is made anew in burn-in, and after it, has the rate of its time
         runner = start(job)
         runner.advance(BURN_IN - 1)
-        drawn = runner.counts()[0][0, 2]
-        expected = 20.0 * job.time * (BURN_IN - 1)
+        drawn = runner.counts()[0, 2]
+        expected = 20.0 * job.setup.time * (BURN_IN - 1)
         assert abs(drawn - expected) < 6 * np.sqrt(expected)
         runner.advance(1 + since)
-        runner = job.runner(runner.state())
-        before = runner.counts()[0][0, 2]
+        runner = job.kind(job, runner.state())
+        before = runner.counts()[0, 2]
         runner.advance(200 - since)
-        drawn, expected = runner.counts()[0][0, 2] - before, 1.5 * job.time * (200 - since)
+        drawn, expected = runner.counts()[0, 2] - before, 1.5 * job.setup.time * (200 - since)
         assert abs(drawn - expected) < 6 * np.sqrt(expected)

@@ -10,7 +10,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.conjugate import evidence_of
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
 
 NAMES = ("a", "b", "a:b", "c", "f")
 SIZES = (1, 1, 1, 1, 2)
@@ -33,7 +33,7 @@ def settings(n_jobs=1):
 
 
 def posterior_of(case, n_jobs=1):
-    return exact_posterior(case.regression, case.space, settings(n_jobs), ExactOptions())
+    return GaussianEnumeration().posterior(case.regression, case.space, settings(n_jobs), ExactOptions())
 
 
 def check(case, found, atol=1e-9):

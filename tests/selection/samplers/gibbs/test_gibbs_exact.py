@@ -12,8 +12,8 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
-from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions, gibbs_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions, GibbsSampler
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PRIORS = {
@@ -69,17 +69,16 @@ def settings_of(draws, seed=1, chains=4):
     return FitSettings(draws, draws // 5, 1, chains, np.random.default_rng(seed), 1, False)
 
 
-def fit(case, sweep, draws=3000, **options):
+def fit(case, scheme, draws=3000, **options):
     with warnings.catch_warnings():
         # Chains this short may disagree; the errors allow for that.
         warnings.simplefilter("ignore")
-        return gibbs_posterior(
-            case.regression, case.space, settings_of(draws), GibbsOptions(sweep=sweep, **options)
-        )
+        options = GibbsOptions(scheme=scheme, **options)
+        return GibbsSampler().posterior(case.regression, case.space, settings_of(draws), options)
 
 
 def exact(case):
-    return exact_posterior(case.regression, case.space, settings_of(1), ExactOptions())
+    return GaussianEnumeration().posterior(case.regression, case.space, settings_of(1), ExactOptions())
 
 
 def batch_error(values):
@@ -105,12 +104,12 @@ def check_inclusion(found, want):
 @pytest.mark.parametrize(("prior", "model_prior", "constraint"), [*FEW, *REST])
 def test_inclusion_and_coefficients(linear_kit, prior, model_prior, constraint):
     """Enumeration is exact: tests of single models and of it hold it against quadrature."""
-    coef_prior, sweep = PRIORS[prior]
+    coef_prior, scheme = PRIORS[prior]
     case = linear_kit.case(
         SIZES, coef_prior, n=30, seed=4, signal=0.3, names=NAMES, sigma=InverseGamma(2.0, 1.5), weighted=True,
         model_prior=MODEL_PRIORS[model_prior], **CONSTRAINTS[constraint],
     )  # fmt: skip
-    found, want = fit(case, sweep), exact(case)
+    found, want = fit(case, scheme), exact(case)
     check_inclusion(found, want)
     mean, error = batch_error(found.draws.coefficients)
     assert np.all(np.abs(mean - want.moments.mean) < ERRORS * error + 1e-9)
@@ -134,11 +133,11 @@ def expected_variance(single, want):
 )
 @pytest.mark.parametrize("prior", [name for name in PRIORS if "spikes" in name])
 def test_stochastic_search_with_every_prior_of_sigma(linear_kit, prior, sigma):
-    coef_prior, sweep = PRIORS[prior]
+    coef_prior, scheme = PRIORS[prior]
     case = linear_kit.case(
         SIZES, coef_prior, n=30, seed=4, signal=0.3, names=NAMES, sigma=sigma, with_offset=True
     )
-    found, want = fit(case, sweep, draws=6000), exact(case)
+    found, want = fit(case, scheme, draws=6000), exact(case)
     check_inclusion(found, want)
     variance, error = batch_error(found.draws.variance[:, :, None])
     assert abs(variance[0] - expected_variance(single_models(case.regression), want)) < ERRORS * error[0]
@@ -157,17 +156,17 @@ def test_stochastic_search_with_every_prior_of_sigma(linear_kit, prior, sigma):
 
 @pytest.mark.parametrize("prior", [name for name in PRIORS if "spikes" in name or name == "unscaled normal"])
 def test_more_columns_than_rows(linear_kit, prior):
-    coef_prior, sweep = PRIORS[prior]
+    coef_prior, scheme = PRIORS[prior]
     case = linear_kit.case(
         SIZES, coef_prior, n=5, seed=6, signal=0.3, names=NAMES, sigma=InverseGamma(3.0, 2.0)
     )
-    check_inclusion(fit(case, sweep, draws=6000), exact(case))
+    check_inclusion(fit(case, scheme, draws=6000), exact(case))
 
 
 def printed_sampler(case, steps, rng):
     """Means of sigma^2 given the rest, with the scale b + 1 / (2 RSS) and the shape a, as once printed."""
     regression, prior = case.regression, case.regression.prior
-    twin = gibbs_kit.twin_of(case, np.zeros(len(case.regression.starts) - 1), 1.0, classical=True, slots=0)
+    twin = gibbs_kit.twin_of(case, np.zeros(len(case.regression.starts) - 1), 1.0, classical=True, swaps=0)
     a, b = regression.sigma[:, 0]
     means = np.empty(steps)
     assert prior.ratio is not None
@@ -186,8 +185,8 @@ def test_sigma_is_not_that_of_the_printed_formula(linear_kit):
     coef_prior = gibbs_kit.SPIKES["unscaled"]
     case = linear_kit.case((1, 1), coef_prior, n=12, seed=8, sigma=InverseGamma(2.0, 1.5))
     want = expected_variance(single_models(case.regression), exact(case))
-    for sweep in ("collapsed", "conditional"):
-        variance, error = batch_error(fit(case, sweep).draws.variance[:, :, None])
+    for scheme in ("collapsed", "conditional"):
+        variance, error = batch_error(fit(case, scheme).draws.variance[:, :, None])
         assert abs(variance[0] - want) < ERRORS * error[0]
     printed = printed_sampler(case, 4000, np.random.default_rng(2))
     # It hardly sees the data: its mean is that of the prior, b / (a - 1) = 1.5, and 1 / (2 RSS) more, which

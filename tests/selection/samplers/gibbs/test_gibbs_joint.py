@@ -71,7 +71,7 @@ def test_both_simulators_agree_with_trades(linear_kit, prior):
     sizes, names, sigma, space = PRICED.values()
     sigma = sigma if "normal" not in prior else InverseGamma(5.0, 4.0)
     case = linear_kit.case(sizes, coef_prior, n=12, seed=3, names=names, sigma=sigma, **space)
-    proposed, accepted = check(case, classical, sigma, slots=0, trades=TRADES)
+    proposed, accepted = check(case, classical, sigma, swaps=0, trades=TRADES)
     assert proposed == TRADES * STEPS
     assert accepted > 0.01 * proposed
 
@@ -97,10 +97,12 @@ def check(case, classical, sigma, **moves):
         runner = gibbs_kit.runner_at(job, gamma, variance, int(rng.integers(2**60)))
         runner.advance(1)
         found = runner.finish(True)
-        if "trade" in job.moves:
-            trades += runner.counts()[:, job.moves.index("trade")]
+        if "trade" in job.setup.names:
+            trades += runner.counts()[:, job.setup.names.index("trade")]
         gamma = runner.collector.table.gamma()[0]
-        vectors = found.coefficients if job.in_loop else found.coefficients.toarray()
+        vectors = (
+            found.coefficients if job.kind.n_extra(regression) is not None else found.coefficients.toarray()
+        )
         b, variance = vectors[0, 1:], float(found.error_variance[0])
         chained[i] = summaries(gamma, b, variance)
     means, error = [], 0.0

@@ -1,6 +1,5 @@
 """States of Gibbs chains are plain data: written down and read back, a chain goes on to the same draws."""
 
-import json
 import pickle
 from dataclasses import fields, replace
 
@@ -8,10 +7,11 @@ import gibbs_kit
 import numpy as np
 import pytest
 from scipy import sparse
+from state_files import read, write
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.gibbs.sampler import GibbsRunner, GibbsState
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsChain
 from pyrjsel.selection.samplers.rao_blackwell import Segments
 
 SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
@@ -29,25 +29,12 @@ def make_job(linear_kit, kind):
     prior, classical = KINDS[kind]
     case = linear_kit.case(SIZES, prior, names=NAMES, sigma=InverseGamma(2.0, 1.0), heredity="strong")
     return gibbs_kit.job_of(
-        case, classical=classical, slots=2, draws=DRAWS, burn_in=BURN_IN, thin=THIN, every=EVERY, drawn=1
+        case, classical=classical, swaps=2, draws=DRAWS, burn_in=BURN_IN, thin=THIN, every=EVERY, drawn=1
     )
 
 
 def start(job, chain=1):
     return job.start(np.random.SeedSequence(5), chain)
-
-
-def write(folder, state):
-    """A state as one JSON file and one file of arrays, without pickle."""
-    arrays = {f.name: getattr(state, f.name) for f in fields(state)}
-    plain = {name: arrays.pop(name) for name in ("bit_generator", "done", "variance")}
-    np.savez(folder / "arrays.npz", **arrays)
-    (folder / "plain.json").write_text(json.dumps(plain))
-
-
-def read(folder):
-    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-        return GibbsState(**dict(arrays), **json.loads((folder / "plain.json").read_text()))
 
 
 def advance(runner, blocks):
@@ -63,6 +50,9 @@ def assert_same(found, want):
             one, other = one.toarray(), other.toarray()
         if isinstance(other, Segments):
             assert_same(one, other)
+            continue
+        if other is None or isinstance(other, dict):
+            assert one == other
             continue
         np.testing.assert_array_equal(one, other, strict=True)
 
@@ -89,7 +79,7 @@ def test_through_a_file(linear_kit, kind, at, tmp_path):
     job = make_job(linear_kit, kind)
     runner = advance(start(job), [at])
     write(tmp_path, runner.state())
-    again = GibbsRunner(
+    again = GibbsChain(
         pickle.loads(pickle.dumps(job)), read(tmp_path), pickle.loads(pickle.dumps(runner.collector))
     )
     rest = [30, job.total - at - 30]
@@ -98,31 +88,32 @@ def test_through_a_file(linear_kit, kind, at, tmp_path):
     assert_same(again.finish(True), runner.finish(True))
     one, other = runner.state(), again.state()
     assert one.bit_generator == other.bit_generator
-    assert (one.variance, one.done) == (other.variance, other.done)
-    np.testing.assert_array_equal(one.gamma, other.gamma)
+    assert (one.values["variance"], one.done) == (other.values["variance"], other.done)
+    np.testing.assert_array_equal(one.values["gamma"], other.values["gamma"])
 
 
 def test_chains_start_apart(linear_kit):
     job = make_job(linear_kit, "scaled")
-    assert not start(job, 0).state().gamma.any()
-    others = {bytes(job.start(np.random.SeedSequence(k), 1).state().gamma) for k in range(20)}
+    assert not start(job, 0).state().values["gamma"].any()
+    others = {bytes(job.start(np.random.SeedSequence(k), 1).state().values["gamma"]) for k in range(20)}
     assert len(others) > 3
 
 
 def test_counts_begin_after_burn_in(linear_kit):
     job = make_job(linear_kit, "unscaled")
     runner = advance(start(job), [BURN_IN])
-    assert not runner.state().counts.any()
-    counts = advance(runner, [10]).state().counts
-    # Five free terms, two slots and a family an iteration.
+    assert not runner.counts().any()
+    counts = advance(runner, [10]).counts()
+    # Five free terms, two swaps and a block update an iteration.
     np.testing.assert_array_equal(counts[0], [50, 20, 10])
     assert np.all(counts[1] <= counts[0])
     assert counts[1, 0] > 0
 
 
-def test_families_are_drawn_more_often_in_burn_in(linear_kit):
+def test_blocks_are_drawn_more_often_in_burn_in(linear_kit):
     case = linear_kit.case(SIZES, Normal(0.8), names=NAMES, heredity="strong")
-    job = replace(gibbs_kit.job_of(case, burn_in=20, draws=30, drawn=1), family_rates=(5, 2))
+    job = gibbs_kit.job_of(case, burn_in=20, draws=30, drawn=1)
+    job = replace(job, setup=replace(job.setup, block_rates=(5, 2)))
     runner = job.start(np.random.SeedSequence(1), 0)
     runner.advance(19)
     assert runner.counts()[0, 2] == 5 * 19

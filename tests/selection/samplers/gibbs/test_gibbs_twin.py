@@ -45,12 +45,12 @@ def case_of(linear_kit, kind, space, n=25, sigma=None):
     return case, classical
 
 
-def run_both(case, classical, steps=STEPS, slots=2, seed=3, trades=0):
+def run_both(case, classical, steps=STEPS, swaps=2, seed=3, trades=0):
     """The records of both, iteration by iteration: model, sigma^2, coefficients, log posterior, inclusion."""
     regression = case.regression
     closed = None if regression.prior.in_state else case.twin.value
     gamma = case.space.empty_model()
-    more = {"classical": classical, "slots": slots, "drawn": 2, "trades": trades}
+    more = {"classical": classical, "swaps": swaps, "drawn": 2, "trades": trades}
     job = gibbs_kit.job_of(case, draws=steps, **more)
     runner = gibbs_kit.runner_at(job, gamma, 1.7, seed)
     twin = gibbs_kit.twin_of(case, gamma, 1.7, closed=closed, **more)
@@ -84,7 +84,7 @@ def test_same_chain(linear_kit, kind, space, sigma):
 )
 def test_same_chain_with_trades(linear_kit, kind, space):
     case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
-    runner, want = run_both(case, classical, steps=60, slots=1, trades=2)
+    runner, want = run_both(case, classical, steps=60, swaps=1, trades=2)
     check(runner, want)
     proposed, accepted = runner.counts()[:, -1]
     assert proposed == 120
@@ -101,7 +101,7 @@ def test_same_chain_with_fewer_rows_than_columns(linear_kit, kind, many, monkeyp
         case, classical = case_of(linear_kit, kind, "free", n=5, sigma=InverseGamma(1.5, 0.8))
         assert not case.regression.held
     runner = gibbs_kit.runner_at(
-        gibbs_kit.job_of(case, classical=classical, slots=2, draws=STEPS), case.space.empty_model(), 1.7, 3
+        gibbs_kit.job_of(case, classical=classical, swaps=2, draws=STEPS), case.space.empty_model(), 1.7, 3
     )
     runner.advance(STEPS)
     check(runner, want)

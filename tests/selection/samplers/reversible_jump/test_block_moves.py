@@ -246,7 +246,7 @@ def test_same_draws(kit, space, likelihood):
     names, options = SPACES[space]
     case = kit.case(names, n=30, seed=3, signal=0.4, coef_prior=GPrior("n"), family=likelihood, **options)
     counts, moves = run_both(case, 17, 40)
-    for at, name in ((4, "trade"), (5, "family")):
+    for at, name in ((4, "trade"), (5, "block")):
         made = [move for move in moves if move.name == name]
         np.testing.assert_array_equal(counts[:, at], [len(made), sum(move.accepted for move in made)])
     assert counts[1, 4] > 0

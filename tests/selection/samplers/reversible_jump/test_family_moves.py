@@ -32,13 +32,13 @@ def test_an_interaction_of_weak_main_effects_is_found(sampler, seed):
     assert found.posterior.sampler == {"auto": "collapsed"}.get(sampler, sampler)
     assert found.inclusion["posterior"]["v1:v2"] > 0.999
     assert found.best() >= ("v1", "v2", "v1:v2")
-    assert 0 < found.diagnostics["acceptance_family"]["all"] < 1
+    assert 0 < found.diagnostics["acceptance_block"]["all"] < 1
     assert found.diagnostics["r_hat_size"]["all"] < 1.1
     # Without families and trades a chain from the null model stays there.
-    without = {"families": 0, "trades": 0, "start": "empty"}
+    without = {"blocks": 0, "trades": 0, "start": "empty"}
     stuck = quiet(model, sampler=sampler, draws=500, burn_in=100, chains=1, rng=1, **without)
     assert stuck.inclusion["posterior"]["v1:v2"] < 0.01
-    assert "acceptance_family" not in stuck.diagnostics
+    assert "acceptance_block" not in stuck.diagnostics
 
 
 @pytest.mark.parametrize("seed", [0, 2])
@@ -46,7 +46,7 @@ def test_a_population_finds_it_too(seed):
     model = rj.linear("y ~ (.)**2", frame(seed), heredity="strong")
     found = quiet(model, sampler="population", draws=500, burn_in=300, chains=2, rng=1)
     assert found.inclusion["posterior"]["v1:v2"] > 0.999
-    assert 0 < found.diagnostics["acceptance_family"]["all"] < 1
+    assert 0 < found.diagnostics["acceptance_block"]["all"] < 1
 
 
 def test_an_interaction_of_three_variables_is_found():
@@ -61,7 +61,7 @@ def test_the_sampler_on_a_surrogate_finds_it_too():
     data["y"] = (rng.random(len(data)) < 1 / (1 + np.exp(-1.5 * data["v1"] * data["v2"]))).astype(int)
     found = quiet(rj.logit("y ~ (.)**2", data, heredity="strong"), draws=100, burn_in=100, chains=2, rng=1)
     assert found.inclusion["posterior"]["v1:v2"] > 0.99
-    assert 0 < found.diagnostics["acceptance_family"]["all"] < 1
+    assert 0 < found.diagnostics["acceptance_block"]["all"] < 1
 
 
 @pytest.mark.parametrize("heredity", ["strong", "weak"])
@@ -71,7 +71,7 @@ def test_with_families_the_posterior_is_that_of_enumeration(sampler, heredity):
     prior = rj.BetaBinomial(by="size")
     model = rj.linear("y ~ (v0 + v1 + v2)**2 + v3", data, heredity=heredity, max_size=5, model_prior=prior)
     exact = model.fit(sampler="enumerate").inclusion["posterior"]
-    found = quiet(model, sampler=sampler, draws=4000, chains=4, rng=2, families=2).inclusion
+    found = quiet(model, sampler=sampler, draws=4000, chains=4, rng=2, blocks=2).inclusion
     # Six Monte Carlo errors of seven terms: 1e-8. Mass of 1e-3 is missed by 16,000 draws, of which the errors
     # know nothing, with a chance of 1e-7.
     assert np.all(np.abs(found["posterior"] - exact) < 6 * found["mcse"].fillna(0) + 1e-3)
@@ -95,5 +95,5 @@ def test_families_go_on_where_they_ended():
 @pytest.mark.parametrize("sampler", ["collapsed", "gibbs", "rjmcmc", "population"])
 def test_a_number_of_families_that_makes_no_sense(sampler):
     model = rj.linear("y ~ v0 * v1", frame(0), heredity="strong")
-    with pytest.raises(rj.ParameterError, match="'families'"):
-        model.fit(sampler=sampler, families=-1)
+    with pytest.raises(rj.ParameterError, match="'blocks'"):
+        model.fit(sampler=sampler, blocks=-1)

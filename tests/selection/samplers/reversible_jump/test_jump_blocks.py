@@ -94,9 +94,9 @@ def test_where_there_is_nothing_to_do_draws_are_what_they_were(sampler, options)
     data["y"] = data["a"] + rng.normal(size=60)
     model = rj.linear("y ~ a + b + c", data, **options)
     fit = {"sampler": sampler, "draws": 40, "burn_in": 20, "chains": 1, "rng": 1}
-    found, without = quiet(model, **fit), quiet(model, **fit, trades=0, families=0)
+    found, without = quiet(model, **fit), quiet(model, **fit, trades=0, blocks=0)
     np.testing.assert_array_equal(found.draws.log_posterior, without.draws.log_posterior)
-    assert not {"acceptance_trade", "acceptance_family"} & set(found.diagnostics)
+    assert not {"acceptance_trade", "acceptance_block"} & set(found.diagnostics)
 
 
 @pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
@@ -169,7 +169,7 @@ def test_entries_that_are_unknown(sampler):
 
 
 @pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
-@pytest.mark.parametrize("name", ["trades", "families"])
+@pytest.mark.parametrize("name", ["trades", "blocks"])
 @pytest.mark.parametrize("value", [-1, 1.5, "many"])
 def test_numbers_that_make_no_sense(sampler, name, value):
     model = priced("linear", frame("linear", 3))

@@ -12,10 +12,9 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, exact_posterior
-from pyrjsel.selection.samplers.reversible_jump.chain import over_rows
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, population_posterior
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions, rjmcmc_posterior
+from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, PopulationRJMCMC
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC, RJMCMCOptions
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 MODEL_PRIORS = {
@@ -33,11 +32,11 @@ CONSTRAINTS = {
     "always": {"always": ("d",)},
 }
 SAMPLERS = {
-    "rjmcmc": (rjmcmc_posterior, RJMCMCOptions()),
-    "population": (population_posterior, PopulationOptions()),
-    "rjmcmc, full": (rjmcmc_posterior, RJMCMCOptions(proposal="full", swaps=0)),
-    "fixed": (population_posterior, PopulationOptions(temperatures="fixed", hot=[(7.0, 3.0), (1.0, 1.0)])),
-    "crude": (population_posterior, PopulationOptions(cold=(), hot=[(0.5, 0.5)] * 2, tune=False)),
+    "rjmcmc": (RJMCMC(), RJMCMCOptions()),
+    "population": (PopulationRJMCMC(), PopulationOptions()),
+    "rjmcmc, full": (RJMCMC(), RJMCMCOptions(proposal="full", swaps=0)),
+    "fixed": (PopulationRJMCMC(), PopulationOptions(scheme="fixed", hot=[(7.0, 3.0), (1.0, 1.0)])),
+    "crude": (PopulationRJMCMC(), PopulationOptions(cold=(), hot=[(0.5, 0.5)] * 2, tune=False)),
 }
 # Both samplers with every prior on coefficients and every constraint in turn; the whole grid is for
 # `make test-statistical`.
@@ -67,7 +66,7 @@ def fit(case, sampler, draws=2500):
     with warnings.catch_warnings():
         # Chains this short may disagree; the errors allow for that.
         warnings.simplefilter("ignore")
-        return over_rows(find)(case.regression, case.space, settings_of(draws), options)
+        return find.posterior(case.regression, case.space, settings_of(draws), options)
 
 
 def batch_error(values):
@@ -99,7 +98,7 @@ def test_improper_sigma_and_few_rows(linear_kit, sampler, prior):
 
 
 def check(case, found):
-    want = exact_posterior(case.regression, case.space, settings_of(1), ExactOptions())
+    want = GaussianEnumeration().posterior(case.regression, case.space, settings_of(1), ExactOptions())
     draws, single = found.draws, SingleModels(case.regression)
     b = draws.coefficients
     models = [row.tolist() for row in draws.models]

@@ -9,9 +9,10 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
+from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationJob, PopulationRunner
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJJob, RJRunner
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationChain, PopulationMoves
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
 from pyrjsel.selection.samplers.reversible_jump.temperatures import POINTS, Law
 
 NAMES, SIZES = ["a", "b", "c"], (1, 2, 1)
@@ -22,11 +23,10 @@ def make_job(linear_kit, sampler, prior):
     case = linear_kit.case(SIZES, linear_kit.priors[prior], names=NAMES, signal=0.3, weighted=True)
     rows = GaussianRows.of(case.regression)
     if sampler == "rjmcmc":
-        return RJJob(rows, case.space, DRAWS, BURN_IN, 1, 2, None, EVERY)
-    laws = [Law("cold", 2.0, 4.0), Law("hot", 7.0, 3.0).above(rows.least_power(3))]
-    return PopulationJob(
-        rows, case.space, DRAWS, BURN_IN, 1, 2, None, EVERY, laws, sampler.split()[1], tune=True
-    )
+        return Job(RJMCMCChain, JumpMoves(swaps=2), rows, case.space, DRAWS, BURN_IN, 1, None, EVERY)
+    laws = (Law("cold", 2.0, 4.0), Law("hot", 7.0, 3.0).above(rows.least_power(3)))
+    moves = PopulationMoves(swaps=2, laws=laws, scheme=sampler.split()[1], tune=True)
+    return Job(PopulationChain, moves, rows, case.space, DRAWS, BURN_IN, 1, None, EVERY)
 
 
 @pytest.mark.parametrize("prior", ["g", "hyper-g", "unscaled"])
@@ -34,7 +34,6 @@ def make_job(linear_kit, sampler, prior):
 def test_an_interrupted_chain_goes_on_to_the_same_draws(linear_kit, sampler, prior):
     job = make_job(linear_kit, sampler, prior)
     job = pickle.loads(pickle.dumps(job))
-    runner = RJRunner if sampler == "rjmcmc" else PopulationRunner
     whole = job.start(np.random.SeedSequence(4), 1)
     whole.advance(job.total)
     expected = whole.finish(True)
@@ -43,7 +42,7 @@ def test_an_interrupted_chain_goes_on_to_the_same_draws(linear_kit, sampler, pri
     for stop in (0, 3, BURN_IN, BURN_IN + 7, job.total - 1):
         first = job.start(np.random.SeedSequence(4), 1)
         first.advance(stop)
-        second = runner(job, pickle.loads(pickle.dumps(first.state())))
+        second = job.kind(job, pickle.loads(pickle.dumps(first.state())))
         second.advance(job.total - stop)
         parts = [first.finish(True), second.finish(True)]
         for name in ("log_posterior", "coefficients", "error_variance"):
@@ -77,22 +76,22 @@ def test_laws_of_temperatures_above_the_least():
     assert Law("cold", 2.0, 4.0).above(0.4) == Law("cold", 2.0, 4.0)
 
 
-@pytest.mark.parametrize("temperatures", ["exact", "fixed"])
-def test_temperatures_of_a_fit_begin_where_powers_are_proper(linear_kit, temperatures):
+@pytest.mark.parametrize("scheme", ["exact", "fixed"])
+def test_temperatures_of_a_fit_begin_where_powers_are_proper(linear_kit, scheme):
     case = linear_kit.case(SIZES, linear_kit.priors["hyper-g"], n=8, names=NAMES)
     rows = GaussianRows.of(case.regression)
     least, laws = rows.least_power(3), [Law("hot", 0.5, 9.5), Law("cold", 2.0, 4.0)]
     assert least == pytest.approx(7 / 14)
-    job = PopulationJob(
-        rows, case.space, 100, 400, 1, 2, None, 1, [law.above(least) for law in laws], temperatures, True
-    )
+    laws = tuple(law.above(least) for law in laws)
+    moves = PopulationMoves(swaps=2, laws=laws, scheme=scheme, tune=True)
+    job = Job(PopulationChain, moves, rows, case.space, 100, 400, 1, None, 1)
     runner = job.start(np.random.SeedSequence(4), 1)
     runner.advance(500)
-    grid = runner.state().grid
+    grid = runner.grid
     assert np.all(grid[0] > least)
     assert np.all(grid[0] < 1)
     assert np.all(grid[1] > 1)
-    vectors = runner.state().b
+    vectors = runner.state().values["b"]
     assert np.all(np.isfinite(vectors))
     assert np.all(vectors[:, -2] > 0)
 

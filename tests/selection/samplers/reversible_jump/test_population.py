@@ -34,8 +34,8 @@ SCENARIOS = [
     Scenario("drought", "wide"),
 ]
 SCHEMES = {
-    "fixed": {"temperatures": "fixed"},
-    "fixed, not tuned": {"temperatures": "fixed", "tune": False},
+    "fixed": {"scheme": "fixed"},
+    "fixed, not tuned": {"scheme": "fixed", "tune": False},
     "not tuned": {"tune": False},
     "two hot": {"cold": (), "hot": [(9.0, 1.0), (4.0, 4.0)]},
     "only cold": {"hot": ()},
@@ -154,10 +154,10 @@ def test_the_printed_scheme_is_biased():
     exact = fit(model, sampler="enumerate", pairs=2000, rng=1).inclusion.loc["x", "posterior"]
     z = {}
     for temperatures in ("paper", "exact"):
-        results = walk(model, 20_000, cold=(), hot=[(1.0, 1.0)] * 3, tune=False, temperatures=temperatures)
+        results = walk(model, 20_000, cold=(), hot=[(1.0, 1.0)] * 3, tune=False, scheme=temperatures)
         found = results.inclusion.loc["x"]
         z[temperatures] = (found["posterior"] - exact) / (1.2 * found["mcse"])
-        printed = "refreshed as printed (temperatures='paper')" in " ".join(str(results.summary()).split())
+        printed = "refreshed as printed (scheme='paper')" in " ".join(str(results.summary()).split())
         assert printed == (temperatures == "paper")
     # P(|t| > 5.2) is 1e-6 with 116 degrees of freedom. The bias is 0.013, some 12 errors.
     assert abs(z["exact"]) < 5.2
@@ -174,12 +174,12 @@ def test_the_printed_scheme_is_biased():
 )
 def test_exchanges_are_tuned(scenario, temperatures):
     options = {"cold": [(2.0, 4.0), (1.0, 20.0)], "hot": [(7.0, 3.0), (18.0, 2.0)]}
-    results = walk(build(scenario), 1500, 1500, temperatures=temperatures, **options)
+    results = walk(build(scenario), 1500, 1500, scheme=temperatures, **options)
     columns = [f"acceptance_exchange_{k}" for k in (1, 2, 3, 4)]
     rates = results.diagnostics.loc["all", columns]
     # Tuned to 0.2 by rates of fifty exchanges each: thirty steps leave them within a few tenths.
     assert rates.between(0.1, 0.35).all(), rates
-    loose = walk(build(scenario), 500, 500, temperatures=temperatures, tune=False, **options)
+    loose = walk(build(scenario), 500, 500, scheme=temperatures, tune=False, **options)
     assert not loose.diagnostics.loc["all", columns].between(0.1, 0.35).all()
 
 
@@ -210,8 +210,8 @@ def test_workers_do_not_matter():
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"temperatures": "x"}, "temperatures"),
-        ({"temperatures": None}, "temperatures"),
+        ({"scheme": "x"}, "scheme"),
+        ({"scheme": None}, "scheme"),
         ({"cold": (), "hot": ()}, "cold"),
         ({"cold": (), "hot": []}, "hot"),
         ({"cold": (-2.0, 4.0)}, "cold"),
@@ -298,5 +298,5 @@ def test_no_term_at_all(temperatures):
     model = rj.LogitSelection(y.astype(int), pd.DataFrame(index=range(30)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
-        results = model.fit(sampler="population", draws=400, rng=1, temperatures=temperatures, progress=False)
+        results = model.fit(sampler="population", draws=400, rng=1, scheme=temperatures, progress=False)
     assert results.models["posterior"].tolist() == [1.0]

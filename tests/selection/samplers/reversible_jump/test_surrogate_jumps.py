@@ -13,7 +13,8 @@ from pyrjsel._errors import ParameterError
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import BlockMoves, RJJob, RJRunner
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     DF,
     PAIRS,
@@ -135,8 +136,7 @@ def run(job, *parts):
     for k, n in enumerate(parts):
         if k:
             found.append(runner.finish(True))
-            runner = RJRunner(job, runner.state())
-            runner.chain = 1
+            runner = RJMCMCChain(job, runner.state(), number=1)
         runner.advance(n)
     found.append(runner.finish(True))
     models = np.concatenate([part.words[part.index] for part in found])
@@ -147,8 +147,8 @@ def run(job, *parts):
 def test_chains_go_on_to_the_same_draws(kit, name):
     names, made = CASES[name]
     case = kit.case(names, seed=21, signal=0.4, **made)
-    blocks = BlockMoves(surrogate=2, learnt=learn_surrogate(case.regression, case.space))
-    job = RJJob(case.regression, case.space, 40, 20, 3, 2, None, 2, blocks=blocks)
+    moves = JumpMoves(swaps=2, surrogate=2, learnt=learn_surrogate(case.regression, case.space))
+    job = Job(RJMCMCChain, moves, case.regression, case.space, 40, 20, 3, None, 2)
     whole, models, coefficients = run(job, job.total)
     assert whole.counts().shape == (2, 5)
     assert whole.counts()[0, 4] == 2 * 120

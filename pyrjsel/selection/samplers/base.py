@@ -1,0 +1,477 @@
+"""What samplers share: the face that fits see, and the jobs, states and chains of those that draw.
+
+A sampler that draws has a :class:`Chain` of its own, which says how one chain begins, moves and adapts, and a
+dataclass of numbers that its chains need beside the problem (the `setup` of a :class:`Job`). Everything else
+is here: when chains begin anew in burn-in, when they adapt and record, and how they are written down.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray
+from pyrjsel.families import Gaussian
+from pyrjsel.model_space import ModelSpace
+from pyrjsel.model_space.starts import dispersed_start
+from pyrjsel.runtime import WARM, DrawnChains, FitSettings
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.samplers.model_average import summarise
+from pyrjsel.selection.samplers.recorder import (
+    Block,
+    ChainDraws,
+    Collector,
+    Manner,
+    draw_afterwards,
+    n_draws,
+    recorded_by,
+    thinning,
+)
+from pyrjsel.selection.samplers.search import (
+    given_starts,
+    new_start,
+    next_stop,
+    restart_is_due,
+)
+from pyrjsel.selection.samplers.stopping import stopping
+from pyrjsel.storage import Content, Plain
+
+
+def is_gaussian(regression: Any) -> bool:
+    """Whether a regression is that of a linear model."""
+    return isinstance(regression.family, Gaussian)
+
+
+class Sampler:
+    """A way to find the posterior over models and coefficients.
+
+    Attributes
+    ----------
+    name : str
+        As ``fit(sampler=...)`` has it.
+    options : type
+        Dataclass of its options, whose docstring is their documentation. Class attributes `renamed` and
+        `before`, if there are any, say what options are called in older files, and what they were there
+        before they could be chosen.
+    warm : int
+        Iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws.
+    """
+
+    name: ClassVar[str]
+    options: ClassVar[type]
+    warm: ClassVar[int] = WARM
+
+    @property
+    def owner(self) -> str:
+        """What errors call the owner of an option."""
+        return f"sampler={self.name!r}"
+
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression."""
+        raise NotImplementedError
+
+    def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
+        """Return the posterior.
+
+        Raises
+        ------
+        NotAvailableError
+            If the sampler does not know the prior, or an option asks for what the prior lacks.
+        ParameterError
+            If `start` is no feasible model with linearly independent columns.
+        DataError
+            If models have no posterior.
+        KeyboardInterrupt
+            If the run was interrupted before any chain had a draw.
+        """
+        raise NotImplementedError
+
+    def n_extra(self, regression: Any) -> int | None:
+        """Return how many numbers chains record behind coefficients; None where they record none of these."""
+        return None
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """Everything that a chain's next draws depend on, as plain data.
+
+    Attributes
+    ----------
+    done : int
+        Iterations so far, burn-in included.
+    bit_generator : mapping
+        State of the chain's PCG64.
+    values : dict
+        What else the chains of a sampler have, by name: arrays, numbers, and lists and dicts of them.
+    """
+
+    done: int
+    bit_generator: Mapping[str, Any]
+    values: dict[str, Any]
+
+    def to_plain(self) -> Plain:
+        """Return it as plain data."""
+        return {**self.values, "bit_generator": dict(self.bit_generator), "done": self.done}
+
+
+@dataclass
+class Job:
+    """The job of every chain of a run; picklable.
+
+    Attributes
+    ----------
+    kind : type of Chain
+    setup : dataclass
+        What its chains need beside the problem.
+    regression : Regression, GaussianRegression or GaussianRows
+    space : ModelSpace
+    draws, burn_in, thin : int
+    starts : uint8 array (m, J) or None
+        Models that chains start from in turn.
+    coefficients_every : int
+        Draws to a vector of coefficients.
+    total : int
+        Iterations of a chain.
+    """
+
+    kind: type["Chain"]
+    setup: Any
+    regression: Any
+    space: ModelSpace
+    draws: int
+    burn_in: int
+    thin: int
+    starts: ByteArray | None
+    coefficients_every: int
+    total: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = self.burn_in + self.draws * self.thin
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "Chain":
+        """Return a chain at its first state."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        values = self.kind.first(self, chain, rng)
+        found = self.kind(self, ChainState(0, rng.bit_generator.state, values), number=chain)
+        found.begin_anew()
+        return found
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "Chain":
+        """Return the chain of a state and of what was recorded before it."""
+        known = state.part("chain")
+        done = known.integer("done", high=self.total)
+        values = self.kind.read(self, known)
+        found = self.kind(self, ChainState(done, known.pcg64("bit_generator"), values), number=chain)
+        found.collector.restore(state.part("totals"), recorded)
+        return found
+
+    def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
+        """Return what the chain of a result had recorded; what is drawn afterwards is drawn again."""
+        return recorded_by(result, self.kind.n_extra(self.regression))
+
+    def single(self) -> SingleModel:
+        """Return what answers questions about single models; not to be shared by chains."""
+        return self.kind.single(self)
+
+    def first_model(self, chain: int, rng: np.random.Generator, most: int | None = None) -> ByteArray:
+        """Return the model that a chain starts from: a given one, the smallest, or one from the prior."""
+        if self.starts is not None:
+            return np.asarray(self.starts[chain % len(self.starts)])
+        if chain == 0:
+            return self.space.empty_model()
+        return dispersed_start(self.space, self.kind.existence(self), rng, most)
+
+
+class Chain:
+    """One chain: a compiled loop, its generator and what it has recorded.
+
+    A subclass has a loop, `first` values of a state, `read` and `values` (from and to plain data), `restore`
+    (a loop at such values), `run`, `counts` and `clear`; `position` and `move_to` for beginning anew; and
+    `adapt`, if it adapts in burn-in.
+
+    Parameters
+    ----------
+    job : Job
+    state : ChainState
+    collector : Collector, optional
+        What was recorded before; None has nothing.
+    number : int
+        Of the chain.
+    """
+
+    # Iterations between two marks, where chains adapt: part of what a seed gives. 0 is none.
+    every: ClassVar[int] = 0
+    # Chains begin anew after a multiple of so many iterations.
+    restart_every: ClassVar[int] = 1
+
+    def __init__(
+        self, job: Job, state: ChainState, collector: Collector | None = None, number: int = 0
+    ) -> None:
+        self.job, self.number, self.done = job, number, state.done
+        self.rng = np.random.Generator(np.random.PCG64())
+        self.rng.bit_generator.state = dict(state.bit_generator)
+        self.collector = collector or self.new_collector()
+        self.restore(state.values)
+
+    # ------------------------------------------------------------------ what samplers differ in
+
+    @classmethod
+    def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Return the values of a first state."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, job: Job, known: Content) -> dict[str, Any]:
+        """Return the values of a state that was written down."""
+        raise NotImplementedError
+
+    @classmethod
+    def existence(cls, job: Job) -> Callable[[ByteArray], bool]:
+        """Return what says whether a model (J,) has a coefficient prior."""
+        return job.single().exists
+
+    @classmethod
+    def single(cls, job: Job) -> SingleModel:
+        """Return what answers questions about single models; not to be shared by chains."""
+        raise NotImplementedError
+
+    @classmethod
+    def n_extra(cls, regression: Any) -> int | None:
+        """Return how many numbers chains record behind coefficients; None where they record none of these.
+
+        Coefficients are then drawn for the visited models when the chain has ended.
+        """
+        return None
+
+    def new_collector(self) -> Collector:
+        """Return a collector that has nothing yet."""
+        job = self.job
+        extra = self.n_extra(job.regression) or 0
+        return Collector(job.space.n_terms, job.regression.n_columns, job.coefficients_every, extra)
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Make the loop of the values of a state."""
+        raise NotImplementedError
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of the state between two iterations: copies."""
+        raise NotImplementedError
+
+    def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
+        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        raise NotImplementedError
+
+    def counts(self) -> np.ndarray:
+        """Return counts of what was proposed and accepted since the end of burn-in, (2, moves)."""
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        """Count from 0: burn-in has ended."""
+        raise NotImplementedError
+
+    def position(self) -> tuple[ByteArray, float | None]:
+        """Return the model that the chain is at, and sigma^2 if it has one."""
+        raise NotImplementedError
+
+    def move_to(self, gamma: ByteArray) -> None:
+        """Go to a model."""
+        raise NotImplementedError
+
+    def adapt(self) -> None:
+        """Take one step of adaptation, at a mark of burn-in."""
+
+    # ------------------------------------------------------------------ one chain
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations; the draws do not depend on how they are cut into blocks."""
+        job, stop = self.job, self.done + n
+        while self.done < stop:
+            until = min(stop, *self.stops(stop))
+            if self.done < job.burn_in:
+                self.run(until - self.done)
+            else:
+                self.record(until - self.done)
+            self.done = until
+            if self.at_mark():
+                self.mark()
+
+    def stops(self, stop: int) -> list[int]:
+        """Return where the chain is next to be halted: at a mark, or at the end of a segment of averages."""
+        job = self.job
+        found = [(self.done // self.every + 1) * self.every] if self.every else [stop]
+        if self.done < job.burn_in:
+            found.append(next_stop(job.burn_in, self.done))
+        elif self.collector.averages is not None:
+            end = self.collector.averages.at((self.done - job.burn_in) // job.thin)[1]
+            found.append(job.burn_in + end * job.thin)
+        return found
+
+    def at_mark(self) -> bool:
+        """Whether this is a mark: these are also where chains begin anew, and the end of burn-in."""
+        job, done = self.job, self.done
+        regular = self.every > 0 and done % self.every == 0
+        return regular or done == job.burn_in or restart_is_due(job, done, self.restart_every)
+
+    def mark(self) -> None:
+        """In burn-in, adapt and begin anew; count from 0 at its end."""
+        if self.done <= self.job.burn_in:
+            self.adapt()
+            self.begin_anew()
+            if self.done == self.job.burn_in:
+                self.clear()
+
+    def begin_anew(self) -> None:
+        """Go to another mode, where it is time to look for one and one is found."""
+        job = self.job
+        if restart_is_due(job, self.done, self.restart_every):
+            gamma, variance = self.position()
+            mode = new_start(job.regression, job.space, gamma, self.number, job.burn_in, variance)
+            if mode is not None:
+                self.move_to(mode)
+
+    def record(self, n: int) -> None:
+        """Run `n` iterations after burn-in and take their draws, within one segment of the averages."""
+        block = self.collector.room(n // self.job.thin + 1)
+        self.collector.add(block, *self.run(n, block))
+
+    def into(self, block: Block | None) -> dict[str, Any]:
+        """Return what a loop takes to write draws into a block."""
+        if block is None:
+            return {}
+        job = self.job
+        return {
+            "done": self.done - job.burn_in,
+            "thin": job.thin,
+            "words": block.words,
+            "log_posterior": block.log_posterior,
+            "coefficients": block.coefficients,
+            "every": job.coefficients_every,
+            "sums": self.collector.sums,
+        }
+
+    # ------------------------------------------------------------------ what is handed on
+
+    def state(self) -> ChainState:
+        """Return the state between two iterations; a chain made of it continues to the same draws."""
+        return ChainState(self.done, self.rng.bit_generator.state, self.values())
+
+    def plain_state(self) -> Plain:
+        """Return the state as plain data, with sums over draws."""
+        return {"chain": self.state().to_plain(), "totals": self.collector.totals()}
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return what was recorded since this was last asked."""
+        return self.collector.news()
+
+    @property
+    def unit(self) -> float:
+        """What the average of a 1 grows by with each iteration."""
+        return 1.0
+
+    def look(self) -> ChainDraws:
+        """Return what was recorded, without what is drawn afterwards."""
+        found, averages = self.collector.finish(self.counts()), self.collector.averages
+        if averages is None:
+            return found
+        return replace(found, averages=averages.of(self.done - self.job.burn_in, self.job.thin, self.unit))
+
+    def finish(self, completed: bool) -> ChainDraws:
+        """Return what was recorded, with coefficients for every so manyth draw."""
+        found, job = self.look(), self.job
+        if self.n_extra(job.regression) is not None:
+            return found
+        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        ahead: Any = np.random.PCG64()
+        ahead.state = self.rng.bit_generator.state
+        some = found.index[:: job.coefficients_every]
+        rng = np.random.Generator(ahead.jumped())
+        coefficients, variance = draw_afterwards(job.single(), self.collector.table, some, rng)
+        return replace(found, coefficients=coefficients, error_variance=variance)
+
+
+class MCMC(Sampler):
+    """A sampler that draws: chains of one kind, side by side.
+
+    A subclass has a `kind` of chains, their `setup`, and the `manner` in which their draws are summarised.
+    """
+
+    kind: ClassVar[type[Chain]]
+
+    def setup(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> Any:
+        """Return what chains need beside the problem; a dataclass, picklable."""
+        raise NotImplementedError
+
+    def manner(self, job: Job, options: Any) -> Manner:
+        """Return what summaries and the rule of stopping need to know of the chains of a job."""
+        raise NotImplementedError
+
+    def prepared(self, regression: Any, space: ModelSpace) -> Any:
+        """Return the regression as chains see it."""
+        return regression
+
+    def n_extra(self, regression: Any) -> int | None:
+        """Return how many numbers chains record behind coefficients; None where they record none of these."""
+        return self.kind.n_extra(regression)
+
+    def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
+        """Return how many draws there are to a vector of coefficients, in chains of so many draws."""
+        return thinning(regression, settings)
+
+    def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
+        """Return the posterior of the draws of chains; `rest` is for :func:`summarise`."""
+        every = self.coefficients_every(job.regression, settings, drawn.asked)
+        return summarise(drawn, regression=job.regression, space=job.space, coefficients_every=every, **rest)
+
+    def job(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> Job:
+        """Return the job of every chain of a run."""
+        regression = self.prepared(regression, space)
+        setup = self.setup(regression, space, settings, options, entropy)
+        every = self.coefficients_every(regression, settings, settings.draws)
+        sizes = (settings.draws, settings.burn_in, settings.thin)
+        job = Job(self.kind, setup, regression, space, *sizes, None, every)
+        starts = given_starts(settings, options.start, space, self.kind.existence(job), self.owner)
+        return replace(job, starts=starts)
+
+    def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
+        """Return the posterior that chains found."""
+        entropy = settings.entropy()
+        job = self.job(regression, space, settings, options, entropy)
+        manner = self.manner(job, options)
+        before = 0 if self.n_extra(regression) is None else settings.before
+
+        def jobs(draws: int) -> Job:
+            every = self.coefficients_every(job.regression, settings, draws)
+            return replace(job, draws=draws, coefficients_every=every)
+
+        rule = stopping(settings, job.regression, space, manner, before)
+        drawn = settings.run(job, self.name, n_draws, rule, jobs)
+        return self.summarised(drawn, job, settings, manner=manner, entropy=entropy, before=before)
+
+
+def chain_models(job: Job, known: Content, *shape: int) -> ByteArray:
+    """Return the models (..., J) of a state: loops take them as they are.
+
+    Raises
+    ------
+    StoreError
+        If one is none of the space.
+    """
+    gamma = known.array("gamma", np.uint8, (*shape, job.space.n_terms))
+    for model in np.atleast_2d(gamma):
+        reason = (
+            "it has other numbers than 0 and 1." if (model > 1).any() else job.space.why_infeasible(model)
+        )
+        if reason is not None:
+            raise known.wrong("gamma", f"a model of the space: {reason}")
+    return gamma
+
+
+def no_counts(moves: int) -> np.ndarray:
+    """Return counts of proposals and acceptances, none so far."""
+    return np.zeros((2, moves), dtype=np.int64)

@@ -1,0 +1,205 @@
+"""The sampler `collapsed`: from its chains to the posterior that results show."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.model_space import ModelSpace, PackedModels, count_visits
+from pyrjsel.runtime import Accuracy, DrawnChains, FitSettings
+from pyrjsel.selection.evidence.conjugate import score_of
+from pyrjsel.selection.evidence.importance_quality import (
+    few_effective,
+    imprecise_integrals,
+    poor_integrals,
+)
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.samplers.base import MCMC, Job, is_gaussian
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain, CollapsedMoves
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions, CorrectedOptions
+from pyrjsel.selection.samplers.gaussian_average import averaged_moments
+from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
+from pyrjsel.selection.samplers.model_average import log_masses
+from pyrjsel.selection.samplers.rao_blackwell import estimate
+from pyrjsel.selection.samplers.recorder import ChainDraws, Manner, thinning
+
+# Draws of coefficients of a fit, about: each model among them is integrated once more.
+COEFFICIENT_DRAWS = 2000
+# A surrogate of which fewer walks are accepted is far off where it matters: chains can agree on one of two
+# good models and have an R-hat of 1.02 (they did, at 3 %).
+LEAST_WALKS = 0.1
+# Integration errors are mentioned where they are more than this share of a Monte Carlo error.
+MENTIONED = 0.5
+
+
+class Collapsed(MCMC):
+    """Chains over models alone, coefficients integrated out."""
+
+    name, options, kind = "collapsed", CollapsedOptions, CollapsedChain
+
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression: the gaussian one."""
+        return is_gaussian(regression)
+
+    def prepared(self, regression: Any, space: ModelSpace) -> Any:
+        """Return the regression, whose marginal likelihoods must have a closed form or one integral."""
+        score_of(regression, 0)
+        return regression
+
+    def setup(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> CollapsedMoves:
+        """Return the moves that chains make."""
+        return CollapsedMoves.of(options, space, settings.burn_in)
+
+    def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
+        """Return how many draws there are to one that coefficients are drawn for, when chains have ended."""
+        whole = replace(settings, draws=draws, accuracy=None)
+        return max(thinning(regression, whole), draws * settings.chains // COEFFICIENT_DRAWS)
+
+    def manner(self, job: Job, options: Any) -> Manner:
+        """Return what summaries need to know of the chains."""
+        averager = partial(averaged_moments, job.regression, job.space)
+        return _manner(job, vital="none", pairs=0, averager=averager)
+
+    def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
+        """Return the posterior that the draws of chains are summarised to."""
+        posterior = super().summarised(drawn, job, settings, **rest)
+        posterior.log_marginal = _log_marginals(posterior, job.space) + job.regression.constant
+        return posterior
+
+
+class CorrectedCollapsed(Collapsed):
+    """Chains over models on surrogates, corrected by Metropolis-Hastings.
+
+    There are alarms if marginal likelihoods of models with probability above 0.001 have relative errors
+    above 5 %; if coefficients are averages of too few effective draws.
+    """
+
+    options, kind = CorrectedOptions, CorrectedChain
+
+    def supports(self, regression: Any) -> bool:
+        """Whether this is for models of the family of a regression: all but the gaussian one."""
+        return not is_gaussian(regression)
+
+    def prepared(self, regression: Any, space: ModelSpace) -> Any:
+        """Return the regression as chains see it."""
+        return regression
+
+    def setup(
+        self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
+    ) -> CollapsedMoves:
+        """Return the moves that chains make, and how marginal likelihoods are integrated."""
+        more = {"entropy": entropy, "pairs": options.pairs, "exact": options.exact}
+        return CorrectedMoves.of(options, space, settings.burn_in, **more)
+
+    def manner(self, job: Job, options: Any) -> Manner:
+        """Return what summaries need to know of the chains."""
+        return _manner(
+            job,
+            vital="surrogate",
+            words="walks on the surrogate",
+            least=LEAST_WALKS,
+            pairs=options.pairs,
+            errors=_integration_errors if options.exact else None,
+        )
+
+    def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
+        """Return the posterior that the draws of chains are summarised to, with the errors of integrals."""
+        places = [_places(chain, drawn.draws) for chain in drawn.results]
+        posterior = MCMC.summarised(self, drawn, job, settings, **rest)
+        if drawn.ends is not None and drawn.ends.complete:
+            posterior.ends = drawn.ends.with_recorded([chain.described for chain in drawn.results], 0)
+        posterior.log_marginal = _log_marginals(posterior, job.space)
+        exact, names = job.setup.exact, job.space.names
+        _add_integration_errors(posterior, drawn.results, places, exact, settings.accuracy, names)
+        return posterior
+
+
+def _manner(job: Job, **rest: Any) -> Manner:
+    """Return what summaries need to know of chains: log posteriors are those of models."""
+    exchanges = (f"exchange_{k + 1}" for k in range(job.setup.temperatures.size - 1))
+    names = (*job.setup.names, *exchanges)
+    return Manner("collapsed", names, density=False, masses=True, estimator=estimate, **rest)
+
+
+def _log_marginals(posterior: Posterior, space: ModelSpace) -> FloatArray:
+    """Return the log marginal likelihoods (m,) of the visited models, as the draws know them."""
+    assert posterior.draws is not None
+    log_mass = log_masses(posterior.draws.model, posterior.draws.log_posterior, len(posterior.packed))
+    return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
+
+
+def _places(chain: ChainDraws, draws: int) -> IntArray:
+    """Return for each model of a chain (m,) one of its first draws that is at it, -1 where none is."""
+    places = np.full(len(chain.words), -1)
+    places[chain.index[:draws]] = np.arange(draws)
+    return places
+
+
+def _by_model(
+    index: IntArray, models: int, places: Sequence[IntArray], values: Sequence[FloatArray]
+) -> FloatArray:
+    """Return by model (m,) what chains know of theirs; `index` (C, D) are the models of draws."""
+    found = np.empty(models)
+    for rows, place, known in zip(index, places, values, strict=True):
+        found[rows[place[place >= 0]]] = known[place >= 0]
+    return found
+
+
+def _integration_errors(
+    chains: Sequence[ChainDraws], draws: int, index: IntArray, models: PackedModels, inclusion: FloatArray
+) -> FloatArray:
+    """Return the errors (J,) that inclusion probabilities have of the integrals."""
+    places = [_places(chain, draws) for chain in chains]
+    known = [chain.described["relative_variance"] for chain in chains]
+    variance = _by_model(index, len(models), places, known)
+    probability = count_visits(index, len(models)) / index.size
+    return inclusion_error(models[: len(models)], probability, inclusion, variance)
+
+
+def _add_integration_errors(
+    posterior: Posterior,
+    chains: list[ChainDraws],
+    places: Sequence[IntArray],
+    exact: bool,
+    accuracy: Accuracy | None,
+    names: Sequence[str],
+) -> None:
+    """Add the errors of the integrals to the Monte Carlo errors, and mention them where they matter."""
+    if not exact:
+        posterior.notes.append("The error of Laplace's approximation is not estimated.")
+        return
+    assert posterior.draws is not None
+    index, models = posterior.draws.model, len(posterior.packed)
+    variance = _by_model(index, models, places, [chain.described["relative_variance"] for chain in chains])
+    probability = posterior.probability
+    numbers = [chain.effective for chain in chains if chain.effective is not None]
+    effective = _by_model(index, models, places, numbers)
+    posterior.alarm(poor_integrals(probability, variance, posterior.pairs))
+    posterior.alarm(few_effective(probability, effective))
+    error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
+    matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
+    drawn = posterior.inclusion_mcse
+    posterior.inclusion_mcse = np.hypot(drawn, error)
+    posterior.ess = posterior.ess * (drawn / posterior.inclusion_mcse) ** 2
+    posterior.mcse = np.hypot(posterior.mcse, probability_error(probability, variance))
+    rows = posterior.odds.size
+    spread = posterior.odds * np.sqrt(variance[0] + variance[:rows])
+    spread[0] = 0.0
+    posterior.odds_mcse = np.hypot(posterior.odds_mcse, spread)
+    said = []
+    if accuracy is not None:
+        mcse, pairs = posterior.inclusion_mcse, posterior.pairs
+        said = imprecise_integrals(mcse, error, names, accuracy.mcse, pairs)
+    posterior.alarm(said)
+    if matters.size and not said:
+        text = (
+            f"The errors of the marginal likelihoods, which MCSE allows for, are a large part of it for "
+            f"{matters.size} of {error.size} inclusion probabilities: more draws do not help, more pairs do."
+        )
+        posterior.notes.append(text)

@@ -1,0 +1,62 @@
+"""The samplers: what `fit`, `extend`, loading, documentation and the command line know of them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pyrjsel._validate import unknown_name
+from pyrjsel.model_space import ModelSpace, count_dfs
+from pyrjsel.selection.samplers.automatic import sampler_of
+from pyrjsel.selection.samplers.base import Sampler, is_gaussian
+from pyrjsel.selection.samplers.collapsed.sampler import Collapsed, CorrectedCollapsed
+from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.glm import Enumeration
+from pyrjsel.selection.samplers.gibbs.sampler import GibbsSampler
+from pyrjsel.selection.samplers.listing import MOST_MODELS
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMCMC
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
+
+AUTO = "auto"
+# Those of one name are one sampler, for different families.
+SAMPLERS: tuple[Sampler, ...] = (
+    GaussianEnumeration(),
+    Enumeration(),
+    GibbsSampler(),
+    RJMCMC(),
+    PopulationRJMCMC(),
+    Collapsed(),
+    CorrectedCollapsed(),
+)
+NAMES = tuple(dict.fromkeys(sampler.name for sampler in SAMPLERS))
+
+
+def samplers_of(regression: Any) -> Mapping[str, Sampler]:
+    """Return the samplers for models of the family of a regression, by name."""
+    return {sampler.name: sampler for sampler in SAMPLERS if sampler.supports(regression)}
+
+
+def sampler_named(
+    name: object, regression: Any, space: ModelSpace, options: Collection[str], owner: str
+) -> tuple[Sampler, dict[str, Any]]:
+    """Return the sampler of a name; of "auto" that for a regression and space, `options` being given.
+
+    The second part are options that "auto" chooses with it, which given ones replace.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none of that name for the family.
+    """
+    known = samplers_of(regression)
+    if not isinstance(name, str) or name not in (AUTO, *known):
+        raise unknown_name(name, "the sampler", owner, (AUTO, *known))
+    chosen, usual = automatic(regression, space, options) if name == AUTO else (name, {})
+    return known[chosen], usual
+
+
+def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Return which sampler "auto" is, and options for it."""
+    if count_dfs(space, MOST_MODELS)[1]:
+        return "enumerate", {}
+    if not is_gaussian(regression):
+        return sampler_of(regression, space, options)
+    return ("collapsed" if samplers_of(regression)["gibbs"].n_extra(regression) is None else "gibbs"), {}

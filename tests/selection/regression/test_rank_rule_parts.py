@@ -1,0 +1,48 @@
+"""The parts of the rank rule, against least squares and columns of known dependence."""
+
+import numpy as np
+import pytest
+
+from pyrjsel.selection.regression.rank import Directions, independent
+
+
+def columns(noise=None):
+    """Centred columns a, b, c, d: c is a + d and `noise` of b, which is constant if `noise` is None."""
+    rng = np.random.default_rng(3)
+    made, _ = np.linalg.qr(rng.normal(size=(40, 4)) - rng.normal(size=(40, 4)).mean(axis=0))
+    made -= made.mean(axis=0)
+    a, d, other = made[:, 0], made[:, 1], made[:, 2]
+    return np.column_stack(
+        [1e3 * a, np.zeros(40) if noise is None else other, a + d + (noise or 0) * other, d]
+    )
+
+
+def test_a_dependence_is_found_with_its_columns():
+    x = columns()
+    found = Directions.of(x.T @ x)
+    assert found.rank == 2
+    assert found.dependent().tolist() == [True, True, True, True]  # b by itself, and a, c, d
+    circuits = found.circuits()
+    assert len(circuits) == 2
+    assert sorted((circuit != 0).sum() for circuit in circuits) == [1, 3]
+
+
+def test_fit_is_that_of_least_squares():
+    x = columns()
+    y = np.random.default_rng(4).normal(size=40)
+    want = x @ np.linalg.lstsq(x, y, rcond=1e-10)[0]
+    # Both lose the condition of the correlations of the three columns that are left, below 10, to rounding.
+    assert Directions.of(x.T @ x).fit(x.T @ y) == pytest.approx(want @ y, rel=1e-12)
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(1e-3, True), (3e-5, True), (5e-6, False)])
+def test_a_column_that_keeps_too_little_is_dependent(noise, expected):
+    # c keeps about noise^2 / 2 of its sum of squares given the others, which 1e-10 is held against.
+    x = columns(noise)[:, [0, 2, 3]]
+    assert independent(x.T @ x, rows=39) is expected
+    assert independent(x.T @ x, rows=2) is False
+
+
+def test_no_columns_are_independent():
+    assert independent(np.zeros((0, 0)), rows=5)
+    assert Directions.of(np.zeros((0, 0))).rank == 0
