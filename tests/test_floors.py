@@ -315,8 +315,9 @@ def test_folders_of_selection_import_those_before_them():
 
 
 def test_no_sampler_imports_another():
-    folders, own = {"collapsed", "enumeration", "gibbs", "reversible_jump"}, "pyrjsel.selection.samplers."
-    seen = set()
+    own, seen = "pyrjsel.selection.samplers.", set()
+    folders = {path.parent.name for path in (ROOT / "pyrjsel/selection/samplers").glob("*/__init__.py")}
+    assert folders >= {"collapsed", "enumeration", "gibbs", "reversible_jump"}
     for module, targets in module_graph().items():
         here = module.removeprefix(own).split(".")[0]
         if here in folders:
@@ -324,6 +325,31 @@ def test_no_sampler_imports_another():
             assert not (there & folders) - {here}, module
             seen.add(here)
     assert seen == folders
+
+
+# What a room has, in the order in which data flow.
+INNER = [
+    *("priors", "options", "protocols", "sampler", "prediction", "plots", "summary", "saving"),
+    *("results", "model", "loading"),
+]
+
+
+@pytest.mark.parametrize("room", ["patterns", "kernel", "mixture"])
+def test_rooms_have_the_same_inner_names(room):
+    folder = ROOT / "pyrjsel" / room
+    have = {path.stem for path in folder.glob("*.py")} | {"sampler" for _ in folder.glob("samplers/*.py")}
+    assert set(INNER) <= have
+
+
+@pytest.mark.parametrize("room", ["patterns", "kernel", "mixture"])
+def test_parts_of_results_know_neither_results_nor_model(room):
+    graph, own = module_graph(), f"pyrjsel.{room}."
+    for rank, name in enumerate(INNER[:-1]):
+        later = {own + other for other in INNER[max(rank + 1, INNER.index("saving") + 1) :]}
+        targets = set().union(
+            *(found for module, found in graph.items() if f"{module}.".startswith(own + name))
+        )
+        assert not targets & later, name
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,13 @@ from pyrjsel.design.saved import (
     AbsentArray,
     AbsentRows,
     absent_rows,
-    digest_of_rows,
     frames_again,
     other_rows,
     rows_from_plain,
     rows_to_plain,
+    sums_to_plain,
 )
 from pyrjsel.design.saved_labels import (
-    digest_of_labels,
     input_design_from_plain,
     input_design_to_plain,
     input_rows_from_plain,
@@ -53,8 +52,6 @@ __all__ = [
     "absent_rows",
     "as_chunks",
     "as_pandas",
-    "digest_of_labels",
-    "digest_of_rows",
     "frames_again",
     "input_design_from_plain",
     "input_design_to_plain",
@@ -67,4 +64,5 @@ __all__ = [
     "other_rows",
     "rows_from_plain",
     "rows_to_plain",
+    "sums_to_plain",
 ]

@@ -3,7 +3,7 @@
 Rows that are not there can be computed again from the data, by the design that was kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -83,35 +83,44 @@ class AbsentRows(Absent):
     summed: bool = False
 
 
-def digest_of_rows(data: DesignData) -> str:
+def _values(data: DesignData) -> dict[str, Plain]:
     """Return what tells rows from others: response, columns, weights and offset to the bit."""
-    return digest({"y": data.y, "X": data.X, "extras": data.extras})
+    return {"y": data.y, "X": data.X, "extras": data.extras}
 
 
-def rows_to_plain(data: Any, with_rows: bool, known: str, *, summed: bool = False) -> Plain:
-    """Return what is written of rows, which `known` is the digest of.
+def rows_to_plain(data: DesignData | AbsentRows, with_rows: bool) -> Plain:
+    """Return what is written of rows; see :func:`written_rows`."""
+    return written_rows(data, with_rows, _values)
 
-    Parameters
-    ----------
-    data : DesignData, AbsentRows, or rows of which sums were kept
-    with_rows : bool
-        Whether the rows themselves are wanted.
-    known : str
-    summed : bool, default False
+
+def sums_to_plain(data: Any, with_rows: bool, known: str) -> Plain:
+    """Return what is written of rows of which sums were kept; `known` is their digest.
 
     Raises
     ------
     NotAvailableError
-        If they are wanted, and are not there.
+        If the rows themselves are wanted.
     """
-    rows = None
-    if with_rows and isinstance(data, AbsentRows):
-        raise absent()
-    if with_rows and summed:
-        raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
     if with_rows:
-        rows = {"y": data.y, "X": data.X, "extras": data.extras, "index": labels_to_plain(data.index)}
-    return facts_to_plain(data, int(data.n), rows, known, summed)
+        raise NotAvailableError("The data of the fit came in chunks, so that no rows can be saved.")
+    return facts_to_plain(data, int(data.n), None, known, summed=True)
+
+
+def written_rows(data: Any, with_rows: bool, values: Callable[[Any], dict[str, Plain]]) -> Plain:
+    """Return what is written of rows whose `values` tell them from others.
+
+    Raises
+    ------
+    NotAvailableError
+        If the rows themselves are wanted, and are not there.
+    """
+    if isinstance(data, AbsentRows):
+        if with_rows:
+            raise absent()
+        return facts_to_plain(data, data.n, None, data.digest, data.summed)
+    held = values(data)
+    rows: Plain = {**held, "index": labels_to_plain(data.index)} if with_rows else None
+    return facts_to_plain(data, len(data.y), rows, digest(held))
 
 
 def facts_to_plain(data: Any, n: int, rows: Plain, known: str, summed: bool = False) -> Plain:
@@ -145,7 +154,7 @@ def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData 
         data = rows_again(design, given, places(known), known.n_rows, OWNER)
     else:
         return known
-    if digest_of_rows(data) != known.digest:
+    if digest(_values(data)) != known.digest:
         raise other_rows()
     return DesignData(
         data.y, data.X, data.extras, data.index, data.positions, known.n_rows, known.missing, known.n_dropped

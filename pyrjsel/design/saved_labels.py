@@ -28,12 +28,11 @@ from pyrjsel.design.plain import (
 from pyrjsel.design.saved import (
     OWNER,
     AbsentRows,
-    absent,
     absent_rows,
-    facts_to_plain,
     frames_again,
     other_rows,
     places,
+    written_rows,
 )
 from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
 
@@ -107,29 +106,13 @@ def label_design_from_plain(
     )
 
 
-def digest_of_labels(rows: LabelRows) -> str:
-    """Return what tells rows of labels from others."""
-    return digest(_codes(rows))
-
-
 def _codes(rows: LabelRows) -> dict[str, Plain]:
     return {"y": rows.y.astype(np.int64), "codes": rows.codes.astype(np.int64)}
 
 
 def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
-    """Return what is written of rows of labels.
-
-    Raises
-    ------
-    NotAvailableError
-        If the rows are wanted, and are not there.
-    """
-    if isinstance(data, AbsentRows):
-        if with_rows:
-            raise absent()
-        return facts_to_plain(data, data.n, None, data.digest)
-    rows = {**_codes(data), "index": labels_to_plain(data.index)} if with_rows else None
-    return facts_to_plain(data, len(data.y), rows, digest_of_labels(data))
+    """Return what is written of rows of labels; see :func:`written_rows`."""
+    return written_rows(data, with_rows, _codes)
 
 
 def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> LabelRows | AbsentRows:
@@ -160,7 +143,7 @@ def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> 
     else:
         return known
     rows = LabelRows(y, codes, index, known.n_rows, known.missing, known.positions)
-    if digest_of_labels(rows) != known.digest:
+    if digest(_codes(rows)) != known.digest:
         raise other_rows()
     return rows
 
@@ -241,25 +224,13 @@ def _dtype_from_plain(value: Any, owner: str) -> Any:
         raise bad(owner, f"its response is of a type that is not there: {error}") from error
 
 
-def digest_of_inputs(rows: InputRows) -> str:
-    """Return what tells rows of inputs from others."""
-    return digest({"y": rows.y, "X": rows.X})
+def _values(rows: InputRows) -> dict[str, Plain]:
+    return {"y": rows.y, "X": rows.X}
 
 
 def input_rows_to_plain(data: InputRows | AbsentRows, with_rows: bool) -> Plain:
-    """Return what is written of rows of inputs.
-
-    Raises
-    ------
-    NotAvailableError
-        If the rows are wanted, and are not there.
-    """
-    if isinstance(data, AbsentRows):
-        if with_rows:
-            raise absent()
-        return facts_to_plain(data, data.n, None, data.digest)
-    rows = {"y": data.y, "X": data.X, "index": labels_to_plain(data.index)} if with_rows else None
-    return facts_to_plain(data, data.n, rows, digest_of_inputs(data))
+    """Return what is written of rows of inputs; see :func:`written_rows`."""
+    return written_rows(data, with_rows, _values)
 
 
 def input_rows_from_plain(content: Content, design: InputDesign, given: Any) -> InputRows | AbsentRows:
@@ -285,7 +256,7 @@ def input_rows_from_plain(content: Content, design: InputDesign, given: Any) -> 
     else:
         return known
     rows = InputRows(y, X, index, known.n_rows, known.missing, places(known))
-    if digest_of_inputs(rows) != known.digest:
+    if digest(_values(rows)) != known.digest:
         raise other_rows()
     return rows
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.design import rows_to_plain
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
@@ -19,12 +19,11 @@ SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "k
 
 def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool) -> Plain:
     """Return what is written of results."""
-    known = model.data.digest if isinstance(model.data, AbsentRows) else digest_of_rows(model.data)
     kernel = model.kernels[0]
     return {
         "class": type(model).__name__,
         "design": model.design.to_dict(),
-        "rows": rows_to_plain(model.data, with_rows, known),
+        "rows": rows_to_plain(model.data, with_rows),
         "standardize": model.standardize,
         "scaling": vars(model.scaling),
         "convention": model.convention,

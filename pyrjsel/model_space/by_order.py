@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.context import PriorContext
-from pyrjsel.model_space.tables import NotCountable
 
 MOST_ORDERS = 64  # as in _space.pxd
 MOST_SUBSETS = 2**16  # that are gone through where an expected size is solved for

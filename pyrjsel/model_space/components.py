@@ -14,10 +14,10 @@ import numpy as np
 
 from pyrjsel._typing import IntArray
 from pyrjsel.model_space._space import Space
+from pyrjsel.model_space.component_tables import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.space import ModelSpace
-from pyrjsel.model_space.tables import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.tied import full_table, tied_table
 
 COST_LIMIT = 200_000  # cells of the grid of costs

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.model_space.tables import ComponentTable, NotCountable
+from pyrjsel.model_space.component_tables import ComponentTable, NotCountable
 
 WORK_LIMIT = 20_000_000  # additions of one pass; about a second, and 160 MB kept for the way back
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space.bits import unpack
+from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.components import component_tables, cost_grid
 from pyrjsel.model_space.convolution import inclusion, plan
 from pyrjsel.model_space.counting import ENUMERABLE, free_room
@@ -14,7 +15,6 @@ from pyrjsel.model_space.existing import Existence, at_most
 from pyrjsel.model_space.order_sums import order_sums
 from pyrjsel.model_space.sampling import normalised, sample_models
 from pyrjsel.model_space.space import ModelSpace
-from pyrjsel.model_space.tables import NotCountable
 from pyrjsel.model_space.tied import MOST_CHECKED
 
 CHAINS = 4

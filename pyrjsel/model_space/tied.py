@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import pack, unpack
+from pyrjsel.model_space.component_tables import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.space import ModelSpace
-from pyrjsel.model_space.tables import ComponentTable, CostGrid, NotCountable
 
 COMPONENT_LIMIT = 2**20  # feasible subsets to go through
 MOST_CHECKED = 2**13  # of which it must be worked out whether they exist

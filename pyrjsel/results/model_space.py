@@ -53,6 +53,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion; NaN where the relative error of the latter
         is above 30 %) and ``cost``.
+
         <inclusion>
         """
         return without_errors(self._inclusion)
@@ -67,10 +68,11 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
     @property
     @kept_table
     def models(self) -> pd.DataFrame:
-        """The best models by rank, the first of them.
+        """The best models by rank.
 
         Columns ``terms``, ``size``, ``cost``, ``posterior`` (never renormalised over the rows of the table),
         ``mcse``, ``odds`` (of the best model against this) and ``odds_mcse``.
+
         <models>
         """
         return self._model_rows(self._n_listed)

@@ -112,7 +112,7 @@ class SampledResults(Results[Model]):
         Warns
         -----
         ConvergenceWarning
-            As for ``fit``.
+            As for ``fit``, which may warn of other things too.
         """
         run = self._recorded_run()
         settings = run.settings.extended(

@@ -42,7 +42,7 @@ from pyrjsel.storage import (
 )
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
-SCHEMA = 3
+SCHEMA = 4
 # Seconds between two writes of a chain, which take some hundredths of one.
 INTERVAL = 8.0
 # Longer descriptions are kept, and compared, as digests.

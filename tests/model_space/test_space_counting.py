@@ -19,8 +19,8 @@ from pyrjsel.model_space import (
     prior_inclusion,
     prior_inclusion_of,
 )
+from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.counting import _exact, _sampled
-from pyrjsel.model_space.tables import NotCountable
 
 
 def brute_force(case):

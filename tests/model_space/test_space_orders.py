@@ -284,7 +284,7 @@ def test_one_core_subset_stands_for_many(kit, prior, monkeypatch):
 
 
 def refuse(*_):
-    from pyrjsel.model_space.tables import NotCountable
+    from pyrjsel.model_space.component_tables import NotCountable
 
     raise NotCountable("for a test")
 

@@ -16,9 +16,9 @@ from pyrjsel.model_space import (
     count_models,
     prior_inclusion,
 )
+from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.components import cost_grid
 from pyrjsel.model_space.counting import _exact
-from pyrjsel.model_space.tables import NotCountable
 from pyrjsel.model_space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
 

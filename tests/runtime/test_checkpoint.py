@@ -306,9 +306,9 @@ def test_other_versions_are_refused(folder):
     run(folder)
     document = read(folder / "checkpoint.rjs")
     for changed in (
-        Document("checkpoint", 2, document.content),
-        Document("checkpoint", 4, document.content),
-        Document("checkpoint", 3, document.content, "99.0"),
+        Document("checkpoint", 3, document.content),
+        Document("checkpoint", 5, document.content),
+        Document("checkpoint", 4, document.content, "99.0"),
     ):
         write(folder / "checkpoint.rjs", changed)
         with pytest.raises(StoreError, match=r"was written by version .*, in layout .*This is version"):

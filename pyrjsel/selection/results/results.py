@@ -20,7 +20,6 @@ from pyrjsel.selection.results.sampled import arviz_groups, recorded_run
 from pyrjsel.selection.results.saving import KIND, SCHEMA, content_of
 from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.summary import describe
-from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.storage import Plain
 
 # What inherited docstrings say.
@@ -38,9 +37,9 @@ Go on until inclusion probabilities have Monte Carlo errors of at most this; Non
 asked for in the fit, or 0.005. Models that the audit finds are a warning: chains go on, and
 do not begin anew.""",
     "not in one run": """\
-What is drawn when a run has ended, the coefficients of
-``"collapsed"`` and of ``"gibbs"`` where these are integrated out, is drawn anew. After an
-interrupted run that was planned for more draws, coefficients are of as few draws as it had kept.""",
+What is drawn when a run has ended, the coefficients of ``"collapsed"`` and of ``"gibbs"`` where
+these are integrated out, is drawn anew. After an interrupted run that was planned for more draws,
+coefficients are of as few draws as it had kept.""",
     "without chains": "After enumeration, which has all models.",
     "inclusion": """\
 Prior probabilities are those over the models that have a coefficient prior; their error is that of
@@ -222,7 +221,7 @@ class SelectionResults(Predictive):
     # ------------------------------------------------------------------ costs and budgets
 
     def frontier(
-        self, budgets: ArrayLike | None = None, *, others: Sequence[PosteriorTables] = ()
+        self, budgets: ArrayLike | None = None, *, others: Sequence[SelectionResults] = ()
     ) -> pd.DataFrame:
         """Return the best model under each budget, and its posterior probability given that budget.
 
@@ -233,7 +232,7 @@ class SelectionResults(Predictive):
         ----------
         budgets : array_like of float, optional
             The budgets, at most that of the fit; None is every cost at which another model becomes the best.
-        others : sequence of PosteriorTables, default ()
+        others : sequence of SelectionResults, default ()
             More runs with the same data, terms and priors and other budgets. A budget is looked up in an
             enumeration if one has it, otherwise in the run with the smallest budget that has it: the draws
             of a run under a large budget seldom cost little.
@@ -282,7 +281,7 @@ class SelectionResults(Predictive):
         ax: Any = None,
         *,
         budgets: ArrayLike | None = None,
-        others: Sequence[PosteriorTables] = (),
+        others: Sequence[SelectionResults] = (),
     ) -> Any:
         """Plot the deviance of the best model against the budget.
 
@@ -294,7 +293,7 @@ class SelectionResults(Predictive):
             Where to draw; a new figure by default.
         budgets : array_like of float, optional
             As for :meth:`frontier`.
-        others : sequence of PosteriorTables, default ()
+        others : sequence of SelectionResults, default ()
             As for :meth:`frontier`.
 
         Returns

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from pyrjsel.design import AbsentRows, digest_of_rows, rows_to_plain
+from pyrjsel.design import rows_to_plain, sums_to_plain
 from pyrjsel.results import constraints_to_plain
 from pyrjsel.selection.identity import rows_of
 from pyrjsel.selection.posterior import Posterior
@@ -94,12 +94,9 @@ def _choices(model: SelectionModel) -> Plain:
 
 
 def _rows(model: SelectionModel, with_rows: bool) -> Plain:
-    data = model.data
-    if isinstance(data, AbsentRows):
-        return rows_to_plain(data, with_rows, data.digest, summed=data.summed)
-    if isinstance(data, SummedRows):
-        return rows_to_plain(data, with_rows, digest(rows_of(model)), summed=True)
-    return rows_to_plain(data, with_rows, digest_of_rows(data))
+    if isinstance(model.data, SummedRows):
+        return sums_to_plain(model.data, with_rows, digest(rows_of(model)))
+    return rows_to_plain(model.data, with_rows)
 
 
 def _posterior(posterior: Posterior) -> Plain:

@@ -1,0 +1,125 @@
+"""The registry of samplers: what `fit`, the command line, documentation and files take from it."""
+
+import argparse
+import re
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+from pyrjsel._command import add_arguments
+from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, samplers_of
+
+
+def data(n=40):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=[*"abc"])
+    frame["y"] = frame["a"] + rng.normal(size=n)
+    return frame
+
+
+def model(family="linear"):
+    frame = data()
+    if family == "linear":
+        return rj.linear("y ~ a * b + c", frame, heredity="strong")
+    frame["y"] = (frame["y"] > 0).astype(int)
+    return rj.logit("y ~ a * b + c", frame, heredity="strong")
+
+
+def fit(problem, sampler, **options):
+    with warnings.catch_warnings():
+        # Chains this short disagree as often as not.
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        return problem.fit(sampler=sampler, draws=40, burn_in=8, chains=2, rng=1, progress=False, **options)
+
+
+def extend(results):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        return results.extend(20, progress=False)
+
+
+def test_names_of_a_family_are_different():
+    for problem in (model(), model("logit")):
+        known = samplers_of(problem.regression)
+        assert list(known) == [s.name for s in SAMPLERS if s.supports(problem.regression)]
+    assert set(samplers_of(model().regression)) == set(NAMES)
+
+
+def test_one_list_of_names():
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    (choices,) = (item.choices for item in parser._actions if item.dest == "sampler")
+    assert choices == ("auto", *NAMES)
+    listed = re.search(r"sampler : \{(.*)\}", rj.LogitSelection.fit.__doc__)[1]
+    assert [name.strip('"') for name in listed.split(", ")] == ["auto", *NAMES]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+def test_options_are_documented_where_they_are(sampler):
+    """Each by its own class or the one that it extends, and by `fit`."""
+    own = "\n".join(kind.__doc__ or "" for kind in sampler.options.__mro__)
+    for item in fields(sampler.options):
+        assert f"\n    {item.name} : " in own
+        assert re.search(rf"\n +{item.name} : ", rj.LogitSelection.fit.__doc__)
+    names = {item.name for item in fields(sampler.options)}
+    assert names.isdisjoint(getattr(sampler.options, "renamed", {}))
+    assert names >= set(getattr(sampler.options, "renamed", {}).values())
+    assert names >= set(getattr(sampler.options, "before", {}))
+
+
+OLD = {
+    "collapsed": {"slots": 2.0, "families": 2.0},
+    "gibbs": {"slots": 2, "families": 2, "sweep": "collapsed"},
+    "rjmcmc": {"families": 2},
+    "population": {"families": 2, "temperatures": "fixed"},
+}
+
+
+def saved_as_before(sampler, path):
+    """Results, and their file with the names that options had in earlier versions."""
+    problem = model()
+    renamed = samplers_of(problem.regression)[sampler].options.renamed
+    results = fit(problem, sampler, **{renamed[name]: value for name, value in OLD[sampler].items()})
+    wanted, own = results.options, fit(problem, sampler)
+    for name in OLD[sampler]:
+        results.options.__dict__[name] = results.options.__dict__.pop(renamed[name])
+    results.save(path, data=True)
+    for name in OLD[sampler]:
+        wanted.__dict__[renamed[name]] = wanted.__dict__.pop(name)
+    assert wanted != own.options
+    return results, renamed
+
+
+@pytest.mark.parametrize("sampler", OLD)
+def test_files_with_earlier_names_of_options(sampler, tmp_path):
+    results, _ = saved_as_before(sampler, tmp_path / "a.rjs")
+    found = rj.load(tmp_path / "a.rjs")
+    assert found.options == results.options
+    longer, want = extend(found), extend(results)
+    np.testing.assert_array_equal(longer.draws.model, want.draws.model)
+    np.testing.assert_array_equal(longer.draws.log_posterior, want.draws.log_posterior)
+
+
+@pytest.mark.parametrize("sampler", OLD)
+def test_an_option_under_two_names_is_refused(sampler, tmp_path):
+    results, renamed = saved_as_before(sampler, tmp_path / "a.rjs")
+    name = next(iter(OLD[sampler]))
+    results.options.__dict__[name] = results.options.__dict__[renamed[name]]
+    results.save(tmp_path / "b.rjs", data=True)
+    with pytest.raises(rj.StoreError, match="options"):
+        rj.load(tmp_path / "b.rjs")
+
+
+def test_a_sampler_of_another_family_is_not_known():
+    with pytest.raises(rj.UnknownNameError, match="the sampler 'gibbs'"):
+        model("logit").fit(sampler="gibbs")
+
+
+@pytest.mark.parametrize("name", ["slots", "families"])
+def test_earlier_names_are_no_options(name):
+    with pytest.raises(rj.UnknownNameError, match=f"the option '{name}'"):
+        fit(model(), "collapsed", **{name: 1})
