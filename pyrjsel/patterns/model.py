@@ -493,7 +493,7 @@ def patterns_of(
     if (rows.y == rows.y[0]).all():
         raise DataError(
             f"The response {design.response!r} of {owner} must have at least two classes in the rows "
-            f"used. Got {design.classes[rows.y[0]]!r} alone."
+            f"used. Got only {design.classes[rows.y[0]]!r}."
         )
     features = Features(
         codes=np.ascontiguousarray(rows.codes, dtype=np.int32),
