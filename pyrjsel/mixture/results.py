@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_int, unknown_name
@@ -33,7 +33,7 @@ from pyrjsel.report import (
     plot_trace,
     score_table,
 )
-from pyrjsel.results import Description, ModelSpaceResults, RecordedRun
+from pyrjsel.results import Description, ModelSpaceResults, RecordedRun, true_classes
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
 
@@ -344,21 +344,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     def _true(self, new: Any, endog: ArrayLike | None, owner: str) -> tuple[FloatArray, IntArray]:
         """Return predicted probabilities (n, K) of rows, and the positions of their true classes."""
-        design = self.model.design.labels
-        if new is None and endog is None:
-            labelled = self.model.y >= 0
-            probability = class_probabilities(self.posterior, self.model.z[labelled])
-            true = self.model.y[labelled]
-        else:
-            probability = class_probabilities(self.posterior, self._rows(new, owner)[0])
-            if endog is not None:
-                true = design.encode_classes(endog, owner=owner)
-            else:
-                true = design.encode_response(new, owner=owner)
-        if len(true) != len(probability):
-            raise DataError(f"The rows of {owner} are {len(probability)}, their true classes {len(true)}.")
-        if len(true) == 0:
-            raise DataError(f"{owner} needs one row with a label at least.")
+        model = self.model
+        z = model.z[model.y >= 0] if new is None and endog is None else self._rows(new, owner)[0]
+        probability = class_probabilities(self.posterior, z)
+        labels = model.design.labels
+        true = true_classes(labels, new, endog, lambda: model.y[model.y >= 0], len(probability), owner)
         return probability, true
 
     def score(self, new: Any = None, endog: ArrayLike | None = None) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from pyrjsel.patterns.saving import KIND, SCHEMA, content_of
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
 from pyrjsel.patterns.summary import describe, tables
 from pyrjsel.report import kept_table, log_chosen, own_copy, score_table
-from pyrjsel.results import Description, RecordedRun, SampledResults
+from pyrjsel.results import Description, RecordedRun, SampledResults, true_classes
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
 
@@ -369,22 +369,13 @@ class PatternResults(SampledResults[PatternModel]):
             As for :meth:`predict`; if a value is missing that is no level; if the response is not there,
             missing, or of a class that the fit does not have.
         """
-        owner, design = "score", self.model.design
+        owner, model = "score", self.model
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
-        if endog is not None:
-            true = design.encode_classes(endog, owner=owner)
-        elif new is None:
-            true = self.model.y
-        else:
-            true = design.encode_response(new, owner=owner)
+        true = true_classes(model.design, new, endog, lambda: model.y, len(probability), owner)
         gone = int(np.isnan(probability).any(axis=1).sum())
         if gone:
             some = counted(gone, "row")
             raise DataError(f"The new data of {owner} must have no missing values. Got some in {some}.")
-        if len(true) != len(probability):
-            raise DataError(f"The rows of {owner} are {len(probability)}, their true classes {len(true)}.")
-        if len(true) == 0:
-            raise DataError(f"{owner} needs one row at least.")
         wrong = (probability.argmax(axis=1) != true).astype(np.float64)
         return score_table({"error_rate": wrong, "log_score": log_chosen(probability, true)})
 

@@ -1,6 +1,7 @@
 """What the results of all models have in common: summaries, files, draws, tables of models."""
 
 from pyrjsel.results.base import Description, Results
+from pyrjsel.results.classes import true_classes
 from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes
 from pyrjsel.results.protocols import FittedModel, ModelOverSpace, ModelPosterior
 from pyrjsel.results.sampled import RecordedRun, SampledResults, chain_facts
@@ -29,4 +30,5 @@ __all__ = [
     "options_from_plain",
     "pairs_from_plain",
     "stuck_notes",
+    "true_classes",
 ]

@@ -35,6 +35,17 @@ class ModeFinder:
         start: FloatArray | None = None,
         draws: bool = False,
     ) -> tuple[float, float, FloatArray | None, tuple[FloatArray, FloatArray] | None]: ...
+    def integrate_at(
+        self,
+        gamma: ByteArray,
+        mode: FloatArray,
+        factor: FloatArray,
+        log_posterior: float,
+        radius: FloatArray,
+        direction: FloatArray,
+        df: float,
+    ) -> tuple[float, float, FloatArray, tuple[FloatArray, FloatArray]]: ...
+    def _check_pairs(self, radius: FloatArray, direction: FloatArray) -> None: ...
     def reweigh(
         self,
         center: FloatArray,

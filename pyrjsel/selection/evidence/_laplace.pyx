@@ -320,17 +320,62 @@ cdef class ModeFinder:
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
             Draws, all on the internal scale, and weights, of which the largest is 1.
         """
-        cdef int d, k, i, count = radius.shape[0]
-        cdef double nu = df, constant, norm
         if not self._load(gamma, start):
             raise ValueError("the model has more columns than this finder was made for")
-        d = self.d
-        if direction.shape[0] != count or direction.shape[1] != d or count < 2 or count % 2:
-            raise ValueError("radius and direction must have one row a pair, an even number of them")
+        self._check_pairs(radius, direction)
         with nogil:
             self.status = self.laplace()
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
+        return self._student(radius, direction, df, draws)
+
+    def integrate_at(self, const unsigned char[::1] gamma not None, const double[::1] mode not None,
+                     const double[:, ::1] factor not None, double log_posterior,
+                     const double[::1] radius not None, const double[:, ::1] direction not None,
+                     double df):
+        """Importance sampling of a model whose mode is known, with the draws; see :meth:`integrate`.
+
+        Parameters
+        ----------
+        gamma : uint8 array (J,)
+        mode : float64 array (d,)
+            `at` of the model's mode.
+        factor : float64 array (d, d)
+            `factor` there.
+        log_posterior : float
+            `log_posterior` there.
+        radius, direction, df
+            As those of :meth:`integrate`.
+
+        Returns
+        -------
+        log_ratio, variance, moments, samples
+            As those of :meth:`integrate`.
+        """
+        cdef int k, l
+        if not self._load(gamma, None):
+            raise ValueError("the model has more columns than this finder was made for")
+        self._check_pairs(radius, direction)
+        if mode.shape[0] != self.d or factor.shape[0] != self.d or factor.shape[1] != self.d:
+            raise ValueError("mode and factor must fit the model")
+        for k in range(self.d):
+            self.b[k] = mode[k]
+            for l in range(k, self.d):
+                self.h[l + <Py_ssize_t> k * self.d] = factor[l, k]
+        self.log_posterior = log_posterior
+        self.status = CONVERGED
+        linear_predictor(self.p, self.d, self.cols, self.b, self.eta)
+        return self._student(radius, direction, df, True)
+
+    def _check_pairs(self, const double[::1] radius, const double[:, ::1] direction):
+        cdef Py_ssize_t count = radius.shape[0]
+        if direction.shape[0] != count or direction.shape[1] != self.d or count < 2 or count % 2:
+            raise ValueError("radius and direction must have one row a pair, an even number of them")
+
+    cdef _student(self, const double[::1] radius, const double[:, ::1] direction, double nu, bint draws):
+        """Draws from a Student distribution at the mode, with the inverse Hessian as its scale."""
+        cdef int d = self.d, k, i, count = radius.shape[0]
+        cdef double constant, norm
         cdef double[:, ::1] rays = np.array(direction)
         cdef double[::1] log_density = np.empty(count)
         constant = (lgamma(0.5 * (nu + d)) - lgamma(0.5 * nu) - 0.5 * d * (log(nu) + LOG_PI)

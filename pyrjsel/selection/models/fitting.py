@@ -137,7 +137,8 @@ class Fitting:
         """
         model = cast(SelectionModel, self)
         owner = f"{model._owner}.fit"
-        found = sampler_named(sampler, model.regression, model.space, options, owner)
+        found, usual = sampler_named(sampler, model.regression, model.space, options, owner)
+        options = {**usual, **options}
         names = [item.name for item in fields(found.options)]
         for name in options:
             if name not in names:

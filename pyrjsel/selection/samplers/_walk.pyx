@@ -566,6 +566,10 @@ cdef class Walk:
         """Return log evidence plus log prior of the models (K,)."""
         return np.array([self.replicas[self.place[k]].log_mass for k in range(self.n_replicas)])
 
+    def log_evidence(self):
+        """Return the log evidences of the models (K,)."""
+        return np.array([(<Evidence> self.evidence[self.place[k]]).value for k in range(self.n_replicas)])
+
     def rates(self, int k=0):
         """Return the rates of the flips (J,) at temperature k."""
         cdef const double* rate = self.replicas[self.place[k]].rate

@@ -36,8 +36,10 @@ def samplers_of(regression: Any) -> Mapping[str, Sampler]:
 
 def sampler_named(
     name: object, regression: Any, space: ModelSpace, options: Collection[str], owner: str
-) -> Sampler:
+) -> tuple[Sampler, dict[str, Any]]:
     """Return a sampler by name; "auto" chooses one from the regression, the space and the given `options`.
+
+    The second part are options that "auto" chooses with it, which given ones replace.
 
     Raises
     ------
@@ -47,13 +49,14 @@ def sampler_named(
     known = samplers_of(regression)
     if not isinstance(name, str) or name not in (AUTO, *known):
         raise unknown_name(name, "the sampler", owner, (AUTO, *known))
-    return known[automatic(regression, space, options) if name == AUTO else name]
+    chosen, usual = automatic(regression, space, options) if name == AUTO else (name, {})
+    return known[chosen], usual
 
 
-def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> str:
-    """Return the name of the sampler that "auto" chooses."""
+def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Return the name of the sampler that "auto" chooses, and options for it."""
     if count_dfs(space, MOST_MODELS)[1]:
-        return "enumerate"
+        return "enumerate", {}
     if not is_gaussian(regression):
         return sampler_of(regression, space, options)
-    return "collapsed" if samplers_of(regression)["gibbs"].n_extra(regression) is None else "gibbs"
+    return ("collapsed" if samplers_of(regression)["gibbs"].n_extra(regression) is None else "gibbs"), {}

@@ -14,6 +14,7 @@ from selection_checks import LEVEL, Scenario, holm
 from selection_world import World, bad_surrogate
 
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
+from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
 SCENARIOS = [
@@ -86,6 +87,52 @@ def test_many_iterations_change_nothing_either(scenario):
 def test_a_wrong_transition_is_caught(fault):
     """A prior variance off by a third, odds of one more term by a factor of 1.65, a shifted predictor."""
     assert faults(World(SCENARIOS[0], fault=fault), 2 * FAST, seed=55) != {}
+
+
+# ---------------------------------------------------------------------- surrogate jumps
+
+
+@pytest.mark.parametrize("scenario", [SCENARIOS[k] for k in (0, 3, 6)], ids=str)
+def test_surrogate_jumps_leave_the_joint_law_alone(scenario):
+    """Alone, with two pairs of draws and a surrogate far from the posterior; level 1e-6 each."""
+    assert faults(World(scenario), FAST, seed=61, iterations=3, walk=World.walk_surrogate) == {}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_surrogate_jumps_leave_the_joint_law_alone_at_length(scenario):
+    """Fifteen times the draws; level 1e-6 each."""
+    assert faults(World(scenario), LONG, seed=62, iterations=3, walk=World.walk_surrogate) == {}
+
+
+def _without_correction(jumps, gamma, place=SurrogateJumps.place):
+    return None if place(jumps, gamma) is None else float(jumps.walk.log_evidence()[0])
+
+
+def _without_surrogate(jumps, gamma, place=SurrogateJumps.place):
+    return None if place(jumps, gamma) is None else 0.0
+
+
+def _with_new_draws_alone(jumps, rng, gamma, mode, b, draws=SurrogateJumps.draws):
+    return draws(jumps, rng, gamma, mode, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "scenario", "iterations"),
+    [
+        ("place", _without_correction, SCENARIOS[0], 3),
+        ("place", _without_surrogate, SCENARIOS[0], 3),
+        ("draws", _with_new_draws_alone, SCENARIOS[5], 12),
+    ],
+    ids=["correction", "surrogate", "draws"],
+)
+def test_wrong_surrogate_jumps_are_caught(monkeypatch, name, wrong, scenario, iterations):
+    """The correction or the surrogate left out of the acceptance probability; the present coefficients not
+    among the draws of their model, which moves skewed posteriors alone.
+    """
+    monkeypatch.setattr(SurrogateJumps, name, wrong)
+    moved = faults(World(scenario), 3 * FAST, seed=61, iterations=iterations, walk=World.walk_surrogate)
+    assert moved != {}
 
 
 # ---------------------------------------------------------------------- populations

@@ -53,16 +53,21 @@ MAKERS = {"two modes": two_modes, "regular": regular, "separating": separating, 
 
 
 @pytest.mark.parametrize(
-    ("name", "sampler"),
-    [("regular", "collapsed"), ("two modes", "collapsed"), ("separating", "rjmcmc"), ("crowded", "rjmcmc")],
+    ("name", "sampler", "usual"),
+    [
+        ("regular", "collapsed", {}),
+        ("two modes", "collapsed", {}),
+        ("separating", "rjmcmc", {"surrogate": 1}),
+        ("crowded", "rjmcmc", {}),
+    ],
 )
-def test_what_auto_takes(name, sampler):
+def test_what_auto_takes(name, sampler, usual):
     model = MAKERS[name]()
-    assert sampler_of(model.regression, model.space) == sampler
+    assert sampler_of(model.regression, model.space) == (sampler, usual)
     assert pilot_of(model.regression, model.space) == pilot_of(model.regression, model.space)
     # Options of one sampler alone ask for that one.
-    assert sampler_of(model.regression, model.space, {"pairs"}) == "collapsed"
-    assert sampler_of(model.regression, model.space, {"start"}) == sampler
+    assert sampler_of(model.regression, model.space, {"pairs"}) == ("collapsed", {})
+    assert sampler_of(model.regression, model.space, {"start"}) == (sampler, usual)
 
 
 def test_fits_follow_it_whatever_the_seed():

@@ -9,6 +9,7 @@ from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.model_space import Space, families, unpack
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
@@ -21,6 +22,7 @@ from pyrjsel.selection.samplers.reversible_jump.population import (
     PopulationOptions,
 )
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 
 class World:
@@ -117,6 +119,19 @@ class World:
         runner.advance(iterations)
         gamma = runner.walk.gamma()[0]
         return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0][0])
+
+    def walk_surrogate(self, row, beta, y, rng, iterations):
+        """Return row and coefficients after surrogate jumps alone, which is far from the posterior."""
+        regression = self.given(y)
+        b = beta.copy()
+        b[1:] *= regression.scale
+        b[0] += beta[1:] @ regression.mean
+        correction = 0.3 * (-1.0) ** np.arange(self.space.n_terms)
+        jumps = SurrogateJumps(regression, self.space, Surrogate(np.full(b.size, 0.1), correction), pairs=2)
+        gamma = self.gamma(row)
+        for _ in range(iterations):
+            gamma, b, _ = jumps.jump(rng, gamma, b)
+        return self.row(gamma), self.regression.to_raw(b)
 
     def walk_population(self, row, beta, y, rng, iterations):
         """Return the same of a population at fixed temperatures.

@@ -39,7 +39,7 @@ RESTARTS = (0.1, 0.3)
 
 @dataclass(frozen=True)
 class PopulationOptions(RJMCMCOptions):
-    """Options of ``fit(sampler="population")``, beside those of ``"rjmcmc"``.
+    """Options of ``fit(sampler="population")``, beside those of ``"rjmcmc"`` except `surrogate`.
 
     Attributes
     ----------
@@ -71,6 +71,8 @@ class PopulationOptions(RJMCMCOptions):
 
     def __post_init__(self) -> None:
         self.check(OWNER)
+        if self.surrogate:
+            raise bad_value("surrogate", OWNER, "0", self.surrogate)
         check_choice(self.scheme, "scheme", OWNER, tuple(TEMPERATURES))
         if not isinstance(self.tune, bool):
             raise bad_value("tune", OWNER, "True or False", self.tune)

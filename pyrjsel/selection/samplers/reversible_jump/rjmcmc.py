@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, check_int
+from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
@@ -20,9 +21,16 @@ from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
+    SurrogateJumps,
+    SurrogateLoop,
+    learn_surrogate,
+)
 from pyrjsel.storage import Content
 
 OWNER = "sampler='rjmcmc'"
+# Moves in the order in which chains count them.
+ALL_MOVES = (*MOVES, "surrogate")
 # Trades an iteration where there is something for them to do.
 TRADES = 8
 
@@ -40,6 +48,10 @@ class JumpMoves:
         Weights with which trades choose the term that comes in; None is the same for all.
     fixed : tuple of ndarray, optional
         Mean and precision factors of a fixed proposal of coefficients.
+    surrogate : int
+        Surrogate jumps.
+    learnt : Surrogate, optional
+        The surrogate of these.
     """
 
     swaps: int = 0
@@ -48,20 +60,23 @@ class JumpMoves:
     blocks: tuple[IntArray, ...] = ()
     entry: FloatArray | None = None
     fixed: tuple[FloatArray, FloatArray] | None = None
+    surrogate: int = 0
+    learnt: Surrogate | None = None
 
     @property
     def kinds(self) -> list[int]:
-        """Places in MOVES of what is proposed: counts of others are not kept."""
-        return [0, 1, 2, 3, *([4] if self.trades else []), *([5] if self.block_updates else [])]
+        """Places in ALL_MOVES of what is proposed: counts of others are not kept."""
+        others = (4, self.trades), (5, self.block_updates), (6, self.surrogate)
+        return [0, 1, 2, 3, *(k for k, count in others if count)]
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of what is proposed."""
-        return tuple(MOVES[k] for k in self.kinds)
+        return tuple(ALL_MOVES[k] for k in self.kinds)
 
     def all_counts(self, counts: np.ndarray) -> np.ndarray:
         """Return counts (2, kinds) as loops have them, (2, moves)."""
-        found = no_counts(len(MOVES))
+        found = no_counts(len(ALL_MOVES if self.surrogate else MOVES))
         found[:, self.kinds] = counts
         return found
 
@@ -91,6 +106,11 @@ class RJMCMCOptions:
         Block updates an iteration, under heredity: the indicators of an interaction and its parents are
         proposed jointly. An interaction with weak main effects is found by no other move. None is a quarter
         of the number of interactions. Interactions of four and more variables have no block of their own.
+    surrogate : int
+        Surrogate jumps per iteration, for models that are not linear: the proposed model is the end of a walk
+        on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as long as
+        several iterations of single moves and can change many terms at once. The default is 0;
+        ``sampler="auto"`` uses 1 where it chooses this sampler because data are nearly separated.
     start : None, "empty" or sequence of str
         Terms of the model to start from. None starts the first chain at the smallest model and the
         others at draws from the prior over models.
@@ -101,6 +121,7 @@ class RJMCMCOptions:
     trades: int | None = None
     entry: str = "score"
     blocks: int | None = None
+    surrogate: int = 0
     start: str | Sequence[str] | None = None
 
     # What results of versions without these options were drawn with, and their earlier names.
@@ -117,6 +138,7 @@ class RJMCMCOptions:
         for name in ("swaps", "trades", "blocks"):
             if getattr(self, name) is not None:
                 check_int(getattr(self, name), name, owner, low=0)
+        check_int(self.surrogate, "surrogate", owner, low=0)
         object.__setattr__(self, "start", checked_start(self.start, owner))
 
 
@@ -195,6 +217,8 @@ class RJMCMCChain(JumpChain):
     """One chain. Values of its state: model `gamma`, numbers `b`, and `counts` of moves."""
 
     loop: ReversibleJump
+    # The same, with surrogate jumps where there are any.
+    moving: ReversibleJump | SurrogateLoop
 
     @property
     def main(self) -> ReversibleJump:
@@ -216,7 +240,11 @@ class RJMCMCChain(JumpChain):
     def restore(self, values: dict[str, Any]) -> None:
         """Create the loop at the values of a state."""
         self.loop = self.new_loop(values["gamma"], values["b"])
-        self.loop.set_counts(self.job.setup.all_counts(values["counts"]))
+        self.moving, moves = self.loop, self.job.setup
+        if moves.learnt is not None:
+            jumps = SurrogateJumps(self.job.regression, self.job.space, moves.learnt)
+            self.moving = SurrogateLoop(self.loop, jumps, moves.surrogate)
+        self.moving.set_counts(moves.all_counts(values["counts"]))
 
     def values(self) -> dict[str, Any]:
         """Return the values of the state between two iterations."""
@@ -225,15 +253,15 @@ class RJMCMCChain(JumpChain):
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
         """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
-        return self.loop.run(self.rng, n, **self.into(block))
+        return self.moving.run(self.rng, n, **self.into(block))
 
     def counts(self) -> np.ndarray:
         """Return counts of what is proposed."""
-        return self.loop.counts()[:, self.job.setup.kinds]
+        return self.moving.counts()[:, self.job.setup.kinds]
 
     def clear(self) -> None:
         """Reset the counts at the end of burn-in."""
-        self.loop.set_counts(no_counts(len(MOVES)))
+        self.moving.set_counts(self.job.setup.all_counts(no_counts(len(self.job.setup.kinds))))
 
 
 class RJMCMC(MCMC):
@@ -257,7 +285,15 @@ class RJMCMC(MCMC):
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> JumpMoves:
-        """Return the moves that chains make."""
+        """Return the moves that chains make.
+
+        Raises
+        ------
+        ParameterError
+            If surrogate jumps are asked for of linear models.
+        """
+        if options.surrogate and is_gaussian(regression):
+            raise bad_value("surrogate", self.owner, "0 for linear models", options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)
         if free < 2:
@@ -277,6 +313,8 @@ class RJMCMC(MCMC):
             groups,
             entry_weights(regression, space) if trades and options.entry == "score" else None,
             full_model_proposal(regression.first()[0]) if options.proposal == "full" else None,
+            options.surrogate,
+            learn_surrogate(regression, space) if options.surrogate else None,
         )
 
     def manner(self, job: Job, options: Any) -> Manner:

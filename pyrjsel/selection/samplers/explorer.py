@@ -1,0 +1,84 @@
+"""A short walk on surrogates, corrected by Laplace values, that teaches where the posterior is."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.selection.evidence._evidence import Evidence
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.samplers._walk import Walk
+
+SEED = 0
+
+# From evidences, a compiled space, models (K, J) and powers (K,): a walk.
+MakeWalk = Callable[[Sequence[Evidence], Space, ByteArray, FloatArray], Walk]
+
+
+class Explorer:
+    """The walk. It always draws the same random numbers.
+
+    Parameters
+    ----------
+    marginal : MarginalLikelihood
+        Its search for modes must belong to this object alone.
+    space : ModelSpace
+    make_walk : callable
+    time : float
+        Time of a walk.
+    """
+
+    def __init__(
+        self, marginal: MarginalLikelihood, space: ModelSpace, make_walk: MakeWalk, time: float
+    ) -> None:
+        self.marginal, self.space, self.make_walk, self.time = marginal, space, make_walk, time
+        self.rng = np.random.Generator(np.random.PCG64(SEED))
+        self.masses: dict[bytes, float] = {}
+        self.models: list[ByteArray] = []
+        self.lessons: list[tuple[ByteArray, float]] = []
+
+    def log_mass(self, gamma: ByteArray) -> float:
+        """Return the Laplace value of the log posterior mass of a model (J,); -inf if it has no prior."""
+        key = np.packbits(gamma).tobytes()
+        if key not in self.masses:
+            self.marginal.mode(gamma)
+            found = self.marginal.finder.log_marginal if self.marginal.finder.status == 0 else -np.inf
+            self.masses[key] = found + float(self.space.log_prior(gamma))
+        return self.masses[key]
+
+    def walk(
+        self, surrogate: Surrogate, gamma: ByteArray, walks: int, corrected: bool
+    ) -> tuple[ByteArray, int]:
+        """Walk from a model (J,); return where it ends, and how many walks were accepted.
+
+        Each walk teaches how far off the surrogate is where it began and where it has got to: one that stays
+        in a mode where the surrogate has too little mass would else learn about the other modes alone, and
+        not that it is they that have too much.
+        """
+        evidences, accepted = surrogate.evidences(self.marginal.regression, 1), 0
+        walk = self.make_walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1))
+        self.models, self.lessons = [], []
+        for _ in range(walks):
+            before = walk.gamma()
+            ratio = self.log_mass(before[0]) - float(walk.log_mass()[0])
+            walk.run(self.rng, 1, self.time)
+            found = walk.gamma()[0]
+            mass = self.log_mass(found)
+            taken = mass > -np.inf
+            if taken:
+                proposed = mass - float(walk.log_mass()[0])
+                self.models.append(found)
+                for model, value in ((before[0], ratio), (found, proposed)):
+                    if np.isfinite(value):
+                        self.lessons.append((model, value + float(model @ surrogate.correction)))
+                taken = not corrected or self.rng.random() < np.exp(min(0.0, proposed - ratio))
+            if not taken:
+                walk.set_state(before)
+            accepted += int(taken)
+        return walk.gamma()[0], accepted
+
+    def centre(self) -> FloatArray:
+        """Return the mean of the modes of the models of the last walk, the first third left out."""
+        return np.mean([self.marginal.mode(gamma) for gamma in self.models[len(self.models) // 3 :]], axis=0)
