@@ -3,8 +3,8 @@
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
 from pyrjsel.families.gaussian import Gaussian
-from pyrjsel.families.nuisance import Nuisance, Values
+from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.statistics import Statistic
 
-__all__ = ["Binomial", "Family", "Gaussian", "Nuisance", "Poisson", "Statistic", "Values"]
+__all__ = ["NONE", "Binomial", "Family", "Gaussian", "Nuisance", "Poisson", "Statistic", "Values"]

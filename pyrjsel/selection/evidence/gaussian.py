@@ -186,12 +186,6 @@ class SingleModels:
         coefficients, variance = self._draw(gamma, size, rng)
         return coefficients, {"variance": variance}
 
-    def sample_with_variance(
-        self, gamma: np.ndarray, size: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
-        """Draw the same, sigma^2 as an array."""
-        return self._draw(gamma, size, rng)
-
     def _draw(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         regression, columns = self.regression, self._columns(gamma)
         out = np.zeros((size, regression.n_columns))

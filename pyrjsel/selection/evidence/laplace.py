@@ -415,12 +415,6 @@ class MarginalLikelihood:
         moments = np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
         return Integral(finder.log_marginal, np.nan, columns, moments, None, None)
 
-    def sample_with_variance(
-        self, gamma: np.ndarray, size: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, None]:
-        """Return draws of internal coefficients, as :meth:`sample`, and None: there is no error variance."""
-        return self.sample(gamma, size, rng)[0], None
-
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, dict[str, FloatArray]]:

@@ -112,11 +112,6 @@ class Regression(TermColumns):
         """Parameters that states of chains have beside coefficients."""
         return self.family.nuisance
 
-    @property
-    def n_extra(self) -> int:
-        """How many these are."""
-        return len(self.nuisance)
-
     @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
+from pyrjsel.families import Nuisance
 from pyrjsel.model_space import chain_visits
 from pyrjsel.results import RecordedRun
 from pyrjsel.runtime import FitSettings
@@ -17,7 +18,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.samplers.recorder import thinning
+from pyrjsel.selection.samplers.recorder import recorded_vectors, thinning
 from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.samplers.runs import run, warn_of
 
@@ -46,7 +47,7 @@ def recorded_run(
         raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
 
     sampler = samplers_of(model.regression)[posterior.sampler]
-    n_extra = sampler.n_extra(model.regression)
+    nuisance = sampler.nuisance(model.regression)
 
     def go_on(settings: FitSettings) -> Longer:
         step = thinning(model.regression, settings) // found.coefficients_every
@@ -58,11 +59,11 @@ def recorded_run(
         settings,
         None if posterior.ends is None else replace(posterior.ends, entropy=posterior.entropy),
         found.model.shape[1],
-        lambda: _recorded(found, n_extra),
+        lambda: _recorded(found, nuisance),
         lambda: identity(model, posterior.sampler, options),
         go_on,
         # Coefficients that chains do not record are drawn anew when they have ended.
-        every=1 if n_extra is None else found.coefficients_every,
+        every=1 if nuisance is None else found.coefficients_every,
     )
 
 
@@ -98,21 +99,17 @@ def arviz_groups(
     return groups, coords
 
 
-def _recorded(draws: Draws, n_extra: int | None) -> list[dict[str, np.ndarray]]:
+def _recorded(draws: Draws, nuisance: Nuisance | None) -> list[dict[str, np.ndarray]]:
     """Return what each chain had recorded."""
-    return [_recorded_chain(draws, chain, n_extra) for chain in range(len(draws.model))]
+    return [_recorded_chain(draws, chain, nuisance) for chain in range(len(draws.model))]
 
 
-def _recorded_chain(draws: Draws, chain: int, n_extra: int | None) -> dict[str, np.ndarray]:
+def _recorded_chain(draws: Draws, chain: int, nuisance: Nuisance | None) -> dict[str, np.ndarray]:
     words, index = chain_visits(draws.model[chain], draws.packed.words)
     held = {"words": words, "index": index, "log_posterior": draws.log_posterior[chain]}
-    if n_extra is None:
+    if nuisance is None:
         return held
     kept = draws.vectors.shape[0] // len(draws.model)
     vectors = draws.vectors[chain * kept : (chain + 1) * kept].toarray()
-    extra = np.zeros((kept, n_extra))
-    if draws.variance is not None and n_extra:
-        extra[:, 0] = draws.variance[chain]
-    elif draws.variance is not None:
-        held["variance"] = draws.variance[chain]
-    return {**held, "coefficients": np.column_stack([vectors, extra])}
+    values = {name: value[chain] for name, value in draws.nuisance.items()}
+    return held | recorded_vectors(vectors, values, nuisance)

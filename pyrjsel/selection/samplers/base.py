@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrjsel._typing import ByteArray
-from pyrjsel.families import Gaussian
+from pyrjsel.families import NONE, Gaussian, Nuisance
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.runtime import WARM, DrawnChains, FitSettings
@@ -88,8 +88,8 @@ class Sampler:
         """
         raise NotImplementedError
 
-    def n_extra(self, regression: Any) -> int | None:
-        """Return how many numbers chains record behind coefficients; None where they record none of these."""
+    def nuisance(self, regression: Any) -> Nuisance | None:
+        """Return what chains record behind coefficients; None where they record none of these."""
         return None
 
 
@@ -169,7 +169,7 @@ class Job:
 
     def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
         """Return what the chain of a result had recorded; what is drawn afterwards is drawn again."""
-        return recorded_by(result, self.kind.n_extra(self.regression))
+        return recorded_by(result, self.kind.nuisance(self.regression))
 
     def single(self) -> SingleModel:
         """Return what answers questions about single models; not to be shared by chains."""
@@ -238,8 +238,8 @@ class Chain:
         raise NotImplementedError
 
     @classmethod
-    def n_extra(cls, regression: Any) -> int | None:
-        """Return how many numbers chains record behind coefficients; None where they record none of these.
+    def nuisance(cls, regression: Any) -> Nuisance | None:
+        """Return what chains record behind coefficients; None where they record none of these.
 
         Coefficients are then drawn for the visited models when the chain has ended.
         """
@@ -248,8 +248,8 @@ class Chain:
     def new_collector(self) -> Collector:
         """Return a collector that has nothing yet."""
         job = self.job
-        extra = self.n_extra(job.regression) or 0
-        return Collector(job.space.n_terms, job.regression.n_columns, job.coefficients_every, extra)
+        slot = self.nuisance(job.regression) or NONE
+        return Collector(job.space.n_terms, job.regression.n_columns, job.coefficients_every, slot)
 
     def restore(self, values: dict[str, Any]) -> None:
         """Make the loop of the values of a state."""
@@ -380,15 +380,15 @@ class Chain:
     def finish(self, completed: bool) -> ChainDraws:
         """Return what was recorded, with coefficients for every so manyth draw."""
         found, job = self.look(), self.job
-        if self.n_extra(job.regression) is not None:
+        if self.nuisance(job.regression) is not None:
             return found
         # A stream of its own: a chain that goes on after this one goes on to the same draws.
         ahead: Any = np.random.PCG64()
         ahead.state = self.rng.bit_generator.state
         some = found.index[:: job.coefficients_every]
         rng = np.random.Generator(ahead.jumped())
-        coefficients, variance = draw_afterwards(job.single(), self.collector.table, some, rng)
-        return replace(found, coefficients=coefficients, error_variance=variance)
+        coefficients, nuisance = draw_afterwards(job.single(), self.collector.table, some, rng)
+        return replace(found, coefficients=coefficients, nuisance=nuisance)
 
 
 class MCMC(Sampler):
@@ -413,9 +413,9 @@ class MCMC(Sampler):
         """Return the regression as chains see it."""
         return regression
 
-    def n_extra(self, regression: Any) -> int | None:
-        """Return how many numbers chains record behind coefficients; None where they record none of these."""
-        return self.kind.n_extra(regression)
+    def nuisance(self, regression: Any) -> Nuisance | None:
+        """Return what chains record behind coefficients; None where they record none of these."""
+        return self.kind.nuisance(regression)
 
     def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
         """Return how many draws there are to a vector of coefficients, in chains of so many draws."""
@@ -443,7 +443,7 @@ class MCMC(Sampler):
         entropy = settings.entropy()
         job = self.job(regression, space, settings, options, entropy)
         manner = self.manner(job, options)
-        before = 0 if self.n_extra(regression) is None else settings.before
+        before = 0 if self.nuisance(regression) is None else settings.before
 
         def jobs(draws: int) -> Job:
             every = self.coefficients_every(job.regression, settings, draws)

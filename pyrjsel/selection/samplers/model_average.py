@@ -1,6 +1,6 @@
 """From the draws of chains to the posterior that results show; shared by all samplers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -55,7 +55,6 @@ def summarise(
     estimate = manner.estimator(chains, index, models)
     terms = estimate.terms
     kept = min(chain.coefficients.shape[0] for chain in chains)
-    variance = _stacked([chain.error_variance for chain in chains], kept)
     found = Draws(
         index,
         models,
@@ -63,7 +62,7 @@ def summarise(
         log_posterior,
         _coefficients(chains, kept, regression, -(-before // coefficients_every)),
         coefficients_every,
-        {} if variance is None else {"variance": variance},
+        {name: np.stack([chain.nuisance[name][:kept] for chain in chains]) for name in chains[0].nuisance},
     )
     stuck = terms.stuck & space.free.astype(bool)
     diagnostics = chain_diagnostics(
@@ -191,12 +190,6 @@ def _coefficients(
             parts.append(sparse.csr_array(regression.to_raw(dense)))
         chain.coefficients = chain.coefficients[:0].copy()
     return sparse.vstack(parts, format="csr")
-
-
-def _stacked(parts: Sequence[FloatArray | None], kept: int) -> FloatArray | None:
-    """Return error variances by chain (chains, kept), None where there are none."""
-    known = [part[:kept] for part in parts if part is not None]
-    return np.stack(known) if known else None
 
 
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel.families import NONE, Nuisance, Values
 from pyrjsel.model_space import ModelTable, PackedModels, pack, unpack
 from pyrjsel.report.errors import indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
@@ -45,8 +46,8 @@ class ChainDraws:
     ----------
     words, index, log_posterior, coefficients, sums, counts
         As a :class:`Collector` has them.
-    error_variance : ndarray, optional
-        Error variances that go with the coefficients, in families that have one.
+    nuisance : mapping of str to ndarray
+        Nuisance parameters that go with the coefficients.
     averages : Segments, optional
         Sums over segments of draws; see ``rao_blackwell.py``.
     described : dict of str to ndarray (models,)
@@ -62,7 +63,7 @@ class ChainDraws:
     coefficients: FloatArray | sparse.csr_array
     sums: FloatArray
     counts: np.ndarray
-    error_variance: FloatArray | None = None
+    nuisance: Values = field(default_factory=dict)
     averages: Segments | None = None
     described: dict[str, FloatArray] = field(default_factory=dict)
     effective: FloatArray | None = None
@@ -180,13 +181,12 @@ class Collector:
     n_terms, n_columns : int
     every : int
         Draws to a vector of coefficients.
-    n_extra : int, default 0
-        Numbers at the end of these vectors that are no coefficients, an error variance the first.
+    nuisance : Nuisance
+        What these vectors have behind coefficients.
     rows : int, default 0
         Rows of averages over segments of draws.
     more : sequence of str
-        Series of numbers that are recorded beside draws: "variance", error variances of coefficients of
-        their own, and those `of_models`.
+        Nuisance parameters that have series of their own.
     of_models : sequence of str
         Series of one number for each model, when it is first visited.
     n_sums : int, default 4
@@ -198,7 +198,7 @@ class Collector:
         n_terms: int,
         n_columns: int,
         every: int,
-        n_extra: int = 0,
+        nuisance: Nuisance = NONE,
         rows: int = 0,
         more: Sequence[str] = (),
         of_models: Sequence[str] = (),
@@ -206,7 +206,8 @@ class Collector:
     ) -> None:
         self.table = ModelTable(n_terms)
         self.every = every
-        self.n_columns, self.n_extra = n_columns, n_extra
+        self.nuisance, self.more = nuisance, more
+        self.width = n_columns + len(nuisance)
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((n_sums, n_columns))
         self.averages = Averages(rows, n_terms) if rows else None
@@ -214,7 +215,7 @@ class Collector:
         self.series = {
             "index": Series(np.empty(0, dtype=np.int32)),
             "log_posterior": Series(np.empty(0)),
-            "coefficients": Series(np.empty((0, n_columns + n_extra))),
+            "coefficients": Series(np.empty((0, self.width))),
             **{name: Series(np.empty(0)) for name in (*more, *of_models)},
         }
         self.of_models, self.described = of_models, 0
@@ -226,7 +227,7 @@ class Collector:
         return Block(
             np.zeros((draws, self.n_words), dtype=np.uint64),
             np.empty(draws),
-            np.empty((draws // self.every + 1, self.n_columns + self.n_extra)),
+            np.empty((draws // self.every + 1, self.width)),
             np.empty(draws // self.every + 1),
         )
 
@@ -294,71 +295,63 @@ class Collector:
 
     def finish(self, counts: np.ndarray) -> ChainDraws:
         """Return everything that was recorded."""
-        vectors = self.series["coefficients"].rows
-        variance = vectors[:, self.n_columns] if self.n_extra else None
-        if "variance" in self.series:
-            variance = self.series["variance"].rows
+        coefficients, behind = self.nuisance.split(self.series["coefficients"].rows)
         return ChainDraws(
             self.table.words.copy(),  # without the room that the table has for more
             self.series["index"].rows,
             self.series["log_posterior"].rows,
-            vectors[:, : self.n_columns],
+            coefficients,
             self.sums,
             counts,
-            variance,
+            behind | {name: self.series[name].rows for name in self.more},
             described={name: self.series[name].rows for name in self.of_models},
         )
 
 
-def recorded_by(found: ChainDraws, n_extra: int | None) -> dict[str, np.ndarray]:
-    """Return what the chain of a result had recorded.
-
-    There are `n_extra` numbers behind coefficients, error variances the first of them; others are 0, which
-    are part of the state, and of draws they are not looked at. None is for chains without coefficients.
-    """
+def recorded_by(found: ChainDraws, nuisance: Nuisance | None) -> dict[str, np.ndarray]:
+    """Return what the chain of a result had recorded, `nuisance` behind coefficients; None: without these."""
     held = {
         "words": found.words,
         "index": found.index,
         "log_posterior": found.log_posterior,
         **found.described,
     }
-    if n_extra is None:
+    if nuisance is None:
         return held
     assert isinstance(found.coefficients, np.ndarray)
-    extra = np.zeros((len(found.coefficients), n_extra))
-    if found.error_variance is not None and n_extra:
-        extra[:, 0] = found.error_variance
-    elif found.error_variance is not None:
-        held["variance"] = found.error_variance
-    return {**held, "coefficients": np.column_stack([found.coefficients, extra])}
+    return held | recorded_vectors(found.coefficients, found.nuisance, nuisance)
+
+
+def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisance) -> dict[str, np.ndarray]:
+    """Return series of coefficients with `nuisance` behind them, and of the `values` that stand aside.
+
+    Of draws, what is in states alone is not looked at.
+    """
+    aside = {name: np.asarray(value) for name, value in values.items() if name not in nuisance.names}
+    return {**aside, "coefficients": nuisance.join(coefficients, values)}
 
 
 def draw_afterwards(
     single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
-) -> tuple[sparse.csr_array, FloatArray | None]:
-    """Draw internal coefficients (m, D + 1) given each of the models `index` (m,), and error variances (m,).
-
-    The latter are None in families that have none.
-    """
+) -> tuple[sparse.csr_array, dict[str, FloatArray]]:
+    """Draw coefficients (m, D + 1) given each of the models `index` (m,), and nuisance parameters (m,)."""
     width = single.regression.n_columns
     # Values that are not 0, with their rows and columns.
     parts = [(np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
-    variance: FloatArray | None = np.zeros(index.size)
+    nuisance = {name: np.zeros(index.size) for name in single.regression.family.nuisance.names}
     step = max(1, NUMBERS // width)
     for row in np.unique(index):
         every = np.flatnonzero(index == row)
         model = unpack(table.words[row], table.n_terms)[0]
         for at in range(0, every.size, step):
             places = every[at : at + step]
-            vectors, drawn = single.sample_with_variance(model, places.size, rng)
+            vectors, drawn = single.sample(model, places.size, rng)
             rows, columns = np.nonzero(vectors)
             parts.append((vectors[rows, columns], places[rows], columns))
-            if drawn is None:
-                variance = None
-            elif variance is not None:
-                variance[places] = drawn
+            for name, value in drawn.items():
+                nuisance[name][places] = value
     values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return sparse.csr_array((values, (rows, columns)), shape=(index.size, width)), variance
+    return sparse.csr_array((values, (rows, columns)), shape=(index.size, width)), nuisance
 
 
 def n_draws(chain: ChainDraws) -> int:

@@ -59,4 +59,4 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "enumerate", {}
     if not is_gaussian(regression):
         return sampler_of(regression, space, options)
-    return ("collapsed" if samplers_of(regression)["gibbs"].n_extra(regression) is None else "gibbs"), {}
+    return ("collapsed" if samplers_of(regression)["gibbs"].nuisance(regression) is None else "gibbs"), {}

@@ -51,7 +51,8 @@ def test_draws_have_the_moments(linear_kit, any_prior):
     case = made(linear_kit, any_prior, "weights and offset")
     single = SingleModels(case.regression)
     gamma = np.array([1, 1, 0])
-    drawn, variance = single.sample_with_variance(gamma, 40_000, np.random.default_rng(7))
+    drawn, nuisance = single.sample(gamma, 40_000, np.random.default_rng(7))
+    variance = nuisance["variance"]
     assert drawn.shape == (40_000, 5)
     assert not drawn[:, 4].any()
     raw, want = case.regression.to_raw(drawn), single.moments(gamma)
@@ -68,7 +69,8 @@ def test_draws_have_the_distribution(linear_kit):
     """Student marginals and an inverse gamma variance: three Kolmogorov-Smirnov tests at 1e-7."""
     case = made(linear_kit, GPrior("n"), "plain")
     single, gamma = SingleModels(case.regression), np.array([1, 0, 1])
-    drawn, variance = single.sample_with_variance(gamma, 20_000, np.random.default_rng(3))
+    drawn, nuisance = single.sample(gamma, 20_000, np.random.default_rng(3))
+    variance = nuisance["variance"]
     rows, nu = oracle_of(case), case.regression.nu
     want = answer(rows, GPrior("n"), columns_of(case, gamma))
     scale = np.sqrt((want.square - want.mean**2) * (nu - 2) / nu)

@@ -11,6 +11,7 @@ import numpy as np
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, IntArray
 from pyrjsel._validate import check_choice, check_int
+from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
@@ -126,9 +127,9 @@ class GibbsChain(Chain):
     loop: Gibbs
 
     @classmethod
-    def n_extra(cls, regression: Any) -> int | None:
-        """Return how many numbers chains record behind coefficients; None where they record none of these."""
-        return 0 if in_loop(regression) else None
+    def nuisance(cls, regression: Any) -> Nuisance | None:
+        """Return what chains record behind coefficients; None where they record none of these."""
+        return NONE if in_loop(regression) else None
 
     @classmethod
     def single(cls, job: Job) -> SingleModels:
@@ -166,7 +167,8 @@ class GibbsChain(Chain):
         """Return a collector that has nothing yet: of averages, and sigma^2."""
         job = self.job
         width, every = job.regression.n_columns, job.coefficients_every
-        return Collector(job.space.n_terms, width, every, rows=WALK_ROWS, more=("variance",), n_sums=6)
+        own = job.regression.family.nuisance.names
+        return Collector(job.space.n_terms, width, every, rows=WALK_ROWS, more=own, n_sums=6)
 
     def restore(self, values: dict[str, Any]) -> None:
         """Make the loop of the values of a state."""

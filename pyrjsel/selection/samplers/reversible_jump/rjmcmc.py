@@ -8,6 +8,7 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
@@ -146,10 +147,10 @@ class JumpChain(Chain):
     """What chains of reversible jumps have in common: states of models with coefficients."""
 
     @classmethod
-    def n_extra(cls, regression: Any) -> int:
-        """Return how many numbers of a state are no coefficients: sigma^2 and log g of gaussian models."""
+    def nuisance(cls, regression: Any) -> Nuisance:
+        """Return what states have behind coefficients: sigma^2 and log g of gaussian models."""
         family = regression.family
-        return len(state_nuisance(family) if is_gaussian(regression) else family.nuisance)
+        return state_nuisance(family) if is_gaussian(regression) else family.nuisance
 
     @classmethod
     def single(cls, job: Job) -> MarginalLikelihood:
@@ -170,7 +171,7 @@ class JumpChain(Chain):
     def read_vectors(cls, job: Job, known: Content, *shape: int) -> dict[str, Any]:
         """Return the models and numbers of a state that was written down."""
         regression = job.regression
-        width = regression.n_columns + regression.n_extra
+        width = regression.n_columns + len(regression.nuisance)
         return {"gamma": chain_models(job, known, *shape), "b": known.array("b", float, (*shape, width))}
 
     def new_loop(self, gamma: ByteArray, b: FloatArray) -> ReversibleJump:
@@ -203,7 +204,7 @@ class JumpChain(Chain):
         """Return the model that the chain is at, and sigma^2 if it has one."""
         gamma, b = self.main.state()
         regression = self.job.regression
-        return gamma, float(b[regression.n_columns]) if regression.n_extra else None
+        return gamma, float(b[regression.n_columns]) if regression.nuisance.names else None
 
     def move_to(self, gamma: ByteArray) -> None:
         """Go to the mode of a model, unless it has no coefficient prior by the rank rule of modes."""

@@ -100,7 +100,8 @@ def faults(linear_kit, prior, space):
         runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
         runner.advance(PERIODS)
         new = runner.walk.gamma()[0]
-        drawn, new_variance = job.single().sample_with_variance(new, 1, rng)
+        drawn, nuisance = job.single().sample(new, 1, rng)
+        new_variance = nuisance["variance"]
         new_b = drawn[0, 1:] / regression.scale
         differences.append(
             summaries(new, new_b, float(new_variance[0]), x, y) - summaries(gamma, b, variance, x, y)

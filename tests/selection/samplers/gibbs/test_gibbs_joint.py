@@ -101,9 +101,9 @@ def check(case, classical, sigma, **moves):
             trades += runner.counts()[:, job.setup.names.index("trade")]
         gamma = runner.collector.table.gamma()[0]
         vectors = (
-            found.coefficients if job.kind.n_extra(regression) is not None else found.coefficients.toarray()
+            found.coefficients if job.kind.nuisance(regression) is not None else found.coefficients.toarray()
         )
-        b, variance = vectors[0, 1:], float(found.error_variance[0])
+        b, variance = vectors[0, 1:], float(found.nuisance["variance"][0])
         chained[i] = summaries(gamma, b, variance)
     means, error = [], 0.0
     for draws in (independent, chained):

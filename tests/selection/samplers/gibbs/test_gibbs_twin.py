@@ -119,7 +119,7 @@ def check(runner, want):
     np.testing.assert_allclose(averages[0], np.sum([row[4] for row in want], axis=0), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(averages.sum(axis=0), len(want), rtol=1e-12)
     if want[0][2].size:
-        np.testing.assert_allclose(found.error_variance, [row[1] for row in want], rtol=1e-8)
+        np.testing.assert_allclose(found.nuisance["variance"], [row[1] for row in want], rtol=1e-8)
         np.testing.assert_allclose(found.coefficients, [row[2] for row in want], rtol=1e-7, atol=1e-9)
         check_sums(found, models, runner.job.regression)
 
