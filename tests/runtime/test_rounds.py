@@ -15,7 +15,7 @@ from pyrjsel.kernel.samplers.mcmc import ChainRunner
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.accuracy import FIRST, Accuracy, Clock, Figure, above, missed, worst
 from pyrjsel.runtime.checkpoint import ChainFile
-from pyrjsel.selection.samplers.collapsed.chain import WalkRunner
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 
 rng = np.random.default_rng(3)
 X = pd.DataFrame(rng.normal(size=(120, 7))).add_prefix("x")
@@ -262,9 +262,9 @@ def test_mixtures_stop_where_they_are_accurate():
     assert all("It would take about" in text for text in said if "ended at" in text)
 
 
-def interrupt(monkeypatch, after, runner=WalkRunner):
+def interrupt(monkeypatch, after, chain=CollapsedChain):
     """Send Ctrl-C once, when a chain has done so many iterations."""
-    advance, sent = runner.advance, []
+    advance, sent = chain.advance, []
 
     def watched(self, n):
         advance(self, n)
@@ -273,7 +273,7 @@ def interrupt(monkeypatch, after, runner=WalkRunner):
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)  # the main thread sees the signal before the next block begins
 
-    monkeypatch.setattr(runner, "advance", watched)
+    monkeypatch.setattr(chain, "advance", watched)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
@@ -346,7 +346,7 @@ def test_a_figure_of_another_rank_ends_no_run(monkeypatch):
         asked.append(draws)
         return [Figure("it is bad", 2.0)]
 
-    where = "pyrjsel.selection.samplers.collapsed.posterior.stopping"
+    where = "pyrjsel.selection.samplers.base.stopping"
     monkeypatch.setattr(where, lambda *given, **more: never)
     with pytest.warns(rj.ConvergenceWarning, match=r"it is bad\. It would take about 2,000 draws"):
         results = FITS["linear"][0].fit(sampler="collapsed", max_draws=1000, rng=1, progress=False)

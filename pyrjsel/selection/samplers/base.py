@@ -1,8 +1,8 @@
-"""What samplers share: the face that fits see, and the jobs, states and chains of those that draw.
+"""Base classes of samplers: the interface that ``fit`` uses, and the job, state and chain of MCMC samplers.
 
-A sampler that draws has a :class:`Chain` of its own, which says how one chain begins, moves and adapts, and a
-dataclass of numbers that its chains need beside the problem (the `setup` of a :class:`Job`). Everything else
-is here: when chains begin anew in burn-in, when they adapt and record, and how they are written down.
+An MCMC sampler defines a subclass of :class:`Chain` (how one chain starts, moves and adapts) and a dataclass
+of the numbers that its chains need beside the data (the `setup` of a :class:`Job`). Restarts in burn-in, the
+schedule of adaptation and recording, states and checkpoints are implemented here.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,11 +52,11 @@ class Sampler:
     name : str
         As ``fit(sampler=...)`` has it.
     options : type
-        Dataclass of its options, whose docstring is their documentation. Class attributes `renamed` and
-        `before`, if there are any, say what options are called in older files, and what they were there
-        before they could be chosen.
+        Dataclass of its options; its docstring is their documentation. The optional class attributes
+        `renamed` and `before` map names of options in older files to today's, and hold the values of options
+        that older files lack.
     warm : int
-        Iterations of burn-in of a run that stops by itself: what chains adapt in, and no draws.
+        Default burn-in where `draws` is "auto".
     """
 
     name: ClassVar[str]
@@ -65,11 +65,11 @@ class Sampler:
 
     @property
     def owner(self) -> str:
-        """What errors call the owner of an option."""
+        """Owner of the options, as errors name it."""
         return f"sampler={self.name!r}"
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression."""
+        """Whether models of the regression's family can be sampled."""
         raise NotImplementedError
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
@@ -89,7 +89,7 @@ class Sampler:
         raise NotImplementedError
 
     def nuisance(self, regression: Any) -> Nuisance | None:
-        """Return what chains record behind coefficients; None where they record none of these."""
+        """Return the nuisance parameters recorded after each vector of coefficients; None without vectors."""
         return None
 
 
@@ -104,7 +104,7 @@ class ChainState:
     bit_generator : mapping
         State of the chain's PCG64.
     values : dict
-        What else the chains of a sampler have, by name: arrays, numbers, and lists and dicts of them.
+        Values of one sampler by name: arrays, numbers, and lists and dicts of them.
     """
 
     done: int
@@ -124,7 +124,7 @@ class Job:
     ----------
     kind : type of Chain
     setup : dataclass
-        What its chains need beside the problem.
+        Parameters of the sampler's chains.
     regression : Regression, GaussianRegression or GaussianRows
     space : ModelSpace
     draws, burn_in, thin : int
@@ -172,7 +172,7 @@ class Job:
         return recorded_by(result, self.kind.nuisance(self.regression))
 
     def single(self) -> SingleModel:
-        """Return what answers questions about single models; not to be shared by chains."""
+        """Return an evaluator of single models; each chain needs its own."""
         return self.kind.single(self)
 
     def first_model(self, chain: int, rng: np.random.Generator, most: int | None = None) -> ByteArray:
@@ -187,23 +187,23 @@ class Job:
 class Chain:
     """One chain: a compiled loop, its generator and what it has recorded.
 
-    A subclass has a loop, `first` values of a state, `read` and `values` (from and to plain data), `restore`
-    (a loop at such values), `run`, `counts` and `clear`; `position` and `move_to` for beginning anew; and
-    `adapt`, if it adapts in burn-in.
+    A subclass implements `first` (values of the first state), `read` and `values` (from and to plain data),
+    `restore` (the loop at such values), `run`, `counts` and `clear`; `position` and `move_to` for restarts;
+    and `adapt`, if it adapts in burn-in.
 
     Parameters
     ----------
     job : Job
     state : ChainState
     collector : Collector, optional
-        What was recorded before; None has nothing.
+        Draws recorded before; None starts with none.
     number : int
         Of the chain.
     """
 
-    # Iterations between two marks, where chains adapt: part of what a seed gives. 0 is none.
+    # Iterations between adaptations; 0 is none. Changing it changes the draws for a given seed.
     every: ClassVar[int] = 0
-    # Chains begin anew after a multiple of so many iterations.
+    # Restarts in burn-in come after a multiple of this many iterations.
     restart_every: ClassVar[int] = 1
 
     def __init__(
@@ -215,7 +215,7 @@ class Chain:
         self.collector = collector or self.new_collector()
         self.restore(state.values)
 
-    # ------------------------------------------------------------------ what samplers differ in
+    # ------------------------------------------------------------------ differs between samplers
 
     @classmethod
     def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -229,12 +229,12 @@ class Chain:
 
     @classmethod
     def existence(cls, job: Job) -> Callable[[ByteArray], bool]:
-        """Return what says whether a model (J,) has a coefficient prior."""
+        """Return a function that says whether a model (J,) has a coefficient prior."""
         return job.single().exists
 
     @classmethod
     def single(cls, job: Job) -> SingleModel:
-        """Return what answers questions about single models; not to be shared by chains."""
+        """Return an evaluator of single models; each chain needs its own."""
         raise NotImplementedError
 
     @classmethod
@@ -246,13 +246,13 @@ class Chain:
         return None
 
     def new_collector(self) -> Collector:
-        """Return a collector that has nothing yet."""
+        """Return an empty collector."""
         job = self.job
         slot = self.nuisance(job.regression) or NONE
         return Collector(job.space.n_terms, job.regression.n_columns, job.coefficients_every, slot)
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Make the loop of the values of a state."""
+        """Create the loop at the values of a state."""
         raise NotImplementedError
 
     def values(self) -> dict[str, Any]:
@@ -260,15 +260,15 @@ class Chain:
         raise NotImplementedError
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         raise NotImplementedError
 
     def counts(self) -> np.ndarray:
-        """Return counts of what was proposed and accepted since the end of burn-in, (2, moves)."""
+        """Return the numbers of proposals and acceptances since the end of burn-in, (2, moves)."""
         raise NotImplementedError
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         raise NotImplementedError
 
     def position(self) -> tuple[ByteArray, float | None]:
@@ -280,7 +280,7 @@ class Chain:
         raise NotImplementedError
 
     def adapt(self) -> None:
-        """Take one step of adaptation, at a mark of burn-in."""
+        """Adapt once, in burn-in."""
 
     # ------------------------------------------------------------------ one chain
 
@@ -298,7 +298,7 @@ class Chain:
                 self.mark()
 
     def stops(self, stop: int) -> list[int]:
-        """Return where the chain is next to be halted: at a mark, or at the end of a segment of averages."""
+        """Return where the chain must stop next: for adaptation, or at the end of a segment of averages."""
         job = self.job
         found = [(self.done // self.every + 1) * self.every] if self.every else [stop]
         if self.done < job.burn_in:
@@ -309,13 +309,13 @@ class Chain:
         return found
 
     def at_mark(self) -> bool:
-        """Whether this is a mark: these are also where chains begin anew, and the end of burn-in."""
+        """Whether the chain adapts, restarts or ends its burn-in here."""
         job, done = self.job, self.done
         regular = self.every > 0 and done % self.every == 0
         return regular or done == job.burn_in or restart_is_due(job, done, self.restart_every)
 
     def mark(self) -> None:
-        """In burn-in, adapt and begin anew; count from 0 at its end."""
+        """In burn-in, adapt and restart; reset the counts at its end."""
         if self.done <= self.job.burn_in:
             self.adapt()
             self.begin_anew()
@@ -323,7 +323,7 @@ class Chain:
                 self.clear()
 
     def begin_anew(self) -> None:
-        """Go to another mode, where it is time to look for one and one is found."""
+        """Restart from another mode, if a restart is due and one is found."""
         job = self.job
         if restart_is_due(job, self.done, self.restart_every):
             gamma, variance = self.position()
@@ -337,7 +337,7 @@ class Chain:
         self.collector.add(block, *self.run(n, block))
 
     def into(self, block: Block | None) -> dict[str, Any]:
-        """Return what a loop takes to write draws into a block."""
+        """Return the arguments with which a loop writes draws into a block."""
         if block is None:
             return {}
         job = self.job
@@ -351,7 +351,7 @@ class Chain:
             "sums": self.collector.sums,
         }
 
-    # ------------------------------------------------------------------ what is handed on
+    # ------------------------------------------------------------------ states and draws
 
     def state(self) -> ChainState:
         """Return the state between two iterations; a chain made of it continues to the same draws."""
@@ -367,22 +367,22 @@ class Chain:
 
     @property
     def unit(self) -> float:
-        """What the average of a 1 grows by with each iteration."""
+        """Weight of one iteration in the averages."""
         return 1.0
 
     def look(self) -> ChainDraws:
-        """Return what was recorded, without what is drawn afterwards."""
+        """Return the draws so far, without coefficients that are drawn afterwards."""
         found, averages = self.collector.finish(self.counts()), self.collector.averages
         if averages is None:
             return found
         return replace(found, averages=averages.of(self.done - self.job.burn_in, self.job.thin, self.unit))
 
     def finish(self, completed: bool) -> ChainDraws:
-        """Return what was recorded, with coefficients for every so manyth draw."""
+        """Return the draws, with coefficients of every `coefficients_every`-th one."""
         found, job = self.look(), self.job
         if self.nuisance(job.regression) is not None:
             return found
-        # A stream of its own: a chain that goes on after this one goes on to the same draws.
+        # A stream of its own: extending the chain gives the draws of one longer chain.
         ahead: Any = np.random.PCG64()
         ahead.state = self.rng.bit_generator.state
         some = found.index[:: job.coefficients_every]
@@ -392,9 +392,10 @@ class Chain:
 
 
 class MCMC(Sampler):
-    """A sampler that draws: chains of one kind, side by side.
+    """A sampler that runs several chains.
 
-    A subclass has a `kind` of chains, their `setup`, and the `manner` in which their draws are summarised.
+    A subclass defines the class of its chains (`kind`), their `setup`, and the `manner` in which their draws
+    are summarised.
     """
 
     kind: ClassVar[type[Chain]]
@@ -402,23 +403,23 @@ class MCMC(Sampler):
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> Any:
-        """Return what chains need beside the problem; a dataclass, picklable."""
+        """Return the parameters of the chains, a picklable dataclass."""
         raise NotImplementedError
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries and the rule of stopping need to know of the chains of a job."""
+        """Return the properties of the chains that summaries and the stopping rule depend on."""
         raise NotImplementedError
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
-        """Return the regression as chains see it."""
+        """Return the regression in the form that chains use."""
         return regression
 
     def nuisance(self, regression: Any) -> Nuisance | None:
-        """Return what chains record behind coefficients; None where they record none of these."""
+        """Return the nuisance parameters recorded after each vector of coefficients; None without vectors."""
         return self.kind.nuisance(regression)
 
     def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
-        """Return how many draws there are to a vector of coefficients, in chains of so many draws."""
+        """Return the thinning interval of coefficients in chains of `draws` draws."""
         return thinning(regression, settings)
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:

@@ -1,4 +1,4 @@
-"""The samplers: what `fit`, `extend`, loading, documentation and the command line know of them."""
+"""Registry of samplers, read by `fit`, `extend`, loading, the documentation and the command line."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMC
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
 AUTO = "auto"
-# Those of one name are one sampler, for different families.
+# Entries of the same name are one sampler for different families.
 SAMPLERS: tuple[Sampler, ...] = (
     GaussianEnumeration(),
     Enumeration(),
@@ -30,14 +30,14 @@ NAMES = tuple(dict.fromkeys(sampler.name for sampler in SAMPLERS))
 
 
 def samplers_of(regression: Any) -> Mapping[str, Sampler]:
-    """Return the samplers for models of the family of a regression, by name."""
+    """Return the samplers that support a regression, by name."""
     return {sampler.name: sampler for sampler in SAMPLERS if sampler.supports(regression)}
 
 
 def sampler_named(
     name: object, regression: Any, space: ModelSpace, options: Collection[str], owner: str
 ) -> tuple[Sampler, dict[str, Any]]:
-    """Return the sampler of a name; of "auto" that for a regression and space, `options` being given.
+    """Return a sampler by name; "auto" chooses one from the regression, the space and the given `options`.
 
     The second part are options that "auto" chooses with it, which given ones replace.
 
@@ -54,7 +54,7 @@ def sampler_named(
 
 
 def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """Return which sampler "auto" is, and options for it."""
+    """Return the name of the sampler that "auto" chooses, and options for it."""
     if count_dfs(space, MOST_MODELS)[1]:
         return "enumerate", {}
     if not is_gaussian(regression):

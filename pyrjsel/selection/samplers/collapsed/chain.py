@@ -114,7 +114,7 @@ class CollapsedChain(Chain):
 
     @classmethod
     def single(cls, job: Job) -> SingleModel:
-        """Return what answers questions about single models; not to be shared by chains."""
+        """Return an evaluator of single models; each chain needs its own."""
         return SingleModels(job.regression)
 
     @classmethod
@@ -154,13 +154,13 @@ class CollapsedChain(Chain):
         return {}
 
     def new_collector(self) -> Collector:
-        """Return a collector that has nothing yet: of draws, and averages."""
+        """Return an empty collector of draws and averages."""
         job = self.job
         width, every = job.regression.n_columns, job.coefficients_every
         return Collector(job.space.n_terms, width, every, rows=self.rows, of_models=self.of_models)
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Make the loop of a mark, and run it from there."""
+        """Create the loop at the last adaptation, and run it from there."""
         self.restore_mark(values)
         self.at = ChainState(self.done, self.rng.bit_generator.state, {**values, "since": 0})
         if values["since"]:
@@ -178,18 +178,18 @@ class CollapsedChain(Chain):
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
     ) -> None:
-        """Make the loop at the given models."""
+        """Create the loop at the given models."""
         job = self.job
         self.walk = job.setup.walk(evidences, space, gamma, powers, self.done < job.burn_in)
 
     def set_counts(self, moves: IntArray, exchanged: IntArray) -> None:
-        """Have the loop go on counting."""
+        """Set the counts."""
         kinds, counted = self.job.setup.kinds, no_counts(len(MOVES))
         counted[:, kinds] = moves[:, : len(kinds)]
         self.walk.set_counts(counted, exchanged)
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         if block is None:
             self.walk.run(self.rng, n, self.job.setup.time)
             return 0, 0
@@ -209,11 +209,11 @@ class CollapsedChain(Chain):
 
     @property
     def unit(self) -> float:
-        """What the average of a 1 grows by with each iteration."""
+        """Weight of one iteration in the averages."""
         return float(self.job.setup.time)
 
     def adapt(self) -> None:
-        """Take one step of adaptation, at a mark of burn-in."""
+        """Adapt the temperatures once, in burn-in."""
         if self.job.setup.adaptive:
             moves, exchanged = self.walk.counts()
             powers, exchanged = adapted(self.walk.powers(), exchanged, self.done // EVERY + 1)
@@ -229,18 +229,18 @@ class CollapsedChain(Chain):
         self.walk.set_state([gamma, *self.walk.gamma()[1:]])
 
     def mark(self) -> None:
-        """Clear rounding away and write the state down; adapt in burn-in."""
+        """Refactorise and store the state; adapt in burn-in."""
         super().mark()
         self.walk.reload()
         self.at = self.state_here()
 
     def begin_anew(self) -> None:
-        """Go to another mode, where it is time to look for one and one is found."""
+        """Restart from another mode, if a restart is due and one is found."""
         super().begin_anew()
         self.at = self.state_here()
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         moves, exchanged = self.walk.counts()
         self.walk.set_counts(np.zeros_like(moves), np.zeros_like(exchanged))
         self.walk.set_family_rate(self.job.setup.block_rates[1])

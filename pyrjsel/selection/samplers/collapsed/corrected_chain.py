@@ -156,7 +156,7 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def marginal_of(job: Job) -> MarginalLikelihood:
-    """Return what integrates single models; not to be shared by chains."""
+    """Return an integrator of single models; each chain needs its own."""
     regression, setup = job.regression, job.setup
     widest = regression.widest(job.space.max_size)
     return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE)
@@ -170,7 +170,7 @@ class CorrectedChain(CollapsedChain):
 
     @classmethod
     def single(cls, job: Job) -> MarginalLikelihood:
-        """Return what integrates single models; not to be shared by chains."""
+        """Return an integrator of single models; each chain needs its own."""
         return marginal_of(job)
 
     @classmethod
@@ -230,7 +230,7 @@ class CorrectedChain(CollapsedChain):
 
     @property
     def unit(self) -> float:
-        """What the average of a 1 grows by with each iteration: averages are over its time."""
+        """Weight of one iteration in the averages, which are over its time."""
         return 1.0
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
@@ -386,6 +386,6 @@ class CorrectedChain(CollapsedChain):
         return np.column_stack([moves, self.corrections]), exchanged
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         super().clear()
         self.corrections[:] = 0

@@ -49,7 +49,7 @@ class Collapsed(MCMC):
     name, options, kind = "collapsed", CollapsedOptions, CollapsedChain
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: the gaussian one."""
+        """Whether the regression is a linear model."""
         return is_gaussian(regression)
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
@@ -69,7 +69,7 @@ class Collapsed(MCMC):
         return max(thinning(regression, whole), draws * settings.chains // COEFFICIENT_DRAWS)
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries need to know of the chains."""
+        """Return the properties of the chains that summaries depend on."""
         averager = partial(averaged_moments, job.regression, job.space)
         return _manner(job, vital="none", pairs=0, averager=averager, fewest=_fewest(job))
 
@@ -101,11 +101,11 @@ class CorrectedCollapsed(Collapsed):
     options, kind = CorrectedOptions, CorrectedChain
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: all but the gaussian one."""
+        """Whether the regression is not a linear model."""
         return not is_gaussian(regression)
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
-        """Return the regression as chains see it."""
+        """Return the regression in the form that chains use."""
         return regression
 
     def setup(
@@ -116,7 +116,7 @@ class CorrectedCollapsed(Collapsed):
         return CorrectedMoves.of(options, space, settings.burn_in, **more)
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries need to know of the chains."""
+        """Return the properties of the chains that summaries depend on."""
         return _manner(
             job,
             vital="surrogate",
@@ -139,7 +139,7 @@ class CorrectedCollapsed(Collapsed):
 
 
 def _manner(job: Job, **rest: Any) -> Manner:
-    """Return what summaries need to know of chains: log posteriors are those of models."""
+    """Return the properties of chains whose log posteriors are those of models."""
     exchanges = (f"exchange_{k + 1}" for k in range(job.setup.temperatures.size - 1))
     names = (*job.setup.names, *exchanges)
     return Manner("collapsed", names, density=False, masses=True, estimator=estimate, **rest)

@@ -85,7 +85,7 @@ class GaussianEnumeration(Sampler):
     name, options = "enumerate", ExactOptions
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: the gaussian one."""
+        """Whether the regression is a linear model."""
         return is_gaussian(regression)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:

@@ -159,7 +159,7 @@ class Enumeration(Sampler):
     name, options = "enumerate", EnumerateOptions
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: all but the gaussian one."""
+        """Whether the regression is not a linear model."""
         return not is_gaussian(regression)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:

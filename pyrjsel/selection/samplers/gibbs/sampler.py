@@ -128,17 +128,17 @@ class GibbsChain(Chain):
 
     @classmethod
     def nuisance(cls, regression: Any) -> Nuisance | None:
-        """Return what chains record behind coefficients; None where they record none of these."""
+        """Return the nuisance parameters recorded after each vector of coefficients; None without vectors."""
         return NONE if in_loop(regression) else None
 
     @classmethod
     def single(cls, job: Job) -> SingleModels:
-        """Return what answers questions about single models; not to be shared by chains."""
+        """Return an evaluator of single models; each chain needs its own."""
         return SingleModels(job.regression)
 
     @classmethod
     def existence(cls, job: Job) -> Callable[[ByteArray], bool]:
-        """Return what says whether a model (J,) has a coefficient prior."""
+        """Return a function that says whether a model (J,) has a coefficient prior."""
         if job.regression.prior.rank_tol == 0:
             return lambda gamma: True
         evidence = evidence_of(job.regression)
@@ -164,14 +164,14 @@ class GibbsChain(Chain):
         }
 
     def new_collector(self) -> Collector:
-        """Return a collector that has nothing yet: of averages, and sigma^2."""
+        """Return an empty collector of draws, averages and sigma^2."""
         job = self.job
         width, every = job.regression.n_columns, job.coefficients_every
         own = job.regression.family.nuisance.names
         return Collector(job.space.n_terms, width, every, rows=WALK_ROWS, more=own, n_sums=6)
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Make the loop of the values of a state."""
+        """Create the loop at the values of a state."""
         regression = self.job.regression
         self.intercept = (
             np.ascontiguousarray(regression.raw_shift[1:]), regression.centre, regression.total_weight,
@@ -201,7 +201,7 @@ class GibbsChain(Chain):
         return {"gamma": gamma, "variance": variance, "counts": self.counts()}
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         into = self.into(block)
         if block is not None:
             assert self.collector.averages is not None
@@ -214,7 +214,7 @@ class GibbsChain(Chain):
         return self.loop.counts()[:, self.job.setup.kinds]
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         self.loop.set_counts(no_counts(len(MOVES)))
         self.loop.set_families(self.job.setup.block_rates[1])
 
@@ -233,7 +233,7 @@ class GibbsSampler(MCMC):
     name, options, kind = "gibbs", GibbsOptions, GibbsChain
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: the gaussian one."""
+        """Whether the regression is a linear model."""
         return is_gaussian(regression)
 
     def prepared(self, regression: Any, space: ModelSpace) -> GaussianRegression:
@@ -257,7 +257,7 @@ class GibbsSampler(MCMC):
         return GibbsMoves(classical, swaps, trades, found, (searching, sampling))
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries need to know of the chains."""
+        """Return the properties of the chains that summaries depend on."""
         drawn = in_loop(job.regression)
         return Manner(
             self.name,

@@ -223,7 +223,7 @@ class PopulationChain(JumpChain):
         }
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         into = {"log_sums": self.sums, "visits": self.visits} if block is None else self.into(block)
         return self.loop.run(self.rng, n, self.log_law, **into)
 
@@ -233,19 +233,19 @@ class PopulationChain(JumpChain):
         return np.concatenate([moves[0][:, self.job.setup.kinds], exchanges], axis=1)
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         moves, exchanges = self.loop.counts()
         self.loop.set_counts(np.zeros_like(moves), np.zeros_like(exchanges))
 
     def mark(self) -> None:
-        """In burn-in, adapt and begin anew; count from 0 at its end."""
+        """In burn-in, adapt and restart; reset the counts at its end."""
         if self.done <= self.job.burn_in and self.done % self.every == 0:
             self.adapt()
         if self.done == self.job.burn_in:
             self.clear()
 
     def begin_anew(self) -> None:
-        """Have chain 0 go to another mode, where it is time to look for one, and weigh temperatures."""
+        """Restart chain 0 from another mode, if a restart is due, and weight the temperatures."""
         super().begin_anew()
         self.weigh()
 
@@ -303,7 +303,7 @@ class PopulationRJMCMC(RJMCMC):
         return PopulationMoves(**vars(moves), laws=laws, scheme=options.scheme, tune=options.tune)
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries need to know of the chains."""
+        """Return the properties of the chains that summaries depend on."""
         exchanges = (f"exchange_{k + 1}" for k in range(len(job.setup.laws)))
         return Manner(self.name, (*job.setup.names, *exchanges))
 

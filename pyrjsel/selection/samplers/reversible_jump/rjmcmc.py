@@ -239,7 +239,7 @@ class RJMCMCChain(JumpChain):
         return {**cls.read_vectors(job, known), "counts": counts}
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Make the loop of the values of a state."""
+        """Create the loop at the values of a state."""
         self.loop = self.new_loop(values["gamma"], values["b"])
         self.moving, moves = self.loop, self.job.setup
         if moves.learnt is not None:
@@ -253,7 +253,7 @@ class RJMCMCChain(JumpChain):
         return {"gamma": gamma, "b": b, "counts": self.counts()}
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations; of a block, return how many draws and coefficients were written into it."""
+        """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         return self.moving.run(self.rng, n, **self.into(block))
 
     def counts(self) -> np.ndarray:
@@ -261,7 +261,7 @@ class RJMCMCChain(JumpChain):
         return self.moving.counts()[:, self.job.setup.kinds]
 
     def clear(self) -> None:
-        """Count from 0: burn-in has ended."""
+        """Reset the counts at the end of burn-in."""
         self.moving.set_counts(self.job.setup.all_counts(no_counts(len(self.job.setup.kinds))))
 
 
@@ -272,11 +272,11 @@ class RJMCMC(MCMC):
     kind: ClassVar[type[Chain]] = RJMCMCChain
 
     def supports(self, regression: Any) -> bool:
-        """Whether this is for models of the family of a regression: all."""
+        """Whether the regression is supported: all are."""
         return True
 
     def prepared(self, regression: Any, space: ModelSpace) -> Regression:
-        """Return the regression as chains see it: rows of gaussian ones."""
+        """Return the regression in the form that chains use: rows of a linear one."""
         if not is_gaussian(regression):
             return regression
         rows = GaussianRows.of(regression)
@@ -319,7 +319,7 @@ class RJMCMC(MCMC):
         )
 
     def manner(self, job: Job, options: Any) -> Manner:
-        """Return what summaries need to know of the chains."""
+        """Return the properties of the chains that summaries depend on."""
         return Manner(self.name, job.setup.names)
 
 
