@@ -58,7 +58,9 @@ class Fitting:
             twice as many again and again, until every inclusion probability has an MCSE of at most `mcse`,
             R-hat of size, cost and log posterior is at most 1.05, each of these is worth 100 independent
             draws, and, where odds are counted and not known, those of the three models after the best have
-            a relative MCSE of at most 5 % (50 % for models of probability below 0.01). Where the audit then
+            a relative MCSE of at most 5 % (50 % for models of probability below 0.01). For linear models with
+            nearly dependent columns (adjusted variance inflation factor above 10) ``"collapsed"`` takes at
+            least 1,600 proposals of each term per chain. Where the audit then
             finds a model that matters and that no chain has visited, the run begins anew, twice at most:
             with new chains, some of which start from there, and without the draws so far. A number is just so
             many, and missed models are a warning. One iteration of reversible jumps proposes as

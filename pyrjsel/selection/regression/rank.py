@@ -104,6 +104,46 @@ def independent(gram: FloatArray, rows: int) -> bool:
     return bool(np.all(np.diag(inverse) * RANK_TOL < 1.0))
 
 
+def inflation(gram: FloatArray, sizes: IntArray, rows: int) -> float:
+    """Return the largest variance inflation factor of columns given those of other terms, adjusted.
+
+    One over the share of a column's sum of squares that the columns of other terms leave, over the share that
+    as many unrelated columns would leave on average.
+
+    Parameters
+    ----------
+    gram : ndarray (d, d)
+        Cross-products of the columns of all terms, one after the other.
+    sizes : int array (J,)
+        Columns by term.
+    rows : int
+        Most columns that can be independent, more than d.
+
+    Returns
+    -------
+    float
+        Infinity where columns are linearly dependent.
+    """
+    gram = np.array(gram)
+    scale = np.sqrt(np.diag(gram))
+    if np.any(scale == 0):
+        return np.inf
+    gram /= np.outer(scale, scale)
+    for end, size in zip(np.cumsum(sizes), sizes, strict=True):
+        own = slice(end - size, end)
+        if size > 1:  # orthogonal columns of a term: they do not inflate each other
+            factor, failed = lapack.dpotrf(gram[own, own], lower=1)
+            if failed:
+                return np.inf
+            gram[own] = solve_triangular(factor, gram[own], lower=True)
+            gram[:, own] = solve_triangular(factor, gram[:, own].T, lower=True).T
+    factor, failed = lapack.dpotrf(gram, lower=1)
+    if failed:
+        return np.inf
+    inverse, _ = lapack.dpotri(factor, lower=1)
+    return float(np.max(np.diag(inverse), initial=1.0) * (1.0 - len(gram) / rows))
+
+
 class Ranked(Protocol):
     """A regression as the rank rule sees it."""
 

@@ -112,6 +112,8 @@ class Manner:
         Where moments of coefficients come from; None is the sums of chains.
     errors : callable, optional
         Errors that inclusion probabilities have beside those of the draws.
+    fewest : int
+        Draws per chain before a run may stop by itself.
     """
 
     sampler: str
@@ -125,6 +127,7 @@ class Manner:
     estimator: Estimator = visit_estimate
     averager: Averager | None = None
     errors: Errors | None = None
+    fewest: int = 0
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:

@@ -58,6 +58,11 @@ def _figures(
         found += _odds(index, len(models))
     costs = np.concatenate([space.cost(block) for block in models.blocks()])
     sizes = ByModel(models.sizes(), index)
+    if draws < manner.fewest:
+        name = (
+            f"the number of draws per chain is {draws:,}, below the {manner.fewest:,} that nearly dependent"
+        )
+        found.append(Figure(f"{name} columns require", manner.fewest / draws))
     return found + mixing_figures(
         [("size", sizes), ("cost", ByModel(costs, index)), ("log posterior", log_posterior)]
     )

@@ -9,6 +9,7 @@ from pyrjsel.model_space import ModelSpace, Space, Uniform
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.regression.rank import inflation
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 
@@ -59,3 +60,27 @@ def test_every_way_in_is_judged_alike(noise, exists):
         leaving = chain_at(regression, space, [1, 1, 1])
         assert all(np.isfinite(leaving.log_ratio("death", term)) for term in range(3))
         np.testing.assert_array_equal(leaving.state()[1], full)
+
+
+def test_variance_inflation_is_that_of_regressions():
+    """Shares of sums of squares by least squares, to rounding: condition numbers are below 1e4."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(60, 6))
+    x[:, 5] = x[:, 0] + x[:, 3] + 0.2 * rng.normal(size=60)
+    x[:, 2] += 5 * x[:, 1]  # of one term
+    x -= x.mean(axis=0)
+    sizes = np.array([1, 2, 1, 1, 1])
+    expected = 1.0
+    for term in ([0], [1, 2], [3], [4], [5]):
+        # Of a term of several columns these are taken one after the other, as by Cholesky's factor.
+        own = np.linalg.qr(x[:, term])[0]
+        others = np.linalg.qr(np.delete(x, term, axis=1))[0]
+        left = own - others @ (others.T @ own)
+        expected = max(expected, np.linalg.inv(left.T @ left).diagonal().max())
+    found = inflation(x.T @ x, sizes, 59)
+    np.testing.assert_allclose(found, expected * (1 - 6 / 59), rtol=1e-10)
+    assert found > 10
+    assert inflation(np.eye(4), np.ones(4, dtype=int), 1000) == 1 - 4 / 1000
+    assert inflation(np.ones((2, 2)), np.ones(2, dtype=int), 10) == np.inf
+    assert inflation(np.zeros((1, 1)), np.ones(1, dtype=int), 10) == np.inf
+    assert inflation(np.ones((2, 2)), np.array([2]), 10) == np.inf

@@ -67,6 +67,24 @@ def test_odds_that_are_counted_are_accurate():
     assert jumps.settings.draws > 200
 
 
+def nearly_dependent(share):
+    """One column of 20 is nearly the sum of three others; `share` of its standard deviation is its own."""
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame(rng.normal(size=(200, 20))).add_prefix("x")
+    x["x0"] = x[["x1", "x2", "x3"]].sum(axis=1) / np.sqrt(3) + share * rng.normal(size=200)
+    return rj.LinearSelection((x["x0"] + rng.normal(size=200)).to_numpy(), x)
+
+
+def test_runs_among_nearly_dependent_columns_are_not_short():
+    made = {"sampler": "collapsed", "rng": 2, "progress": False}
+    assert nearly_dependent(0.15).fit(**made).settings.draws >= 1600
+    assert nearly_dependent(1.0).fit(**made).settings.draws < 1600
+    with pytest.warns(rj.ConvergenceWarning, match="below the 1,600 that nearly dependent columns require"):
+        nearly_dependent(0.15).fit(max_draws=400, **made)
+    # A draw of two proposals of each term is worth two.
+    assert nearly_dependent(0.15).fit(sweeps=2, **made).settings.draws in (800, 1600)
+
+
 def test_accuracy_that_is_asked_for():
     loose = linear().fit(sampler="collapsed", mcse=0.02, rng=1, progress=False)
     tight = linear().fit(sampler="collapsed", mcse=0.002, rng=1, progress=False)
