@@ -228,7 +228,7 @@ def test_draws_that_were_not_saved_need_rows(tmp_path):
     fits.make("logit enumerated")[1].save(path)
     new = fits.births().head()
     assert len(rj.load(path).get_prediction(new, draws=4000).coefficients) == 4000
-    with pytest.raises(rj.NotAvailableError, match="needs the rows of the fit"):
+    with pytest.raises(rj.NotAvailableError, match="needs the training data"):
         rj.load(path).predict(new, draws=5000)
     assert rj.load(path, fits.births()).predict(new, draws=5000).notna().all()
 
@@ -249,7 +249,7 @@ def test_what_needs_rows_says_so(tmp_path, monkeypatch, name, member):
     _, results = fits.make(name)
     results.save("a.rjs")
     found = load("a.rjs", name)
-    with pytest.raises(rj.NotAvailableError, match=r"rows of the fit.*rj\.load\(path, data=\.\.\.\)"):
+    with pytest.raises(rj.NotAvailableError, match=r"training data.*rj\.load\(path, data=\.\.\.\)"):
         MEMBERS[room(name)][member](found)
     assert [path.name for path in tmp_path.iterdir()] == ["a.rjs"]
 
@@ -292,7 +292,7 @@ def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
     results.save(tmp_path / "a.rjs")
     found = quiet(pictures, load(tmp_path / "a.rjs", name), names)
     for plot in of_rows:
-        assert isinstance(drawn[plot], str) or "rows of the fit" in found[plot]
+        assert isinstance(drawn[plot], str) or "training data" in found[plot]
     found |= quiet(pictures, load(tmp_path / "a.rjs", name, data), of_rows)
     for plot, picture in drawn.items():
         np.testing.assert_array_equal(found[plot], picture, err_msg=plot)
@@ -376,7 +376,7 @@ def test_other_rows_are_refused(tmp_path):
     with pytest.raises(rj.DataError, match=r"must be a pair \(endog, exog\)"):
         rj.load(tmp_path / "b.rjs", data=data)
     endog, exog = fits.arrays()
-    with pytest.raises(rj.DataError, match="rows of the fit, 189 in all"):
+    with pytest.raises(rj.DataError, match="training data of the fit, 189 rows"):
         rj.load(tmp_path / "b.rjs", data=(endog[1:], exog))
 
 

@@ -115,11 +115,11 @@ def test_an_option_under_two_names_is_refused(sampler, tmp_path):
 
 
 def test_a_sampler_of_another_family_is_not_known():
-    with pytest.raises(rj.UnknownNameError, match="the sampler 'gibbs'"):
+    with pytest.raises(rj.UnknownNameError, match="unknown sampler 'gibbs'"):
         model("logit").fit(sampler="gibbs")
 
 
 @pytest.mark.parametrize("name", ["slots", "families"])
 def test_earlier_names_are_no_options(name):
-    with pytest.raises(rj.UnknownNameError, match=f"the option '{name}'"):
+    with pytest.raises(rj.UnknownNameError, match=f"unknown option '{name}'"):
         fit(model(), "collapsed", **{name: 1})
