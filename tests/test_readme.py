@@ -47,7 +47,9 @@ def test_the_example_is_all_the_python_there_is():
 
 
 def test_times_and_rounding_alone_are_not_compared():
-    assert comparable("Run time:  7.5 s CPU, 2.0 s elapsed") == comparable("Run time:  12.1 s CPU, 8 s elapsed")
+    assert comparable("Run time:  7.5 s CPU, 2.0 s elapsed") == comparable(
+        "Run time:  12.1 s CPU, 8 s elapsed"
+    )
     assert comparable("age  1.91e+14   0.5") == comparable("age  7.64e+14   0.5")
     assert comparable("age  1.91e+11") != comparable("age  1.92e+11")
     assert comparable("m1  0.520") != comparable("m1  0.521")

@@ -18,8 +18,8 @@ def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
     """
     if regression.prior.in_state:
         raise NotAvailableError(
-            "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form that "
-            "walks over models know. Fit with sampler='gibbs'."
+            "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form. "
+            "Fit with sampler='gibbs'."
         )
     return regression.prior.score(regression, most)
 

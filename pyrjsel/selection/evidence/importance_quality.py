@@ -62,10 +62,9 @@ def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
     if share <= TOLERATED:
         return []
     text = (
-        f"Coefficients are averages of weighted draws, and models with {share:.0%} of the posterior "
-        f"probability have too few: as many as {effective[short].min():.0f} independent ones in one of them. "
-        "Their errors are large, and standard deviations may be too small: raise pairs, or use "
-        "sampler='rjmcmc'."
+        f"Models holding {share:.0%} of the posterior have too few effective importance draws (minimum "
+        f"{effective[short].min():.0f}): their coefficients are imprecise and standard deviations may be too "
+        "small. Increase 'pairs', or use sampler='rjmcmc'."
     )
     return [text]
 

@@ -261,8 +261,8 @@ def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run]) -> None:
             few.append(f"{row['budget']:g} ({round(row['mass'] * draws.model.size)})")
     if few:
         warn(
-            f"Fewer than {FEWEST_DRAWS} draws cost at most these budgets: {listed(few)}. The best models "
-            "there are those of so few draws; fit with such a budget, and give the results in 'others'.",
+            f"Fewer than {FEWEST_DRAWS} draws are within these budgets: {listed(few)}. The best models there "
+            "rest on few draws: fit under such a budget, and pass the results in 'others'.",
             ConvergenceWarning,
         )
 

@@ -120,7 +120,7 @@ def text(found: Dispersion) -> str:
     return (
         f"The responses are overdispersed: Pearson's chi-square of the best model is "
         f"{beyond(found.ratio, RATIO)} times its {found.df:,} degrees of freedom (p < {LEVEL:g}). Inclusion "
-        "probabilities and intervals are then too sure of themselves."
+        "probabilities are then too extreme and intervals too narrow."
     )
 
 

@@ -77,8 +77,8 @@ def _notes(results: PosteriorTables) -> list[str]:
     notes += _integral_notes(posterior)
     if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
         notes.append(
-            "MCSE of averages is that of the models visited and those next to them: it does not see modes "
-            "that no chain has visited."
+            "The MCSE of averages covers the visited models and their neighbours only, not modes that no "
+            "chain has visited."
         )
     if np.isnan(model.regression.log_constant):
         notes.append(

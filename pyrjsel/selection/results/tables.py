@@ -348,7 +348,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
         return nearest, (
             f"The median probability model ({', '.join(self._terms(median))}) is not allowed: {reason} "
-            f"The closest model that is stands in for it: {', '.join(self._terms(nearest)) or 'no terms'}."
+            f"The closest allowed model is used instead: {', '.join(self._terms(nearest)) or 'no terms'}."
         )
 
     @property

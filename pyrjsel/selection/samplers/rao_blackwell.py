@@ -41,7 +41,7 @@ FEW_VISITS = 10
 # sqrt(n) times 1e-16 of itself, 1e-12 for n = 1e8.
 ROUNDING = 1e-12
 
-VISITS_ALONE = "frequencies of visits of the chains"
+VISITS_ALONE = "visit frequencies"
 
 
 class Averages:
@@ -179,7 +179,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     if of_chains.shape[1] == WALK_ROWS:
         mean = combine(of_chains[:, H], of_batches[:, :, H], cut)
         excluded = np.clip(of_chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
-        words = f"{VISITS_ALONE}; those of terms are averages of their probabilities given all others"
+        words = f"{VISITS_ALONE}; inclusion probabilities are averages of full conditional probabilities"
     else:
         mean, excluded, words = _corrected(of_chains, of_batches, cut)
         # What was never visited the surrogate alone knows, and by how much it errs there nobody does.
@@ -212,7 +212,7 @@ def _corrected(
         return plain, 1.0 - plain[0], VISITS_ALONE
     outside = (weight - chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_NOT_H]) / weight
     excluded = np.clip((1.0 - chains[:, VISITS] - outside).mean(axis=0), 0.0, 1.0)
-    words = f"{VISITS_ALONE}; those of terms have averages over paths of the surrogate as control variates"
+    words = f"{VISITS_ALONE}; inclusion probabilities use averages under the surrogate as control variates"
     return found, excluded, words
 
 

@@ -66,9 +66,9 @@ def note_of(settings: FitSettings, space: ModelSpace) -> list[str]:
         return []
     names = [" + ".join(space.terms_of(gamma)) or "(no terms)" for gamma in settings.anew.found]
     if len(names) == 1:
-        return [f"The run began anew at a model that the audit found: {names[0]}."]
+        return [f"The run was restarted from a model that the audit found: {names[0]}."]
     times = "twice" if len(names) == 2 else f"{len(names)} times"
-    return [f"The run began anew {times}, at models that the audits found: {'; '.join(names)}."]
+    return [f"The run was restarted {times}, from models that the audits found: {'; '.join(names)}."]
 
 
 def _may_begin_anew(posterior: Posterior, settings: FitSettings, begun: float) -> bool:

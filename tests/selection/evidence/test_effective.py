@@ -55,7 +55,7 @@ def test_too_few_draws_are_reported(wide, sampler, monkeypatch):
         found = fit(wide, sampler, pairs=4)
     texts = [str(each.message) for each in caught]
     assert [each.filename for each in caught] == [__file__] * len(caught)
-    (text,) = (text for text in texts if "models with 100% of the posterior probability have too few" in text)
+    (text,) = (text for text in texts if "Models holding 100% of the posterior have too few" in text)
     assert text in found.posterior.notes
     assert "sampler='rjmcmc'" in found.summary().as_text()
 
@@ -72,4 +72,4 @@ def test_what_models_need():
     assert effective.few_effective(probability, enough) == []
     assert effective.few_effective(probability, np.where(probability == 0.04, 1.0, enough)) == []
     (text,) = effective.few_effective(probability, np.where(probability == 0.06, 5.0, enough))
-    assert "with 6% of the posterior probability have too few: as many as 5 independent" in text
+    assert "holding 6% of the posterior have too few effective importance draws (minimum 5)" in text

@@ -21,7 +21,7 @@ from pyrjsel.selection.samplers.collapsed.sampler import Collapsed
 from pyrjsel.selection.samplers.search import starts_anew
 
 CHEAP = ("x1", "x2", "x3", "x4", "x5")
-NOTE = "The run began anew at a model that the audit found: x0."
+NOTE = "The run was restarted from a model that the audit found: x0."
 
 
 def two_modes(family="linear", p=14):
@@ -253,7 +253,7 @@ def test_twice_at_most(linear, monkeypatch):
     assert len(audits) == 1 + runs.MOST_ANEW == 3
     assert any(text.startswith("No chain visited the model x0.") for text in texts)
     words = " ".join(str(results.summary()).split())
-    assert "The run began anew twice, at models that the audits found: x0; x0." in words
+    assert "The run was restarted twice, from models that the audits found: x0; x0." in words
     assert results.settings.anew.found.shape == (2, linear.space.n_terms)
 
 

@@ -217,7 +217,7 @@ def _add_integration_errors(
     posterior.alarm(said)
     if matters.size and not said:
         text = (
-            f"The errors of the marginal likelihoods, which MCSE allows for, are a large part of it for "
-            f"{matters.size} of {error.size} inclusion probabilities: more draws do not help, more pairs do."
+            f"Errors of the marginal likelihoods are a large part of the MCSE of {matters.size} of "
+            f"{error.size} inclusion probabilities: to reduce them, increase 'pairs' and not 'draws'."
         )
         posterior.notes.append(text)

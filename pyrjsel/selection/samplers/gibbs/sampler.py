@@ -248,8 +248,8 @@ class GibbsSampler(MCMC):
         classical = options.scheme == "conditional" and bool(regression.mean.size)
         if classical and regression.prior.ratio is None:
             raise NotAvailableError(
-                f"scheme='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': given coefficients, of "
-                "which those outside the model are 0, no term could move under other priors."
+                f"scheme='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': under other priors the "
+                "coefficients of excluded terms are exactly 0, and conditional updates could not move a term."
             )
         found = families(space)
         searching, sampling = map(ceil, family_rates(len(found), options.blocks, settings.burn_in))

@@ -1,6 +1,7 @@
 """Surrogate jumps: against plain numpy, against enumeration, at the edges, in fits."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     PAIRS,
     TIME,
     SurrogateJumps,
+    SurrogateLoop,
     learn_surrogate,
 )
 
@@ -165,6 +167,38 @@ def test_chains_go_on_to_the_same_draws(kit, name):
     np.testing.assert_array_equal(cut.collector.sums, whole.collector.sums)
 
 
+@pytest.mark.parametrize("accepted", list(product([False, True], repeat=3)))
+def test_a_chain_goes_on_from_the_last_jump_that_was_accepted(accepted):
+    """Of several jumps in an iteration, whichever are accepted; of none, the chain stays untouched."""
+
+    class Loop:
+        now, moved = (np.array([0]), np.array([0.0])), 0
+
+        def state(self):
+            return self.now
+
+        def set_state(self, gamma, b):
+            self.now, self.moved = (gamma, b), self.moved + 1
+
+        def run(self, rng, n, **places):
+            return 0, 0
+
+    class Stub:
+        answers = iter(enumerate(accepted, 1))
+
+        def jump(self, rng, gamma, b):
+            number, taken = next(self.answers)
+            return (np.array([number]), np.array([float(number)]), True) if taken else (gamma, b, False)
+
+    loop = Loop()
+    chain = SurrogateLoop(loop, Stub(), 3)
+    chain.run(np.random.default_rng(0), 1)
+    last = max((number for number, taken in enumerate(accepted, 1) if taken), default=0)
+    assert loop.now == (np.array([last]), np.array([float(last)]))
+    assert loop.moved == any(accepted)
+    np.testing.assert_array_equal(chain.made, [3, sum(accepted)])
+
+
 def frame(n=80, seed=0, p=6, signal=1.0):
     rng = np.random.default_rng(seed)
     x = pd.DataFrame(rng.normal(size=(n, p)), columns=[f"x{j}" for j in range(p)])
@@ -191,7 +225,14 @@ def test_fits_are_right(name):
     model = rj.logit(formula, frame(signal=0.3 if name == "budget" else 1.0), **made)
     exact = model.fit(sampler="enumerate", rng=1).inclusion["posterior"]
     found = model.fit(
-        sampler="rjmcmc", surrogate=1, draws=2000, burn_in=100, rng=2, progress=False, swaps=0, trades=0
+        sampler="rjmcmc",
+        surrogate=1 + (name == "wide"),
+        draws=2000,
+        burn_in=100,
+        rng=2,
+        progress=False,
+        swaps=0,
+        trades=0,
     ).inclusion
     free = found["mcse"] > 0
     assert free.sum() >= 4
