@@ -162,7 +162,7 @@ def test_missing_values_as_levels():
         results.predict(unseen, unseen="prior"),
         other.predict(new.fillna("~").assign(smoke="?"), unseen="prior"),
     )
-    with pytest.raises(rj.UnknownNameError, match="the level None"):
+    with pytest.raises(rj.UnknownNameError, match="unknown level None"):
         results.expand({"smoke": None})
 
 

@@ -64,7 +64,7 @@ def test_rooms_share_the_methods_and_tell_of_them_in_their_words(kind, name):
 
 def test_extend_tells_what_it_returns():
     for kind in ROOMS:
-        assert f"\n        {kind.__name__}\n            New results" in kind.extend.__doc__
+        assert f"\n        {kind.__name__}\n            Results of all draws" in kind.extend.__doc__
 
 
 def test_texts_that_are_missing_are_noticed():
@@ -130,6 +130,6 @@ def test_streams_are_those_of_seed_and_label():
 def test_terms_that_never_moved_are_named():
     stuck, inclusion = np.array([True, True, False, True]), np.array([1.0, 0.0, 0.5, 0.5])
     notes = stuck_notes(["a", "b", "c", "d"], stuck, inclusion)
-    assert [note.split(" of any chain")[0] for note in notes] == ["In every draw", "In no draw"]
+    assert [note.split(" draw")[0] for note in notes] == ["Included in every", "Included in no"]
     assert [note.rsplit(": ", 1)[1] for note in notes] == ["a, d.", "b, d."]
     assert stuck_notes(["a"], np.array([False]), np.array([1.0])) == []
