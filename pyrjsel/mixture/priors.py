@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaincinv, gammaln
-from scipy.stats import dirichlet, gamma, norm
+from scipy.stats import dirichlet
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
@@ -136,27 +136,6 @@ class MixturePrior:
             Of beta_i and the precisions together.
         """
         return _log_mass(self, components)
-
-    def log_kernels(self, beta: float, precision: FloatArray, mean: FloatArray) -> float:
-        """Return the log density of the kernels of one input.
-
-        Parameters
-        ----------
-        beta : float
-            beta_i.
-        precision, mean : ndarray, shape (D,)
-            Of the kernels, in range units.
-
-        Returns
-        -------
-        float
-            -inf where a precision exceeds the largest one.
-        """
-        if np.any(precision > self.max_precision):
-            return -np.inf
-        value = gamma.logpdf(beta, self.g, scale=1.0 / self.h)
-        value += gamma.logpdf(precision, self.alpha, scale=1.0 / beta).sum()
-        return float(value + norm.logpdf(mean).sum() - self.log_mass(len(precision)))
 
     def log_weights(self, weight: FloatArray, prior: FloatArray) -> float:
         """Return the log density of weights and class probabilities.

@@ -14,8 +14,18 @@ from scipy.stats import gamma, norm
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.mixture.background import gains
 from pyrjsel.mixture.options import MixtureOptions
+from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampler import MixtureState, Replica, filled
+
+
+def log_kernels_of_input(prior: MixturePrior, beta: float, precision: FloatArray, mean: FloatArray) -> float:
+    """Log density of the kernels (D,) of one input: -inf where a precision exceeds the largest one."""
+    if np.any(precision > prior.max_precision):
+        return -np.inf
+    value = gamma.logpdf(beta, prior.g, scale=1.0 / prior.h)
+    value += gamma.logpdf(precision, prior.alpha, scale=1.0 / beta).sum()
+    return float(value + norm.logpdf(mean).sum() - prior.log_mass(len(precision)))
 
 
 class MixtureTwin:
@@ -79,7 +89,7 @@ class MixtureTwin:
         """Log density of kernels, weights and subset."""
         value = self.prior.log_weights(self.weight, self.class_prior)
         for i in np.flatnonzero(self.gamma).tolist():
-            value += self.prior.log_kernels(self.beta[i], self.precision[i], self.mean[i])
+            value += log_kernels_of_input(self.prior, self.beta[i], self.precision[i], self.mean[i])
         return float(value + self.space.log_prior(self.gamma))
 
     def log_target(self) -> float:
