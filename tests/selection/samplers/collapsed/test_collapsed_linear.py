@@ -100,7 +100,7 @@ def test_the_way_of_walking_does_not_matter(options, space):
 
 def test_conditional_probabilities_beat_visits():
     results = walk(make())
-    assert "given all others" in results.posterior.estimator
+    assert "full conditional" in results.posterior.estimator
     visits = results.draws.included
     batches = visits.reshape(4 * 40, 100, -1).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
