@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from pyrjsel.distributions import InverseGamma
+from pyrjsel.selection.priors.coefficients import FixedG
+from pyrjsel.selection.priors.g_mixtures import UnknownG
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
@@ -59,15 +61,15 @@ class World:
         variance = 4.0 / rng.standard_gamma(5.0)
         columns = self.case.regression.model_columns(gamma)[1:] - 1
         b, log_g = np.zeros(self.x.shape[1]), 0.0
-        if compiled.mixture is not None:
+        if isinstance(compiled, UnknownG):
             log_g = log_g_of(self.prior, n, rng)
         if compiled.rank_tol > 0 and columns.size:
-            g = np.exp(log_g) * (compiled.g if compiled.kind == "g" else 1.0)
+            g = np.exp(log_g) * (compiled.g if isinstance(compiled, FixedG) else 1.0)
             part = self.x[:, columns]
             root = np.linalg.cholesky(g * variance * np.linalg.inv(part.T @ part))
             b[columns] = root @ rng.standard_normal(columns.size)
         elif columns.size:
-            spread = np.sqrt((1.0 if compiled.kind == "unscaled" else variance) / compiled.precision[columns])
+            spread = np.sqrt((variance if compiled.scaled else 1.0) / compiled.precision[columns])
             b[columns] = compiled.mean[columns] + spread * rng.standard_normal(columns.size)
         return gamma, b, variance, log_g
 
