@@ -86,7 +86,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.regression._problem"),
     extension("pyrjsel.selection.samplers.reversible_jump._rjmcmc", random=True),
     extension("pyrjsel.selection.priors._score"),
-    extension("pyrjsel.selection.samplers._search"),
+    extension("pyrjsel.selection.samplers.mode_search._search"),
     extension("pyrjsel.selection.evidence._spike", random=True),
     extension("pyrjsel.selection.evidence._student"),
     extension("pyrjsel.selection.samplers._subsets"),

@@ -16,7 +16,7 @@ from pyrjsel.mixture import sampler as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers import recorder as collect
+from pyrjsel.selection.samplers.recording import recorder as collect
 from pyrjsel.storage import Document, read, write
 
 _spec = importlib.util.spec_from_file_location("resume_fits", Path(__file__).parent / "fits.py")
@@ -106,7 +106,7 @@ def test_draws_of_coefficients_are_thinned_as_in_one_run(monkeypatch, name):
     """The shorter run keeps every fourth vector of coefficients, the longer one every eighth."""
     extra = plan(name)[1]
     monkeypatch.setattr(
-        "pyrjsel.selection.samplers.recorder.COEFFICIENT_BYTES", 8 * 8 * 2 * plan(name)[0] // 4
+        "pyrjsel.selection.samplers.recording.recorder.COEFFICIENT_BYTES", 8 * 8 * 2 * plan(name)[0] // 4
     )
     first, once = short(name), long(name)
     every = [found.posterior.draws.coefficients_every for found in (first, once)]

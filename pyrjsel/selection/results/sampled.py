@@ -18,7 +18,7 @@ from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.identity import identity
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.samplers.recorder import recorded_vectors, thinning
+from pyrjsel.selection.samplers.recording.recorder import recorded_vectors, thinning
 from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.samplers.runs import run, warn_of
 

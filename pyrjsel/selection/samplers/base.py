@@ -18,8 +18,14 @@ from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.runtime import WARM, DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel
-from pyrjsel.selection.samplers.model_average import summarise
-from pyrjsel.selection.samplers.recorder import (
+from pyrjsel.selection.samplers.mode_search.search import (
+    given_starts,
+    new_start,
+    next_stop,
+    restart_is_due,
+)
+from pyrjsel.selection.samplers.recording.model_average import summarise
+from pyrjsel.selection.samplers.recording.recorder import (
     Block,
     ChainDraws,
     Collector,
@@ -28,12 +34,6 @@ from pyrjsel.selection.samplers.recorder import (
     n_draws,
     recorded_by,
     thinning,
-)
-from pyrjsel.selection.samplers.search import (
-    given_starts,
-    new_start,
-    next_stop,
-    restart_is_due,
 )
 from pyrjsel.selection.samplers.stopping import stopping
 from pyrjsel.storage import Content, Plain

@@ -12,7 +12,7 @@ import numpy as np
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
-from pyrjsel.selection.samplers.explorer import Explorer
+from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain
 
 # Walks of the pilot: on the surrogate alone, after which it is expanded anew; corrected ones that the
 # corrections of terms are learnt from; and those that are counted.
@@ -40,7 +40,7 @@ class Pilot:
     width: float
 
 
-class _PilotExplorer(Explorer):
+class _PilotChain(SurrogateChain):
     """The walk of a pilot."""
 
     def __init__(self, job: Job) -> None:
@@ -67,7 +67,7 @@ def explore(job: Job) -> Pilot:
     DataError
         If the posterior mode of a model is not found.
     """
-    one, gamma = _PilotExplorer(job), job.space.empty_model()
+    one, gamma = _PilotChain(job), job.space.empty_model()
     nothing = np.zeros(job.space.n_terms)
     at = first_lessons(one.job, one.rng)["at"]
     gamma, _ = one.walk(Surrogate(at, nothing), gamma, LED, corrected=False)

@@ -20,9 +20,9 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.samplers.audit import audit_of, best_visited
 from pyrjsel.selection.samplers.base import Sampler
-from pyrjsel.selection.samplers.search import MOST_WEIGHED, starts_anew
+from pyrjsel.selection.samplers.mode_search.audit import audit_of, best_visited
+from pyrjsel.selection.samplers.mode_search.search import MOST_WEIGHED, starts_anew
 
 # Runs that begin anew, at most.
 MOST_ANEW = 2

@@ -11,8 +11,8 @@ from pyrjsel.report.errors import model_stats
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
 from pyrjsel.runtime import Figure, FitSettings, Rule
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers.model_average import merged
-from pyrjsel.selection.samplers.recorder import ChainDraws, Manner
+from pyrjsel.selection.samplers.recording.model_average import merged
+from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner
 
 # Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
 # of less than RARE posterior probability so many times that.

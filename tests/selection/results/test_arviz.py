@@ -96,7 +96,7 @@ def test_summary_and_traces(results):
 def test_coefficients_that_are_thinned(births, monkeypatch):
     """Of long runs only some draws have coefficients, and the other variables are of the same draws."""
     # Room for 43 vectors: of every seventh draw, and the next power of 2 is taken.
-    monkeypatch.setattr("pyrjsel.selection.samplers.recorder.COEFFICIENT_BYTES", 8 * 2 * 3 * 43)
+    monkeypatch.setattr("pyrjsel.selection.samplers.recording.recorder.COEFFICIENT_BYTES", 8 * 2 * 3 * 43)
     results = fit(rj.linear("bwt ~ lwt + smoke", births))
     draws = results.draws
     every, kept = draws.coefficients_every, draws.coefficients.shape[1]

@@ -12,10 +12,10 @@ from pyrjsel._validate import beyond
 from pyrjsel.report.errors import IndicatorStats
 from pyrjsel.report.mixing import PRECISE, poor_mixing, selection_notes
 from pyrjsel.selection.samplers import base
-from pyrjsel.selection.samplers import rao_blackwell as averages
-from pyrjsel.selection.samplers import recorder as collect
-from pyrjsel.selection.samplers.model_average import _stuck_chains
-from pyrjsel.selection.samplers.recorder import ChainDraws, Manner
+from pyrjsel.selection.samplers.recording import rao_blackwell as averages
+from pyrjsel.selection.samplers.recording import recorder as collect
+from pyrjsel.selection.samplers.recording.model_average import _stuck_chains
+from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 
 

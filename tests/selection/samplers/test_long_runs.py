@@ -9,7 +9,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.report import errors
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
-from pyrjsel.selection.samplers.recorder import Series
+from pyrjsel.selection.samplers.recording.recorder import Series
 
 
 def test_series_grow():

@@ -22,8 +22,8 @@ from pyrjsel.selection.samplers._walk import MOVES, Walk
 from pyrjsel.selection.samplers.base import Chain, ChainState, Job, chain_models, no_counts
 from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves
-from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS
-from pyrjsel.selection.samplers.recorder import Block, Collector
+from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS
+from pyrjsel.selection.samplers.recording.recorder import Block, Collector
 from pyrjsel.storage import Content
 
 # Iterations between refactorisations and adaptation. Changing it changes the draws for a given seed.

@@ -25,7 +25,7 @@ from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
-from pyrjsel.selection.samplers.rao_blackwell import (
+from pyrjsel.selection.samplers.recording.rao_blackwell import (
     CORRECTED_ROWS,
     SQUARED_VISITS,
     SQUARES,
@@ -35,7 +35,7 @@ from pyrjsel.selection.samplers.rao_blackwell import (
     WEIGHTED_VISITS,
     WEIGHTS,
 )
-from pyrjsel.selection.samplers.recorder import Block, ChainDraws
+from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.storage import Content
 
 # Integrals that a chain keeps, those used last; others are made again where they are needed. Some 1 kB each.

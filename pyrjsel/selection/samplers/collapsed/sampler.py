@@ -22,11 +22,11 @@ from pyrjsel.selection.samplers.base import MCMC, Job, is_gaussian
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions, CorrectedOptions
-from pyrjsel.selection.samplers.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
-from pyrjsel.selection.samplers.model_average import log_masses
-from pyrjsel.selection.samplers.rao_blackwell import estimate
-from pyrjsel.selection.samplers.recorder import ChainDraws, Manner, thinning
+from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
+from pyrjsel.selection.samplers.recording.model_average import log_masses
+from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
+from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner, thinning
 
 # Draws of coefficients of a fit, about: each model among them is integrated once more.
 COEFFICIENT_DRAWS = 2000

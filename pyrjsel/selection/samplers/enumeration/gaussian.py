@@ -17,7 +17,6 @@ from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.base import Sampler, is_gaussian
-from pyrjsel.selection.samplers.gaussian_average import Tree, averaged, averages_of, closed
 from pyrjsel.selection.samplers.listing import (
     ListJob,
     Part,
@@ -28,6 +27,7 @@ from pyrjsel.selection.samplers.listing import (
     run_parts,
     with_dependence,
 )
+from pyrjsel.selection.samplers.recording.gaussian_average import Tree, averaged, averages_of, closed
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
-from pyrjsel.selection.samplers.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
 from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves, default_swaps, default_trades
-from pyrjsel.selection.samplers.rao_blackwell import WALK_ROWS, estimate
-from pyrjsel.selection.samplers.recorder import Block, Collector, Manner
+from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
+from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS, estimate
+from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner
 from pyrjsel.storage import Content
 
 OWNER = "sampler='gibbs'"

@@ -12,7 +12,7 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.samplers.base import Job, no_counts
-from pyrjsel.selection.samplers.recorder import Block, Manner
+from pyrjsel.selection.samplers.recording.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import (

@@ -36,9 +36,9 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._walk import Walk
-from pyrjsel.selection.samplers.explorer import Explorer, MakeWalk
 from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+from pyrjsel.selection.samplers.surrogate_chain import MakeWalk, SurrogateChain
 
 # Length of a walk, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of
 # freedom of their distribution.
@@ -105,17 +105,17 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
         If the smallest model has no posterior mode.
     """
     marginal, gamma = _single(regression, space), space.empty_model()
-    explorer = Explorer(marginal, space, walk_maker(space), TIME)
+    guide = SurrogateChain(marginal, space, walk_maker(space), TIME)
     found = Surrogate(marginal.mode(gamma), np.zeros(space.n_terms))
     marginal.check_mode()
     for walks, corrected in ((LED, False), (EXPANDED, True)):
-        gamma, _ = explorer.walk(found, gamma, walks, corrected)
-        if explorer.models:
-            found = Surrogate(explorer.centre(), found.correction)
+        gamma, _ = guide.walk(found, gamma, walks, corrected)
+        if guide.models:
+            found = Surrogate(guide.centre(), found.correction)
     for walks in LEARNT:
-        gamma, _ = explorer.walk(found, gamma, walks, True)
-        if explorer.lessons:
-            models, ratios = zip(*explorer.lessons, strict=True)
+        gamma, _ = guide.walk(found, gamma, walks, True)
+        if guide.lessons:
+            models, ratios = zip(*guide.lessons, strict=True)
             found = Surrogate(found.at, learn_correction(np.array(models), np.array(ratios)))
     return found
 

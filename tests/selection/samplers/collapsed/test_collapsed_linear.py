@@ -13,8 +13,8 @@ from selection_checks import far_away, fit
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers import gaussian_average
-from pyrjsel.selection.samplers.gaussian_average import averaged_moments
+from pyrjsel.selection.samplers.recording import gaussian_average
+from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 
 COSTS = {"a": 1.0, "b": 2.0, "c": 1.0, "f": 1.5, "d": 0.5}
 FORMULA = "y ~ a + b + c + d + f + a:b + c:f"

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pyrjsel import ParameterError
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
-from pyrjsel.selection.samplers.rao_blackwell import (
+from pyrjsel.selection.samplers.recording.rao_blackwell import (
     CORRECTED_ROWS,
     SEGMENTS,
     VISITS_ALONE,

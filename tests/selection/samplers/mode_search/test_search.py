@@ -8,7 +8,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.model_space import Space
-from pyrjsel.selection.samplers.search import (
+from pyrjsel.selection.samplers.mode_search.search import (
     Explorer,
     evidence_at,
     mode_to_start_from,

@@ -18,7 +18,7 @@ from pyrjsel.selection.audit import FLIP, NOTHING, SEARCH, VISITS, Audit
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.samplers.search import SLACK, WITHIN, Explorer, Found, evidence_at, steps
+from pyrjsel.selection.samplers.mode_search.search import SLACK, WITHIN, Explorer, Found, evidence_at, steps
 
 # A missed model counts where its mass, with that of its neighbours, is more than KNOWN times what inclusion
 # probabilities have of its term already, and more than LARGE, or worth more than EXPECTED visits in this run.

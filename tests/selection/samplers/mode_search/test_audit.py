@@ -10,8 +10,8 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.samplers import audit as audits
-from pyrjsel.selection.samplers.audit import audit_of
+from pyrjsel.selection.samplers.mode_search import audit as audits
+from pyrjsel.selection.samplers.mode_search.audit import audit_of
 from pyrjsel.selection.samplers.registry import SAMPLERS
 
 CHEAP = ["x1", "x2", "x3", "x4", "x5"]

@@ -15,8 +15,8 @@ from pyrjsel.runtime import DrawnChains
 from pyrjsel.selection.draws import Draws
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE
-from pyrjsel.selection.samplers.recorder import NUMBERS, ChainDraws, Manner
+from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE
+from pyrjsel.selection.samplers.recording.recorder import NUMBERS, ChainDraws, Manner
 
 # A chain is stuck where, of at least so many proposals, fewer are accepted than its manner says.
 FEWEST_PROPOSALS = 200

@@ -15,7 +15,7 @@ from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers.rao_blackwell import VISITS_ALONE, Averages, Estimate, Segments
+from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE, Averages, Estimate, Segments
 from pyrjsel.storage import Content
 
 # Pairs of importance draws for the marginal likelihoods in that table.

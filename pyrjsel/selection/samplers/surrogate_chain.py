@@ -17,7 +17,7 @@ SEED = 0
 MakeWalk = Callable[[Sequence[Evidence], Space, ByteArray, FloatArray], Walk]
 
 
-class Explorer:
+class SurrogateChain:
     """The walk. It always draws the same random numbers.
 
     Parameters

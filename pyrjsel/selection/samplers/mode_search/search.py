@@ -25,7 +25,7 @@ from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers._search import Search
+from pyrjsel.selection.samplers.mode_search._search import Search
 
 # Models of a posterior mass below exp(-WITHIN) times that of the best do not matter.
 WITHIN = 7.0
@@ -92,7 +92,7 @@ def steps(n_terms: int, iterations: float) -> int:
 
     Examples
     --------
-    >>> from pyrjsel.selection.samplers.search import steps
+    >>> from pyrjsel.selection.samplers.mode_search.search import steps
     >>> steps(60, 1000), steps(60, 40_000), steps(5000, 100)
     (2184, 4000, 64)
     """
@@ -333,7 +333,7 @@ def restart_after(burn_in: int, every: int) -> int:
 
     Examples
     --------
-    >>> from pyrjsel.selection.samplers.search import restart_after
+    >>> from pyrjsel.selection.samplers.mode_search.search import restart_after
     >>> restart_after(2000, 50), restart_after(100, 50)
     (500, 0)
     """
@@ -364,7 +364,7 @@ def mode_to_start_from(log_mass: FloatArray, chain: int) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from pyrjsel.selection.samplers.search import mode_to_start_from
+    >>> from pyrjsel.selection.samplers.mode_search.search import mode_to_start_from
     >>> [mode_to_start_from(np.log([0.1, 0.9]), chain) for chain in range(4)]
     [1, 1, 0, 1]
     >>> [mode_to_start_from(np.log([0.001, 0.999]), chain) for chain in range(4)]
