@@ -328,7 +328,7 @@ def test_no_sampler_imports_another():
     assert seen == folders
 
 
-# What a room has, in the order in which data flow.
+# Modules of a room, in the order in which data flow.
 INNER = [
     *("priors", "options", "protocols", "sampler", "prediction", "plots", "summary", "saving"),
     *("results", "model", "loading"),

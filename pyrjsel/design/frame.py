@@ -32,7 +32,7 @@ _OBJECT_KINDS: dict[str, Kind | Literal["empty"]] = {
     "decimal": "real",
     "empty": "empty",
 }
-# What pandas reads files with, by the last part of their names.
+# Functions of pandas that read files, by file extension.
 READERS = {
     **dict.fromkeys(("csv", "tsv", "tab", "txt", "dat", "data"), "read_csv"),
     **dict.fromkeys(("xls", "xlsx", "ods"), "read_excel"),
@@ -42,7 +42,7 @@ READERS = {
     "sas7bdat": "read_sas",
     "sav": "read_spss",  # codespell:ignore sav
 }
-# What a user may give as rows; tables of other packages have no common type.
+# Tables that users may pass; those of other packages have no common type.
 TableLike = pd.DataFrame | Mapping[str, Any] | Any
 # Packages whose tables are taken, through narwhals.
 PACKAGES = ("polars", "pyarrow", "modin", "cudf", "narwhals")

@@ -13,7 +13,7 @@ Values = Mapping[str, FloatArray]
 
 @dataclass(frozen=True)
 class Nuisance:
-    """What the nuisance parameters of a regression are, and where they stand.
+    """Names of the nuisance parameters of a regression, and their places in the state of a chain.
 
     The state of a chain has them behind the coefficients, those of `names` first. These go with draws of
     coefficients into results, files and predictions; those of `inner` are in states alone.

@@ -23,7 +23,7 @@ from pyrjsel.results import Description, RecordedRun
 from pyrjsel.runtime import by_chain
 from pyrjsel.storage import Plain
 
-# What inherited docstrings say.
+# Text for the placeholders of inherited docstrings.
 TEXTS = {
     "top": "Centres to list, the most probable ones.",
     "rows in files": """\

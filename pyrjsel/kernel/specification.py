@@ -1,4 +1,4 @@
-"""What a user chose besides formula and rows, and the kernels and settings that this comes to."""
+"""User-specified settings of a model, and the kernels and numbers that they give on the training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """What the choices come to on the rows.
+    """The user's settings, evaluated on the training data.
 
     Attributes
     ----------

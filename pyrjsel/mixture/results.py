@@ -37,7 +37,7 @@ from pyrjsel.results import Description, ModelSpaceResults, RecordedRun, true_cl
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
 
-# What inherited docstrings say.
+# Text for the placeholders of inherited docstrings.
 TEXTS = {
     "top": "Subsets to list.",
     "rows in files": """\

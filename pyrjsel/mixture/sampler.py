@@ -25,7 +25,7 @@ from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.runtime.ladder import adapted
 from pyrjsel.storage import Content, Plain
 
-# What a chain records of every draw beside its subset, and of every so manyth.
+# Series recorded at every draw besides the subset, and those that are thinned further.
 SERIES = ("log_posterior", "log_likelihood", "occupied")
 KERNELS = ("mean", "variance", "weight", "prior")
 # Bytes that the kernels of a fit may take, and of the longest that one which stops by itself may become;

@@ -1,4 +1,4 @@
-"""What a user chose besides formula and rows, and what this comes to on them."""
+"""User-specified settings of a model, and their values on the training data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Constrained:
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """What the choices come to on the rows.
+    """The user's settings, evaluated on the training data.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from pyrjsel.report.mixing import LEAST_ESS
 from pyrjsel.report.stopping import few_draws, inclusion_figures, mixing_figures
 from pyrjsel.runtime import Accuracy, Figure, Rule
 
-# What is asked of a run that stops by itself where nothing is said. Kernels leave their modes slowly: a short
+# Default accuracy of automatic runs. Kernels leave their modes slowly: a short
 # first round could look accurate in one of them. The longest run takes some four times as long as one of
 # 10,000 draws; among inputs that say nearly the same even that may leave errors of 0.02.
 USUAL = Accuracy(mcse=0.01, max_draws=50_000, first=800)

@@ -13,7 +13,7 @@ SAMPLERS = ("auto", "interweaving", "slice")
 # Interweaving forgets its start within some hundred iterations.
 THIN = 10
 BURN_IN = {"slice": 1500, "interweaving": 500}
-# What is asked of a run that stops by itself where nothing is said. Errors are in posterior deviations: 0.05
+# Default accuracy of automatic runs. Errors are in posterior deviations: 0.05
 # is 400 effective draws of each scale. All draws are kept; 1,500 take some 5 times the work of 250.
 USUAL = Accuracy(mcse=0.05, max_draws=1500)
 

@@ -37,7 +37,7 @@ from pyrjsel.storage import Plain
 # Central intervals of the tables.
 INTERVAL = (0.025, 0.975)
 
-# What inherited docstrings say.
+# Text for the placeholders of inherited docstrings.
 TEXTS = {
     "top": "Groups to list, those whose sums have the largest medians in absolute value.",
     "rows in files": """\

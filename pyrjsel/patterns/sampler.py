@@ -21,7 +21,7 @@ from pyrjsel.report.stopping import mixing_figures
 from pyrjsel.runtime import Ends, Figure, FitSettings
 from pyrjsel.storage import Content, Plain
 
-# What a chain records.
+# Recorded series.
 SERIES = ("s", "log_sigma", "log_posterior")
 
 

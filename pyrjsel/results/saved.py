@@ -1,4 +1,4 @@
-"""What the files of several rooms have in common."""
+"""Constraints, options and pairs of text, read from files of any room."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

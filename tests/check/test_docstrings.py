@@ -76,7 +76,7 @@ def test_docstring_follows_numpydoc(name):
 
 
 def test_no_place_is_left_in_a_docstring():
-    """What bases and decorators fill in, as ``<results>``, is filled in."""
+    """No placeholder of a base class or decorator, such as ``<results>``, is left in a docstring."""
     left = [name for name, item in ITEMS.items() if PLACE.search(inspect.getdoc(item) or "")]
     assert left == []
     assert PLACE.search("Returns\n-------\n<results>\n    New.")

@@ -11,7 +11,7 @@ def test_vectors_are_split_and_joined():
     coefficients, values = slot.split(vectors)
     np.testing.assert_array_equal(coefficients, vectors[:, :3])
     assert {name: list(value) for name, value in values.items()} == {"dispersion": [3, 9], "df": [4, 10]}
-    # What is in states alone is not known of draws.
+    # Parameters of states alone are not in draws.
     again = vectors.copy()
     again[:, 5] = 0.0
     np.testing.assert_array_equal(slot.join(coefficients, values), again)

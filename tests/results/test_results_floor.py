@@ -1,4 +1,4 @@
-"""What the results of all models have in common: one summary, one file, one way to go on."""
+"""The results of all models share one summary, one file format and one extend."""
 
 from types import SimpleNamespace
 

@@ -51,7 +51,7 @@ class FilterRunner:
         # log sum_{j <= k} Lambda^j / j!, what the unnormalised prior of k sums to.
         self.log_total = np.logaddexp.accumulate(sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1))
         rows, moves = len(y), (len(y), len(MOVES))
-        # What a state has of each row, by name.
+        # Values that a state holds for each observation, by name.
         self.path: dict[str, np.ndarray] = {
             "ess": np.empty(rows),
             "resampled": np.zeros(rows, dtype=bool),

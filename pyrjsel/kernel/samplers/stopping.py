@@ -14,7 +14,7 @@ from pyrjsel.report.errors import model_stats
 from pyrjsel.report.stopping import NEVER, inclusion_figures, mixing_figures
 from pyrjsel.runtime import Accuracy, Figure, Rule
 
-# What is asked of a run that stops by itself where nothing is said. Errors are in posterior deviations: 0.05
+# Default accuracy of automatic runs. Errors are in posterior deviations: 0.05
 # is 400 effective draws. Chains remember some 10 to 300 iterations, of which a run that stops by itself keeps
 # every tenth: a first round of 4,000 takes some hundredths of a second. All draws are in memory, which takes
 # 40 MB for the longest run of four chains of up to 50 kernels, and predictions go through all of them.

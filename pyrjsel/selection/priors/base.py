@@ -1,4 +1,4 @@
-"""What a prior of coefficients answers: to models when they are built, to evidence and loops when they run.
+"""Interfaces of coefficient priors: for models when they are built, for evidence and loops when they run.
 
 Inside the package columns are centred and scaled, ``x~_k = (x_k - m_k) / s_k``, so that the linear
 predictor is ``a + sum b_k x~_k``. A :class:`CoefficientPrior` is what users write. For the columns of a
@@ -94,7 +94,7 @@ class Integrals(Protocol):
 
 
 class Sums(Protocol):
-    """What a prior may know of a gaussian regression."""
+    """Properties of a gaussian regression that priors may use."""
 
     @property
     def nu(self) -> float:

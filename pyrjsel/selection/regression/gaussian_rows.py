@@ -35,7 +35,7 @@ class GaussianRows(Regression):
 
     @property
     def nuisance(self) -> Nuisance:
-        """What states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+        """Parameters of a state besides coefficients: sigma^2, and log g (0 if g is known)."""
         return state_nuisance(self.family)
 
     @classmethod

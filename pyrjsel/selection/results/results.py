@@ -22,7 +22,7 @@ from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.summary import describe
 from pyrjsel.storage import Plain
 
-# What inherited docstrings say.
+# Text for the placeholders of inherited docstrings.
 TEXTS = {
     "top": "Models to list.",
     "rows in files": """\

@@ -24,7 +24,7 @@ from pyrjsel.selection.samplers.runs import run, warn_of
 
 Longer = TypeVar("Longer")
 
-# What is recorded of every so manyth draw.
+# Series that are thinned further than the draws.
 THINNED = ("coefficients", "variance")
 
 

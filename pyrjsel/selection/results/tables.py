@@ -39,7 +39,7 @@ from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averag
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a file knows that results would work out from rows; None where they do, if they are asked.
+    """Values read from a file that would otherwise be computed from the data; None if computed on request.
 
     Attributes
     ----------

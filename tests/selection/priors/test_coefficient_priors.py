@@ -1,4 +1,4 @@
-"""What each registered prior of coefficients answers."""
+"""The interface of each registered coefficient prior."""
 
 import numpy as np
 import pytest

@@ -109,7 +109,7 @@ class CollapsedChain(Chain):
 
     every = EVERY
     rows: ClassVar[int] = WALK_ROWS
-    # What is recorded of a model when it is first visited.
+    # Values recorded for a model at its first visit.
     of_models: ClassVar[tuple[str, ...]] = ()
 
     @classmethod

@@ -61,7 +61,7 @@ class CollapsedOptions:
     default_sweeps: ClassVar[float] = 1.0
     # Of the default rate of trades: chains on surrogates have ten times as long from one draw to the next.
     trades_of_default: ClassVar[float] = 1.0
-    # What results of versions without an option were drawn with, and earlier names of options.
+    # Values of options in results of versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
     renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks"}
 

@@ -37,7 +37,7 @@ from pyrjsel.selection.samplers.listing import (
 # may be several times too small: the rest then holds several times this share, still far below the
 # integration error of the models that matter.
 REST = 1e-6
-# What is kept of an integral, beside columns and moments; the first two are counts.
+# Numbers kept of an integral, besides columns and moments; the first two are counts.
 NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
 
 
@@ -73,7 +73,7 @@ class EnumerateOptions:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is wanted of the models of a list.
+    """Quantities to compute for each model of a list.
 
     Attributes
     ----------

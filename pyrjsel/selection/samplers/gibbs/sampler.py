@@ -60,7 +60,7 @@ class GibbsOptions:
     trades: int | None = None
     start: Any = None
 
-    # What results of versions without an option were drawn with, and earlier names of options.
+    # Values of options in results of versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0}
     renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks", "sweep": "scheme"}
 

@@ -211,7 +211,7 @@ class Collector:
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((n_sums, n_columns))
         self.averages = Averages(rows, n_terms) if rows else None
-        # What is recorded, in order.
+        # Recorded series, in order.
         self.series = {
             "index": Series(np.empty(0, dtype=np.int32)),
             "log_posterior": Series(np.empty(0)),

@@ -125,7 +125,7 @@ class RJMCMCOptions:
     surrogate: int = 0
     start: str | Sequence[str] | None = None
 
-    # What results of versions without these options were drawn with, and their earlier names.
+    # Values of options in results of versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0, "blocks": 0, "entry": "uniform"}
     renamed: ClassVar[Mapping[str, str]] = {"families": "blocks"}
 
@@ -144,7 +144,7 @@ class RJMCMCOptions:
 
 
 class JumpChain(Chain):
-    """What chains of reversible jumps have in common: states of models with coefficients."""
+    """Base of reversible-jump chains, whose states are models with coefficients."""
 
     @classmethod
     def nuisance(cls, regression: Any) -> Nuisance:
