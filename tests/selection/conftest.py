@@ -1,8 +1,11 @@
-"""Makers of small problems, and the priors and families that tests ask for by name."""
+"""Makers of small problems, priors and families that tests ask for by name, and fits for tests of results."""
 
 import glm_kit
 import linear_kit as gaussian_kit
 import pytest
+from births_fits import COSTS, FORMULA
+
+import pyrjsel as rj
 
 # Values of parameters that tests run with where they do not name their own.
 CASES = {
@@ -32,3 +35,33 @@ def pytest_generate_tests(metafunc):
     for name, values in CASES.items():
         if name in metafunc.fixturenames and name not in own:
             metafunc.parametrize(name, values.values(), ids=values)
+
+
+@pytest.fixture(scope="session")
+def births():
+    """The births of the data set of that name."""
+    return rj.datasets.birthwt().data
+
+
+@pytest.fixture(scope="session")
+def model(births):
+    """A model with a factor and costs."""
+    return rj.logit(FORMULA, births, costs=COSTS)
+
+
+@pytest.fixture(scope="session")
+def enumerated(model):
+    """Its enumeration."""
+    return model.fit(rng=1, progress=False)
+
+
+@pytest.fixture(scope="session")
+def walked(model):
+    """Chains over it."""
+    return model.fit(sampler="rjmcmc", draws=2000, chains=3, rng=2, progress=False)
+
+
+@pytest.fixture(params=["enumerated", "walked"])
+def results(request):
+    """Results of both kinds."""
+    return request.getfixturevalue(request.param)

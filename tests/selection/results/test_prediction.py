@@ -5,17 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from births_fits import FORMULA
 from scipy.special import expit, log_expit
 
 import pyrjsel as rj
 
-FORMULA = "low ~ age + lwt + race + smoke"
 FRAME = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
-
-
-@pytest.fixture(scope="module")
-def births():
-    return rj.datasets.birthwt().data
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +21,6 @@ def enumerated(births):
 @pytest.fixture(scope="module")
 def walked(births):
     return rj.logit(FORMULA, births).fit(sampler="rjmcmc", draws=2500, chains=2, rng=2, progress=False)
-
-
-@pytest.fixture(params=["enumerated", "walked"])
-def results(request):
-    return request.getfixturevalue(request.param)
 
 
 def columns(births):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from births_fits import FORMULA
 from scipy import stats
 from scipy.special import expit
 
@@ -13,13 +14,6 @@ from pyrjsel.selection.results.predictive_checks import simulated_responses
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-FORMULA = "low ~ age + lwt + race + smoke"
-
-
-@pytest.fixture(scope="module")
-def births():
-    return rj.datasets.birthwt().data
-
 
 @pytest.fixture(scope="module")
 def enumerated(births):
@@ -29,11 +23,6 @@ def enumerated(births):
 @pytest.fixture(scope="module")
 def walked(births):
     return rj.logit(FORMULA, births).fit(sampler="rjmcmc", draws=2500, chains=2, rng=2, progress=False)
-
-
-@pytest.fixture(params=["enumerated", "walked"])
-def results(request):
-    return request.getfixturevalue(request.param)
 
 
 def count_frame(n=80, seed=3):

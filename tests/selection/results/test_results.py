@@ -1,21 +1,19 @@
 """Tables and draws that agree with one another and with what is computed another way."""
 
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from births_fits import COSTS, FORMULA, fit
 from scipy import stats
 from scipy.special import log_expit
 
 import pyrjsel as rj
 from pyrjsel.selection.samplers.listing import inclusion_error
 
-FORMULA = "low ~ age + lwt + race + smoke"
 COLUMNS = ["Intercept", "age", "lwt", "race[T.black]", "race[T.other]", "smoke"]
-COSTS = {"age": 1.0, "lwt": 2.0, "race": 0.5, "smoke": 0.5}
 INCLUSION = [
     "prior",
     "posterior",
@@ -28,38 +26,6 @@ INCLUSION = [
 MODELS = ["terms", "size", "cost", "posterior", "mcse", "odds", "odds_mcse", "log_marginal", "deviance"]
 MODELS += ["integration"]
 COEFFICIENTS = ["mean", "sd", "ci_lower", "ci_upper", "prob_positive", "mean_included", "sd_included"]
-
-
-@pytest.fixture(scope="module")
-def births():
-    return rj.datasets.birthwt().data
-
-
-@pytest.fixture(scope="module")
-def model(births):
-    return rj.logit(FORMULA, births, costs=COSTS)
-
-
-@pytest.fixture(scope="module")
-def enumerated(model):
-    return model.fit(rng=1, progress=False)
-
-
-@pytest.fixture(scope="module")
-def walked(model):
-    return model.fit(sampler="rjmcmc", draws=2000, chains=3, rng=2, progress=False)
-
-
-@pytest.fixture(params=["enumerated", "walked"])
-def results(request):
-    return request.getfixturevalue(request.param)
-
-
-def fit(model, **options):
-    """Fit with warnings of chains that are too short for the purpose left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rj.ConvergenceWarning)
-        return model.fit(**{"rng": 1, "progress": False, **options})
 
 
 def test_inclusion(results):

@@ -5,43 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from births_fits import FORMULA, fit
 
 import pyrjsel as rj
-
-FORMULA = "low ~ age + lwt + race + smoke"
-COSTS = {"age": 1.0, "lwt": 2.0, "race": 0.5, "smoke": 0.5}
-
-
-@pytest.fixture(scope="module")
-def births():
-    return rj.datasets.birthwt().data
-
-
-@pytest.fixture(scope="module")
-def model(births):
-    return rj.logit(FORMULA, births, costs=COSTS)
-
-
-@pytest.fixture(scope="module")
-def enumerated(model):
-    return model.fit(rng=1, progress=False)
-
-
-@pytest.fixture(scope="module")
-def walked(model):
-    return model.fit(sampler="rjmcmc", draws=2000, chains=3, rng=2, progress=False)
-
-
-@pytest.fixture(params=["enumerated", "walked"])
-def results(request):
-    return request.getfixturevalue(request.param)
-
-
-def fit(model, **options):
-    """Fit with warnings of chains that are too short for the purpose left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rj.ConvergenceWarning)
-        return model.fit(**{"rng": 1, "progress": False, **options})
 
 
 def test_summary_text(results):

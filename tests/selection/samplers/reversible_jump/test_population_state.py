@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from chain_kit import advance, check_equal, draws_of, start
 from state_files import read, write
 
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -49,30 +50,6 @@ def make_job(kit, problem="g", scheme="exact"):
     case = kit.case(NAMES, seed=21, signal=0.3, **PROBLEMS[problem])
     temperatures, tune, laws = SCHEMES[scheme]
     return job_of(case, 2, (DRAWS, BURN_IN, THIN), EVERY, laws, temperatures, tune)
-
-
-def start(job, chain=1):
-    return job.start(np.random.SeedSequence(5), chain)
-
-
-def advance(runner, blocks):
-    for n in blocks:
-        runner.advance(n)
-    return runner
-
-
-def draws_of(*parts):
-    found = [part.finish(True) for part in parts]
-    return {
-        "words": np.concatenate([part.words[part.index] for part in found]),
-        "log_posterior": np.concatenate([part.log_posterior for part in found]),
-        "coefficients": np.concatenate([part.coefficients for part in found]),
-    }
-
-
-def check_equal(one, other):
-    for name, values in one.items():
-        np.testing.assert_array_equal(values, other[name], err_msg=name)
 
 
 def check_same_state(one, other):

@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from chain_kit import advance, check_equal, draws_of, start
 from state_files import read, write
 
 import pyrjsel as rj
@@ -35,31 +36,6 @@ def make_job(kit, name):
     fixed = full_model_proposal(case.regression) if name == "full proposal" else None
     moves = JumpMoves(swaps=2, fixed=fixed)
     return Job(RJMCMCChain, moves, case.regression, case.space, DRAWS, BURN_IN, THIN, None, EVERY)
-
-
-def start(job, chain=1):
-    return job.start(np.random.SeedSequence(5), chain)
-
-
-def advance(runner, blocks):
-    for n in blocks:
-        runner.advance(n)
-    return runner
-
-
-def draws_of(*parts):
-    """The draws of one chain that several runners made one after another."""
-    found = [part.finish(True) for part in parts]
-    return {
-        "words": np.concatenate([part.words[part.index] for part in found]),
-        "log_posterior": np.concatenate([part.log_posterior for part in found]),
-        "coefficients": np.concatenate([part.coefficients for part in found]),
-    }
-
-
-def check_equal(one, other):
-    for name, values in one.items():
-        np.testing.assert_array_equal(values, other[name], err_msg=name)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
