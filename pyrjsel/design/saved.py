@@ -4,8 +4,8 @@ Rows that are not there can be computed again from the data, by the design that 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from pyrjsel.design.design import Design
 from pyrjsel.design.frame import as_frame
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
+
+Rows = TypeVar("Rows")
 
 OWNER = "load"
 HOW = "the file does not have it. Load it with the data: rj.load(path, data=...)"
@@ -137,28 +139,45 @@ def facts_to_plain(data: Any, n: int, rows: Plain, known: str, summed: bool = Fa
     }
 
 
-def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData | AbsentRows:
-    """Return the rows that were saved; else those `given`; else what is known of them.
+def read_rows(
+    content: Content,
+    given: Any,
+    saved: Callable[[Content, AbsentRows], Rows],
+    again: Callable[[Any, AbsentRows], Rows],
+    values: Callable[[Rows], dict[str, Plain]],
+) -> Rows | AbsentRows:
+    """Return the rows that were saved; else those `given`, computed `again`; else what is known of them.
 
     Raises
     ------
     DataError
-        If rows are given, and are not those of the fit.
+        If rows are given whose `values` are not those of the fit.
     StoreError
         If the content cannot be what was written.
     """
     known = absent_rows(content)
     if "rows" in content:
-        data = _saved(content.part("rows"), design, known)
+        rows = saved(content.part("rows"), known)
     elif given is not None:
-        data = rows_again(design, given, places(known), known.n_rows, OWNER)
+        rows = again(given, known)
     else:
         return known
-    if digest(_values(data)) != known.digest:
+    if digest(values(rows)) != known.digest:
         raise other_rows()
-    return DesignData(
-        data.y, data.X, data.extras, data.index, data.positions, known.n_rows, known.missing, known.n_dropped
-    )
+    return rows
+
+
+def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData | AbsentRows:
+    """Return the rows of a design; see :func:`read_rows`."""
+
+    def saved(held: Content, known: AbsentRows) -> DesignData:
+        return _saved(held, design, known)
+
+    def again(given: Any, known: AbsentRows) -> DesignData:
+        found = rows_again(design, given, places(known), known.n_rows, OWNER)
+        return replace(found, n_rows=known.n_rows, missing=known.missing, n_dropped=known.n_dropped)
+
+    return read_rows(content, given, saved, again, _values)
 
 
 def other_rows() -> DataError:

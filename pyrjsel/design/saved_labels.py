@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import DataError
+from pyrjsel._typing import IntArray
 from pyrjsel._validate import listed
 from pyrjsel.design.frame import as_frame
 from pyrjsel.design.inputs import InputDesign, InputRows
@@ -28,13 +29,12 @@ from pyrjsel.design.plain import (
 from pyrjsel.design.saved import (
     OWNER,
     AbsentRows,
-    absent_rows,
     frames_again,
-    other_rows,
     places,
+    read_rows,
     written_rows,
 )
-from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
+from pyrjsel.storage import Content, Plain, labels_from_plain, labels_to_plain
 
 Function = Callable[..., object]
 
@@ -116,36 +116,26 @@ def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
 
 
 def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> LabelRows | AbsentRows:
-    """Return the rows that were saved; else those `given`; else what is known of them.
+    """Return the rows of a design of labels; see :func:`read_rows`."""
 
-    Raises
-    ------
-    DataError
-        If rows are given, and are not those of the fit.
-    StoreError
-        If the content cannot be what was written.
-    """
-    known = absent_rows(content)
-    if "rows" in content:
-        held = content.part("rows")
+    def made(y: IntArray, codes: IntArray, index: Any, known: AbsentRows) -> LabelRows:
+        return LabelRows(y, codes, index, known.n_rows, known.missing, known.positions)
+
+    def saved(held: Content, known: AbsentRows) -> LabelRows:
         y, index = held.array("y", np.int64, (known.n,)), labels_from_plain(held.part("index"), known.n)
         codes = held.array("codes", np.int64, (known.n, len(design.names)))
         sizes = np.array([len(levels) for levels in design.levels])
         if (y < 0).any() or (y >= len(design.classes)).any() or (codes < 0).any() or (codes >= sizes).any():
             raise held.wrong("codes", "positions of levels")
-    elif given is not None:
+        return made(y, codes, index, known)
+
+    def again(given: Any, known: AbsentRows) -> LabelRows:
         frame, response = frames_again(design, given, places(known), known.n_rows, OWNER)
-        codes, index = design.encode(frame, owner=OWNER), frame.index
-        if design.formula:
-            y = design.encode_response(response, owner=OWNER)
-        else:
-            y = design.encode_classes(response, owner=OWNER)
-    else:
-        return known
-    rows = LabelRows(y, codes, index, known.n_rows, known.missing, known.positions)
-    if digest(_codes(rows)) != known.digest:
-        raise other_rows()
-    return rows
+        codes = design.encode(frame, owner=OWNER)
+        encode: Callable[..., IntArray] = design.encode_response if design.formula else design.encode_classes
+        return made(encode(response, owner=OWNER), codes, frame.index, known)
+
+    return read_rows(content, given, saved, again, _codes)
 
 
 # -------------------------------------------------------------------------------------------------- inputs
@@ -234,31 +224,20 @@ def input_rows_to_plain(data: InputRows | AbsentRows, with_rows: bool) -> Plain:
 
 
 def input_rows_from_plain(content: Content, design: InputDesign, given: Any) -> InputRows | AbsentRows:
-    """Return the rows that were saved; else those `given`; else what is known of them.
+    """Return the rows of a design of inputs; see :func:`read_rows`."""
 
-    Raises
-    ------
-    DataError
-        If rows are given, and are not those of the fit.
-    StoreError
-        If the content cannot be what was written.
-    """
-    known = absent_rows(content)
-    if "rows" in content:
-        held = content.part("rows")
+    def saved(held: Content, known: AbsentRows) -> InputRows:
         y, X = held.array("y", np.int64, (known.n,)), held.array("X", float, (known.n, len(design.names)))
         if (y < -1).any() or (y >= len(design.classes)).any() or np.isinf(X).any():
             raise held.wrong("y", "positions of classes, beside finite inputs")
         index = labels_from_plain(held.part("index"), known.n)
-    elif given is not None:
+        return InputRows(y, X, index, known.n_rows, known.missing, places(known))
+
+    def again(given: Any, known: AbsentRows) -> InputRows:
         found = _again(design, given, known)
-        y, X, index = found.y, found.X, found.index
-    else:
-        return known
-    rows = InputRows(y, X, index, known.n_rows, known.missing, places(known))
-    if digest(_values(rows)) != known.digest:
-        raise other_rows()
-    return rows
+        return replace(found, n_rows=known.n_rows, missing=known.missing, positions=places(known))
+
+    return read_rows(content, given, saved, again, _values)
 
 
 def _again(design: InputDesign, given: Any, known: AbsentRows) -> InputRows:
