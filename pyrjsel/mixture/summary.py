@@ -80,4 +80,4 @@ def _notes(model: MixtureModel, posterior: MixturePosterior) -> list[str]:
         notes.append(f"Classes whose weights rest on their prior, for lack of rows: {listed(few)}.")
     stats = posterior.inclusion
     stuck = stats.stuck & model.space.free.astype(bool) & (model.prior_inclusion.probability > 0)
-    return [*notes, *stuck_notes(model.term_names, stuck, stats.mean), *posterior.notes]
+    return [*notes, *stuck_notes(model.term_names, stuck, stats.mean, stats.mcse), *posterior.notes]

@@ -169,13 +169,25 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         return plot_models(names, posterior.packed[:top], posterior.probability[:top], ax=ax)
 
 
-def stuck_notes(names: Sequence[str], stuck: BoolArray, inclusion: FloatArray) -> list[str]:
-    """Return notes on terms (J,) that never moved in any chain, given their inclusion probabilities."""
-    notes = []
-    for where, terms in (("every", stuck & (inclusion >= 0.5)), ("no", stuck & (inclusion <= 0.5))):
-        if terms.any():
-            said = listed([name for name, here in zip(names, terms, strict=True) if here])
-            notes.append(
-                f"Included in {where} draw of all chains, so the Monte Carlo error is unknown: {said}."
-            )
-    return notes
+def stuck_notes(names: Sequence[str], stuck: BoolArray, inclusion: FloatArray, mcse: FloatArray) -> list[str]:
+    """Return notes on terms (J,) that never moved in any chain, given inclusion probabilities and errors.
+
+    An error is known only where chains differ.
+    """
+    unknown = stuck & np.isnan(mcse)
+    kinds = (
+        (
+            "Included in every draw of all chains, so the Monte Carlo error is unknown",
+            unknown & (inclusion > 0.5),
+        ),
+        (
+            "Included in no draw of all chains, so the Monte Carlo error is unknown",
+            unknown & (inclusion <= 0.5),
+        ),
+        ("Included in every draw of some chains and in no draw of the others", stuck & ~unknown),
+    )
+    return [
+        f"{said}: {listed([name for name, here in zip(names, terms, strict=True) if here])}."
+        for said, terms in kinds
+        if terms.any()
+    ]

@@ -128,8 +128,11 @@ def test_streams_are_those_of_seed_and_label():
 
 
 def test_terms_that_never_moved_are_named():
-    stuck, inclusion = np.array([True, True, False, True]), np.array([1.0, 0.0, 0.5, 0.5])
-    notes = stuck_notes(["a", "b", "c", "d"], stuck, inclusion)
-    assert [note.split(" draw")[0] for note in notes] == ["Included in every", "Included in no"]
-    assert [note.rsplit(": ", 1)[1] for note in notes] == ["a, d.", "b, d."]
-    assert stuck_notes(["a"], np.array([False]), np.array([1.0])) == []
+    """Chains that hold a term always or never and differ: none of them says that all do."""
+    stuck, inclusion = np.array([True, True, False, True, True]), np.array([1.0, 0.0, 0.5, 0.5, 0.75])
+    mcse = np.array([np.nan, np.nan, 0.01, 0.3, 0.25])
+    notes = stuck_notes(["a", "b", "c", "d", "e"], stuck, inclusion, mcse)
+    starts = ["Included in every draw of all", "Included in no draw of all", "Included in every draw of some"]
+    assert all(note.startswith(start) for note, start in zip(notes, starts, strict=True))
+    assert [note.rsplit(": ", 1)[1] for note in notes] == ["a.", "b.", "d, e."]
+    assert stuck_notes(["a"], np.array([False]), np.array([1.0]), np.array([np.nan])) == []

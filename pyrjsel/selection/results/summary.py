@@ -97,7 +97,7 @@ def _notes(results: PosteriorTables) -> list[str]:
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
     # A term that no feasible model holds has an inclusion probability of 0, and that is known.
     stuck = posterior.stuck & (prior.probability > 0)
-    notes += stuck_notes(model.term_names, stuck, posterior.inclusion)
+    notes += stuck_notes(model.term_names, stuck, posterior.inclusion, posterior.inclusion_mcse)
     notes += note_of(results.settings, model.space)
     audited = None if posterior.audit is None else posterior.audit.line()
     if audited is not None:
