@@ -170,7 +170,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     PyrjselError
         If a file, a column or an option cannot be used.
     """
-    top = check_int(chosen.top, "top", "summary", low=1)
+    top = check_int(chosen.top, "top", low=1)
     with _folder(chosen.out) as plt, _told() as said:
         data = read_rows(chosen.data)
         make = MODELS[chosen.model or _kind(chosen.formula, data)].from_formula

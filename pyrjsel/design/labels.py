@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, check_choice, counted
@@ -142,7 +143,6 @@ class LabelDesign:
         *,
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
-        owner: str = "LabelDesign.from_formula",
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design from a formula whose right-hand side is one call of features.
 
@@ -162,8 +162,6 @@ class LabelDesign:
             response are dropped.
         functions : mapping of str to callable, optional
             More functions for the formula, by name.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -188,24 +186,24 @@ class LabelDesign:
         MissingDataWarning
             If rows were dropped; it counts them by column.
         """
-        check_choice(missing, "missing", owner, MISSING)
-        own = check_functions(functions, owner)
+        check_choice(missing, "missing", MISSING)
+        own = check_functions(functions)
         if own.keys() & set(calls):
             must = f"a mapping with names other than the formula's own ({', '.join(calls)})"
-            raise bad_value("functions", owner, must, functions)
-        table = Table(as_frame(data, owner), owner)
+            raise bad_value("functions", must, functions)
+        table = Table(as_frame(data))
 
         def others(response: Expression) -> list[str]:
             names = [name for name in table.names if name not in response.variables]
             table.check_unique(names)
             return names
 
-        parsed = parse_call(formula, calls, others, tuple(own), owner)
+        parsed = parse_call(formula, calls, others, tuple(own))
         needed = needed_columns(parsed.response, parsed.factors)
-        check_shadowing(own, needed, owner)
-        rows = read_labelled(table, parsed.response, parsed.factors, missing, owner)
+        check_shadowing(own, needed)
+        rows = read_labelled(table, parsed.response, parsed.factors, missing)
         kept = {name: own[name] for one in (parsed.response, *parsed.factors) for name in one.functions}
-        left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept, owner)
+        left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept)
         variables = make_variables(rows.columns, list(needed))
         known = gaps if missing == "level" else None
         return cls(formula, parsed.name, parsed.order, left, factors, variables, kept, known), made
@@ -217,7 +215,6 @@ class LabelDesign:
         exog: Any,
         *,
         missing: str = "drop",
-        owner: str = "LabelDesign.from_arrays",
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design with one feature for each column of a matrix or data frame.
 
@@ -227,7 +224,7 @@ class LabelDesign:
             The response. A Series gives it its name; without one it is ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The features; those of an array are named x1, x2, ...
-        missing, owner
+        missing
             As in :meth:`from_formula`.
 
         Returns
@@ -242,13 +239,13 @@ class LabelDesign:
         DataError
             If shapes or indexes do not match, or the data cannot be used.
         """
-        check_choice(missing, "missing", owner, MISSING)
-        response, names, frame = join_columns(endog, exog, owner)
+        check_choice(missing, "missing", MISSING)
+        response, names, frame = join_columns(endog, exog)
         if not names:
-            raise DataError(f"The 'exog' of {owner} must have at least one column. Got none.")
+            raise DataError(f"The 'exog' of {called()} must have at least one column. Got none.")
         first, *others = (column_expression(name) for name in (response, *names))
-        rows = read_labelled(Table(frame, owner), first, others, missing, owner)
-        left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)
+        rows = read_labelled(Table(frame), first, others, missing)
+        left, factors, gaps, made = _learn(first, others, rows, frame.index, {})
         variables = make_variables(rows.columns, [response, *names])
         return cls("", "", None, left, factors, variables, {}, gaps if missing == "level" else None), made
 
@@ -287,9 +284,7 @@ class LabelDesign:
         gaps = tuple(None in known for known in levels) if missing_levels else None
         return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 
-    def encode(
-        self, new: Any, *, unseen: str = "raise", missing: str = "raise", owner: str = "LabelDesign.encode"
-    ) -> IntArray:
+    def encode(self, new: Any, *, unseen: str = "raise", missing: str = "raise") -> IntArray:
         """Return the positions of the features of new rows among their levels.
 
         Parameters
@@ -302,8 +297,6 @@ class LabelDesign:
             where missing values are levels.
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -317,31 +310,27 @@ class LabelDesign:
             If a value is missing, a column holds another kind of values than in the fit, or a level is
             unseen and an error.
         """
-        check_choice(unseen, "unseen", owner, ("raise", "prior"))
-        table = new_table(new, None if self.formula else self.names, owner)
-        columns = self._columns((factor.expression for factor in self.factors), table, owner)
+        check_choice(unseen, "unseen", ("raise", "prior"))
+        table = new_table(new, None if self.formula else self.names)
+        columns = self._columns((factor.expression for factor in self.factors), table)
         if self.gaps is None and missing == "raise":
-            _check_present(columns, owner)
+            _check_present(columns)
         codes = np.empty((len(table), len(self.factors)), dtype=np.int64)
         for j, factor in enumerate(self.factors):
             gaps = self.gaps is None or self.gaps[j]
-            codes[:, j] = find_levels(
-                factor, columns, len(table), self.functions, owner, unseen=unseen, gaps=gaps
-            )
+            codes[:, j] = find_levels(factor, columns, len(table), self.functions, unseen=unseen, gaps=gaps)
         if self.gaps is None:
             for column in columns.values():
                 codes[column.missing] = MISSING_ROW
         return codes
 
-    def encode_response(self, new: Any, *, owner: str = "LabelDesign.encode_response") -> IntArray:
+    def encode_response(self, new: Any) -> IntArray:
         """Return the positions of the response of new rows among its levels.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
             m rows, with the columns that the response uses.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -354,20 +343,18 @@ class LabelDesign:
         DataError
             If a value is missing or of a class that the fit does not have.
         """
-        table = Table(as_frame(new, owner, "new"), owner)
-        columns = self._columns((self.left.expression,), table, owner)
-        _check_present(columns, owner)
-        return find_levels(self.left, columns, len(table), self.functions, owner)
+        table = Table(as_frame(new, "new"))
+        columns = self._columns((self.left.expression,), table)
+        _check_present(columns)
+        return find_levels(self.left, columns, len(table), self.functions)
 
-    def encode_classes(self, labels: Any, *, owner: str = "LabelDesign.encode_classes") -> IntArray:
+    def encode_classes(self, labels: Any) -> IntArray:
         """Return the positions of classes, which a computed response has as its values, among its levels.
 
         Parameters
         ----------
         labels : array-like, shape (m,)
             Classes.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -380,20 +367,20 @@ class LabelDesign:
         """
         column = self.response in self.left.expression.variables
         design = self if column else self.of_columns(self.response, self.classes, (), ())
-        return design.encode_response({self.response: labels}, owner=owner)
+        return design.encode_response({self.response: labels})
 
-    def _columns(self, expressions: Iterable[Expression], table: Table, owner: str) -> dict[str, Column]:
+    def _columns(self, expressions: Iterable[Expression], table: Table) -> dict[str, Column]:
         """Return the columns that expressions use, as they were in the fit."""
         needed = needed_columns(None, list(expressions))
         columns = {
-            name: conform(table.column(name, needed_by=term), self.variables[name], owner)
+            name: conform(table.column(name, needed_by=term), self.variables[name])
             for name, term in needed.items()
         }
-        check_finite(tuple(columns.values()), owner)
+        check_finite(tuple(columns.values()))
         return columns
 
 
-def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, ...], IntArray]:
+def read_labels(values: pd.Series, name: str) -> tuple[tuple[Level, ...], IntArray]:
     """Return the levels of labels (n,) without missing values, and the position of each among them.
 
     Raises
@@ -401,18 +388,18 @@ def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, 
     DataError
         If they are no labels, or fewer than two different ones.
     """
-    table, expression = Table(pd.DataFrame({name: values}), owner), column_expression(name)
-    rows = read_labelled(table, expression, (), "raise", owner)
-    left, _, codes = learn_levels(expression, rows.columns, len(table), {}, owner, "response")
+    table, expression = Table(pd.DataFrame({name: values})), column_expression(name)
+    rows = read_labelled(table, expression, (), "raise")
+    left, _, codes = learn_levels(expression, rows.columns, len(table), {}, "response")
     return left.levels or (), codes
 
 
-def _check_present(columns: Mapping[str, Column], owner: str) -> None:
+def _check_present(columns: Mapping[str, Column]) -> None:
     """Raise :class:`DataError` that counts the missing values of new rows, if there are any."""
     gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
     if gaps:
         raise DataError(
-            f"The new data of {owner} must have no missing values. Got some in {', '.join(gaps)} rows."
+            f"The new data of {called()} must have no missing values. Got some in {', '.join(gaps)} rows."
         )
 
 
@@ -422,12 +409,11 @@ def _learn(
     rows: Complete,
     index: pd.Index,
     functions: Mapping[str, Function],
-    owner: str,
 ) -> tuple[Factor, tuple[Factor, ...], tuple[bool, ...], LabelRows]:
     """Return response and features with their levels, which features have gaps, and the codes of the rows."""
     n = len(rows.positions)
-    left, _, y = learn_levels(response, rows.columns, n, functions, owner, "response")
-    features = [learn_levels(one, rows.columns, n, functions, owner, "feature") for one in expressions]
+    left, _, y = learn_levels(response, rows.columns, n, functions, "response")
+    features = [learn_levels(one, rows.columns, n, functions, "feature") for one in expressions]
     codes = np.column_stack([found for _, _, found in features])
     kept = index if n == rows.n_rows else index[rows.positions]
     data = LabelRows(y, codes, kept, rows.n_rows, rows.missing, rows.positions)

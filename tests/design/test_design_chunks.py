@@ -69,13 +69,13 @@ def append(one, other):
 
 
 def from_chunks(formula, chunks, **options):
-    return Design.from_chunks(formula, as_chunks(chunks, "Test"), keep, append, owner="Test", **options)
+    return Design.from_chunks(formula, as_chunks(chunks), keep, append, **options)
 
 
 def check(formula, table, chunks):
     """Bit for bit but for transforms whose moments are merged, which are the same to rounding."""
     options = {"extras": {"weights": "w"}, "functions": FUNCTIONS}
-    wanted, data = Design.from_formula(formula, table, owner="Test", **options)
+    wanted, data = Design.from_formula(formula, table, **options)
     design, made = from_chunks(formula, chunks, **options)
     assert design.column_names == wanted.column_names
     assert design.layout.variables == wanted.layout.variables
@@ -151,7 +151,7 @@ def test_memory_of_files_does_not_grow_with_row_groups(tmp_path):
             writer.write_table(pa.table({name: rng.normal(size=20_000) for name in names}))
     for source in (path, dataset.dataset(path)):
         before, rows, peak = pa.total_allocated_bytes(), 0, 0
-        for chunk in as_chunks(source, "Test").frames(names):
+        for chunk in as_chunks(source).frames(names):
             rows += len(chunk)
             peak = max(peak, pa.total_allocated_bytes() - before)
         assert rows == 800_000
@@ -329,7 +329,7 @@ def test_files_that_are_none(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("y,x\n1,2\n")
     with pytest.raises(DataError, match=r"'data' of Test must be a table.*rows\.csv.*pandas\.read_csv\(\)"):
-        as_chunks(path, "Test")
+        as_chunks(path)
     for source in (path.rename(tmp_path / "rows"), tmp_path / "none.parquet"):
         with pytest.raises(DataError, match="'data' of Test cannot be read as a Parquet file"):
             from_chunks("y ~ x", source)
@@ -337,4 +337,4 @@ def test_files_that_are_none(tmp_path):
 
 def test_what_is_not_chunks(frame):
     for data in (frame, {"y": [1]}, frame["y"], frame.to_numpy(), 3, None, b"rows"):
-        assert as_chunks(data, "Test") is None
+        assert as_chunks(data) is None

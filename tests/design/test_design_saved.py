@@ -197,7 +197,7 @@ def test_malformed_plain_data_give_errors_of_the_package():
     assert count > 800
     for nothing in (None, 3, "x", [], {}):
         with pytest.raises(DataError, match="saved design given to me cannot be read"):
-            Design.from_dict(nothing, owner="me")
+            Design.from_dict(nothing)
     with pytest.raises(DataError, match="version 99"):
         Design.from_dict({**state, "version": 99}, functions)
 

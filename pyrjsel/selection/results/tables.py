@@ -242,7 +242,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         standard deviations under a normal posterior, and of up to 0.2 where tails are long or the end lies
         between the mass at zero and the coefficient.
         """
-        alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
+        alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
         return pd.DataFrame(ends.T, index=self._column_names)
 
@@ -389,7 +389,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
             If the median probability model breaks a constraint or has linearly dependent columns; the
             model that is allowed and closest to its inclusion probabilities is returned then.
         """
-        check_choice(which, "which", "best", WHICH[1:])
+        check_choice(which, "which", WHICH[1:])
         return self._terms(self._model(which))
 
     @kept_property

@@ -63,11 +63,6 @@ class Sampler:
     options: ClassVar[type]
     warm: ClassVar[int] = WARM
 
-    @property
-    def owner(self) -> str:
-        """Owner of the options, as errors name it."""
-        return f"sampler={self.name!r}"
-
     def supports(self, regression: Any) -> bool:
         """Whether models of the regression's family can be sampled."""
         raise NotImplementedError
@@ -436,7 +431,7 @@ class MCMC(Sampler):
         every = self.coefficients_every(regression, settings, settings.draws)
         sizes = (settings.draws, settings.burn_in, settings.thin)
         job = Job(self.kind, setup, regression, space, *sizes, None, every)
-        starts = given_starts(settings, options.start, space, self.kind.existence(job), self.owner)
+        starts = given_starts(settings, options.start, space, self.kind.existence(job))
         return replace(job, starts=starts)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:

@@ -11,7 +11,6 @@ from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 
-OWNER = "sampler='collapsed'"
 # Sweeps, swaps, block updates and trades at most: a thinning interval must end.
 MOST = 1e4
 # Temperatures of "auto".
@@ -67,12 +66,12 @@ class CollapsedOptions:
 
     def __post_init__(self) -> None:
         if self.sweeps is not None:
-            check_real(self.sweeps, "sweeps", OWNER, low=0, high=MOST, open_low=True)
+            check_real(self.sweeps, "sweeps", low=0, high=MOST, open_low=True)
         for name in ("swaps", "blocks", "trades"):
             if getattr(self, name) is not None:
-                check_real(getattr(self, name), name, OWNER, low=0, high=MOST)
-        check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+                check_real(getattr(self, name), name, low=0, high=MOST)
+        check_temperatures(self.temperatures, AUTO_TEMPERATURES)
+        object.__setattr__(self, "start", checked_start(self.start))
 
     @property
     def time(self) -> float:
@@ -91,7 +90,7 @@ class CollapsedOptions:
 
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the first powers of the replicas, and whether they are adapted."""
-        return check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
+        return check_temperatures(self.temperatures, AUTO_TEMPERATURES)
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,10 @@ class CorrectedOptions(CollapsedOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
-        check_int(self.pairs, "pairs", OWNER, low=2)
+        check_choice(self.integration, "integration", ("importance", "laplace"))
+        check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
-            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+            raise bad_value("pairs", "an even int", self.pairs)
 
     @property
     def exact(self) -> bool:
