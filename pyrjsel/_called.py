@@ -11,6 +11,8 @@ from types import FrameType
 PACKAGE = __name__.partition(".")[0]
 # Frames of libraries between this package and the user (joblib, contextlib, scikit-learn) are passed over.
 LIBRARIES = tuple({sysconfig.get_path(name) + sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+# The command line calls the package as users do.
+COMMAND_LINE = {f"{PACKAGE}.__main__", f"{PACKAGE}._command"}
 CONSTRUCTORS = {"__init__", "__post_init__", "__new__", "from_formula"}
 
 _given: ContextVar[str | None] = ContextVar("_given", default=None)
@@ -42,7 +44,7 @@ def called() -> str:
 
     It is the outermost function of this package on the stack, up to the first frame of the user's own code.
     A constructor goes by its class, and a method by its own name; methods of a class that has a ``fit`` have
-    the class in front.
+    the class in front. A dataclass that checks its own fields goes by its class wherever it is made.
 
     Returns
     -------
@@ -57,6 +59,8 @@ def called() -> str:
     while frame is not None:
         if _is_ours(frame):
             name = _name(frame) or name
+            if frame.f_code.co_name == "__post_init__":
+                break
         elif not frame.f_code.co_filename.startswith(LIBRARIES):
             break
         frame = frame.f_back
@@ -66,7 +70,7 @@ def called() -> str:
 def _is_ours(frame: FrameType) -> bool:
     """Say whether a frame belongs to this package; constructors of dataclasses have no file."""
     module = str(frame.f_globals.get("__name__", ""))
-    return module == PACKAGE or module.startswith(PACKAGE + ".")
+    return module.partition(".")[0] == PACKAGE and module not in COMMAND_LINE
 
 
 def _name(frame: FrameType) -> str:

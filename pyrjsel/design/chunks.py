@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_list_like
 
-from pyrjsel._called import called
+from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._validate import bad_value
 from pyrjsel.design.frame import as_frame, check_no_path
@@ -113,7 +113,9 @@ class FrameChunks(_InTurn):
                     f"them. Item {number} is a row, a mapping of single values: convert a list of rows "
                     "with pandas.DataFrame(data)."
                 )
-            yield as_frame(chunk)
+            with named(f"{called()}, chunk {number},"):
+                frame = as_frame(chunk)
+            yield frame
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks, whole."""

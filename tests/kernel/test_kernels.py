@@ -43,7 +43,7 @@ def test_the_two_conventions_of_the_gaussian():
     narrow = make_kernel("gaussian", 1.6, "w2")(x, centres)
     np.testing.assert_allclose(wide, np.exp(-(distance**2) / (2 * 1.6**2)), rtol=1e-14)
     np.testing.assert_allclose(narrow, np.exp(-(distance**2) / 1.6**2), rtol=1e-14)
-    with pytest.raises(rj.ParameterError, match="'convention' parameter of here must be '2w2' unless"):
+    with pytest.raises(rj.ParameterError, match="'convention' parameter of make_kernel must be '2w2' unless"):
         make_kernel("laplace", 1.0, "w2")
     with pytest.raises(rj.ParameterError, match="must be one of '2w2', 'w2'"):
         make_kernel("gaussian", 1.0, "w")
@@ -75,7 +75,9 @@ def test_a_function_that_returns_something_else(function, said):
 
 def test_what_is_no_kernel():
     for kernel in ("cosine", 3, None):
-        with pytest.raises(rj.ParameterError, match="'kernel' parameter of here must be one of 'gaussian'"):
+        with pytest.raises(
+            rj.ParameterError, match="'kernel' parameter of make_kernel must be one of 'gaussian'"
+        ):
             make_kernel(kernel, 1.0, "2w2")
 
 
@@ -87,5 +89,5 @@ def test_the_median_width():
     # The median of |N(0, 2)| is 0.954; 1,000 rows give it to about 2 %.
     assert abs(median_width(many) - 0.954) < 0.06
     for same in (np.zeros((9, 2)), np.zeros((1, 1))):
-        with pytest.raises(rj.DataError, match="'median' of here needs rows"):
+        with pytest.raises(rj.DataError, match="'median' of median_width needs rows"):
             median_width(same)

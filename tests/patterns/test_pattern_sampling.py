@@ -171,7 +171,7 @@ def test_samplers_and_options():
         InterweavingOptions(),
     )
     assert choose("slice", {"width": 3}, rj.PatternLogit.fit)[1].width == 3
-    with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of fit must be one of 'auto'"):
+    with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of choose must be one of 'auto'"):
         choose("gibbs", {}, rj.PatternLogit.fit)
     with pytest.raises(rj.UnknownNameError, match=r"option 'sigma_with'.*Did you mean 'sigma_width'"):
         choose("slice", {"sigma_with": 1}, rj.PatternLogit.fit)

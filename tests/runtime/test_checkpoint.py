@@ -285,7 +285,7 @@ def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").completed
     for wrong in (3, "", b"", b"a", True, "a\0b", "a\ud800b"):
-        with pytest.raises(ParameterError, match="'checkpoint' parameter of test must be None or the path"):
+        with pytest.raises(ParameterError, match="'checkpoint' parameter of open must be None or the path"):
             run(wrong)
 
 
@@ -362,7 +362,7 @@ def test_random_numbers_that_cannot_be_kept_are_refused(folder):
         def spawn(self, n_children):
             return [Odd() for _ in range(n_children)]
 
-    with pytest.raises(ParameterError, match="'rng' parameter of test must be None, an int, a SeedSequence"):
+    with pytest.raises(ParameterError, match="'rng' parameter of open must be None, an int, a SeedSequence"):
         run(folder, rng=np.random.Generator(np.random.PCG64(Odd())))
 
 
