@@ -36,7 +36,7 @@ class PriorInclusion:
     probability : ndarray of float64, shape (J,)
         Prior probability that a term is in the model; 1 for terms in every model.
     mcse : ndarray of float64, shape (J,)
-        Monte Carlo standard errors; 0 where exact.
+        Monte Carlo standard errors; 0 if exact.
     method : {"exact", "sampled", "unknown"}
         How they were computed; unknown probabilities are NaN.
     n_models : int or None
@@ -186,10 +186,9 @@ def prior_inclusion_of(space: ModelSpace, words: WordArray) -> PriorInclusion:
 
 
 def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
-    """Return the inclusion probabilities from Metropolis walks on the prior, with errors by batch means.
+    """Return the inclusion probabilities from Metropolis chains on the prior, with errors by batch means.
 
-    They are averages of the probabilities of terms given all others, which know rare terms from models next
-    to those that have them.
+    They are averages of the probabilities of terms given all others, which are precise for rare terms too.
     """
     compiled = Space(space)
     thin = max(1, min(space.n_free, MOST_STEPS // (CHAINS * BATCHES * BATCH_DRAWS)))
@@ -211,7 +210,7 @@ def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
 
 
 def _thinned(space: ModelSpace, rng: np.random.Generator, existence: Existence) -> PriorInclusion:
-    """Return the inclusion probabilities over the models that exist, of those over all and draws."""
+    """Return the inclusion probabilities over the models that exist, from those over all models and draws."""
     whole = prior_inclusion(space, rng)
     probability, mcse = over_existing(space, whole.probability, whole.mcse, existence, rng)
     method = "unknown" if np.isnan(probability).any() else "sampled"
