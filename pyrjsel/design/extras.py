@@ -20,12 +20,12 @@ def extra_names(extras: object, owner: str) -> dict[str, object]:
 
 
 def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
-    """Return an extra as a numeric column of as many rows as the data.
+    """Return an extra as a numeric column with one value per row of the data.
 
     Parameters
     ----------
     key : str
-        Its name, such as ``"weights"``.
+        Name of the extra, such as ``"weights"``.
     value : str, Series or array-like, shape (n,)
         A column of the data, or one value for each row. A Series is aligned by its index.
     table : Table
@@ -47,7 +47,7 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
     """
     given = as_pandas(value)
     if given is not value and len(given) == len(table):
-        value = given.set_axis(table.index)  # it has no index of its own
+        value = given.set_axis(table.index)  # it has no index
     if isinstance(value, str):
         if value not in table:
             raise unknown_name(value, "column", owner, table.names, f"as {key!r}")

@@ -1,4 +1,4 @@
-"""Designs whose columns are labels: each feature and the response as positions among their levels."""
+"""Designs of labels: features and response as positions among their levels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from pyrjsel.design.safety import Expression, check_functions, column_expression
 Function = Callable[..., object]
 MISSING = ("drop", "raise", "level")
 
-# Codes of a row with a missing value, where these are no levels.
+# Codes of a row with a missing value, if missing values are not levels.
 MISSING_ROW = -2
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """The rows that a design of labels was made from, without those that are dropped for missing values.
+    """The rows that a design of labels was made from, without dropped rows.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class LabelRows:
     index : Index
         Labels of the n rows.
     n_rows : int
-        Rows of the data, those that were dropped included.
+        Number of rows of the data, including dropped rows.
     missing : Series
-        Number of rows in which each column is missing, for the columns whose missing rows were dropped.
+        Number of missing values by column, for columns whose missing values led to dropped rows.
     positions : ndarray of int64, shape (n,), or None
-        Where the n rows are in the data; None if they are all of them.
+        Positions of the n rows in the data; None if all are used.
     """
 
     y: IntArray
@@ -55,24 +55,24 @@ class LabelRows:
 
     @property
     def n_dropped(self) -> int:
-        """Rows left out."""
+        """Number of dropped rows."""
         return self.n_rows - len(self.y)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelDesign:
-    """A response and features that are labels, with their levels; no rows of data.
+    """A design with categorical response and features, with their levels; holds no data.
 
     Made by :meth:`from_formula`, :meth:`from_arrays` or :meth:`of_columns`.
 
     Attributes
     ----------
     formula : str
-        The formula as it was given; empty for a design from arrays.
+        The formula as given; empty for a design from arrays.
     call : str
-        What the right-hand side of the formula calls; empty for a design from arrays.
+        Name called on the right-hand side of the formula; empty for a design from arrays.
     order : int or None
-        What it gives as ``order=``.
+        Its value of ``order=``.
     left : Factor
         The response.
     factors : tuple of p Factor
@@ -82,7 +82,7 @@ class LabelDesign:
     functions : mapping of str to callable
         The user's functions that the formula calls.
     gaps : tuple of p bool, or None
-        Whether each feature has no value in some row of the fit, which is its last level then; None where
+        Whether each feature has missing values in the training data, which are then its last level; None if
         missing values are not levels.
 
     Examples
@@ -108,7 +108,7 @@ class LabelDesign:
 
     @property
     def response(self) -> str:
-        """Name of the response, as the formula has it."""
+        """Name of the response as in the formula."""
         return self.left.expression.label
 
     @property
@@ -123,7 +123,7 @@ class LabelDesign:
 
     @property
     def levels(self) -> tuple[tuple[Level | None, ...], ...]:
-        """The levels of each feature; None is that of missing values, the last."""
+        """The levels of each feature; a last level None is that of missing values."""
         gaps = self.gaps or (False,) * len(self.factors)
         return tuple(
             (*(factor.levels or ()), *((None,) if gap else ()))
@@ -155,33 +155,32 @@ class LabelDesign:
         data : DataFrame or mapping of columns
             The rows.
         calls : sequence of str
-            What the right-hand side may call.
+            Names that the right-hand side may call.
         missing : {"drop", "raise", "level"}
-            What to do with rows where a column that is used has no value. Where it is a level, a feature
-            has it in the rows where a column that the feature uses has no value, and rows without a
-            response are dropped.
+            Treatment of rows with missing values. With ``"level"``, missing is a level of each feature with
+            missing values in a column that it uses, and rows without a response are dropped.
         functions : mapping of str to callable, optional
-            More functions for the formula, by name.
+            Additional functions for the formula, by name.
         owner : str
             Name of the caller, for messages.
 
         Returns
         -------
         design : LabelDesign
-            What is needed for new rows.
+            The design, which computes the codes of new rows.
         rows : LabelRows
             The rows used.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read, or has another right-hand side.
+            If the formula cannot be parsed, or has another right-hand side.
         UnknownNameError
             If a name is not a column.
         DataError
-            If the data have no complete row, values that are no labels, or a column of one level.
+            If the data have no complete row, values that are not labels, or a column with one level.
         ParameterError
-            If another parameter has a value that it must not have.
+            If another parameter is invalid.
 
         Warns
         -----
@@ -224,7 +223,7 @@ class LabelDesign:
         Parameters
         ----------
         endog : array-like, shape (n_rows,)
-            The response. A Series gives it its name; without one it is ``"y"``.
+            The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The features; those of an array are named x1, x2, ...
         missing, owner
@@ -233,7 +232,7 @@ class LabelDesign:
         Returns
         -------
         design : LabelDesign
-            What is needed for new rows.
+            The design, which computes the codes of new rows.
         rows : LabelRows
             The rows used.
 
@@ -261,20 +260,20 @@ class LabelDesign:
         levels: Sequence[Sequence[Level | None]],
         missing_levels: bool = False,
     ) -> "LabelDesign":
-        """Return the design of columns whose levels are known.
+        """Return the design of columns with known levels.
 
         Parameters
         ----------
         response : str
             Name of the response.
         classes : sequence of (str, int, float or bool)
-            Its levels.
+            Levels of the response.
         names : sequence of p str
             Names of the features.
         levels : sequence of p sequences of (str, int, float, bool or None)
-            Their levels; None, the last, is that of missing values.
+            Levels of the features; a last level None is that of missing values.
         missing_levels : bool, default False
-            Whether missing values are levels: unseen ones, of features without None.
+            Whether missing values are levels; for features without None they are unseen levels.
 
         Returns
         -------
@@ -298,10 +297,10 @@ class LabelDesign:
             m rows, with the columns that the features use; others are ignored. For a design from arrays
             also a matrix with the same columns.
         unseen : {"raise", "prior"}
-            Whether a level that no row of the fit has is an error, or -1. A missing value is such a level
-            where missing values are levels.
+            Whether a level that does not occur in the training data is an error, or coded -1. This includes
+            missing values if these are levels.
         missing : {"raise", "mark"}
-            Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
+            Whether a missing value is an error, or its row is coded -2, if missing values are not levels.
         owner : str
             Name of the caller, for messages.
 
@@ -312,10 +311,10 @@ class LabelDesign:
         Raises
         ------
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         DataError
-            If a value is missing, a column holds another kind of values than in the fit, or a level is
-            unseen and an error.
+            If a value is missing, a column holds another kind of values than in the fit, or a level is unseen
+            and ``unseen="raise"``.
         """
         check_choice(unseen, "unseen", owner, ("raise", "prior"))
         table = new_table(new, None if self.formula else self.names, owner)
@@ -350,9 +349,9 @@ class LabelDesign:
         Raises
         ------
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         DataError
-            If a value is missing or of a class that the fit does not have.
+            If a value is missing or is not a class of the fit.
         """
         table = Table(as_frame(new, owner, "new"), owner)
         columns = self._columns((self.left.expression,), table, owner)
@@ -360,7 +359,7 @@ class LabelDesign:
         return find_levels(self.left, columns, len(table), self.functions, owner)
 
     def encode_classes(self, labels: Any, *, owner: str = "LabelDesign.encode_classes") -> IntArray:
-        """Return the positions of classes, which a computed response has as its values, among its levels.
+        """Return the positions of classes, given as values of the response, among its levels.
 
         Parameters
         ----------
@@ -376,14 +375,14 @@ class LabelDesign:
         Raises
         ------
         DataError
-            If one is missing or of a class that the fit does not have.
+            If one is missing or is not a class of the fit.
         """
         column = self.response in self.left.expression.variables
         design = self if column else self.of_columns(self.response, self.classes, (), ())
         return design.encode_response({self.response: labels}, owner=owner)
 
     def _columns(self, expressions: Iterable[Expression], table: Table, owner: str) -> dict[str, Column]:
-        """Return the columns that expressions use, as they were in the fit."""
+        """Return the columns of expressions, in their kind of the fit."""
         needed = needed_columns(None, list(expressions))
         columns = {
             name: conform(table.column(name, needed_by=term), self.variables[name], owner)
@@ -394,12 +393,12 @@ class LabelDesign:
 
 
 def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, ...], IntArray]:
-    """Return the levels of labels (n,) without missing values, and the position of each among them.
+    """Return the levels of labels (n,) without missing values, and their positions.
 
     Raises
     ------
     DataError
-        If they are no labels, or fewer than two different ones.
+        If they are not labels, or fewer than two are distinct.
     """
     table, expression = Table(pd.DataFrame({name: values}), owner), column_expression(name)
     rows = read_labelled(table, expression, (), "raise", owner)
@@ -408,7 +407,7 @@ def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, 
 
 
 def _check_present(columns: Mapping[str, Column], owner: str) -> None:
-    """Raise :class:`DataError` that counts the missing values of new rows, if there are any."""
+    """Raise :class:`DataError` with counts if new rows have missing values."""
     gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
     if gaps:
         raise DataError(
@@ -424,7 +423,7 @@ def _learn(
     functions: Mapping[str, Function],
     owner: str,
 ) -> tuple[Factor, tuple[Factor, ...], tuple[bool, ...], LabelRows]:
-    """Return response and features with their levels, which features have gaps, and the codes of the rows."""
+    """Return response and features with levels, whether features have missing values, and the codes."""
     n = len(rows.positions)
     left, _, y = learn_levels(response, rows.columns, n, functions, owner, "response")
     features = [learn_levels(one, rows.columns, n, functions, owner, "feature") for one in expressions]
