@@ -273,7 +273,8 @@ def read_costs(path: Path) -> pd.Series:
 
     Returns
     -------
-    Series Costs.
+    Series
+        Costs.
 
     Raises
     ------

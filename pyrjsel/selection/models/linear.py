@@ -167,7 +167,8 @@ class LinearSelection(Selection):
 
         Returns
         -------
-        LinearSelection Model, ready to fit.
+        LinearSelection
+            Model, ready to fit.
 
         Raises
         ------

@@ -270,7 +270,8 @@ class CoefficientPrior:
 
         Returns
         -------
-        CoefficientPrior The prior itself if it has none.
+        CoefficientPrior
+            The prior itself if it has none.
         """
         return self
 

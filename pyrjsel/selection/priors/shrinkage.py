@@ -237,7 +237,8 @@ class Shrinkage:
 
         Returns
         -------
-        Panels Interpolant for R^2 up to 1 - `least`.
+        Panels
+            Interpolant for R^2 up to 1 - `least`.
         """
         if d not in self._tables:
             self._tables[d] = self._make(d)
