@@ -10,7 +10,7 @@ so spike-and-slab selection is selection among models g of v with a point mass a
 rows whitened by M. The tableaux of ``_conjugate.pyx`` apply with X'MX + diag(P / (c - 1)) in place of X'WX +
 P, at O(k D) per flip with k slabs, although all D columns are in every model.
 
-With P^-1/2 X'WX P^-1/2 = Q diag(l) Q' (rank r), F = P^1/2 Q and the image h of y (see ``spectrum.py``),
+With P^-1/2 X'WX P^-1/2 = Q diag(l) Q' (rank r), F = P^1/2 Q and the image h of y (see :class:`Spectrum`),
 
     X'MX = F diag(l / (t + l)) F',   X'My = F (l^1/2 h / (t + l)),   y'My = rest / t + sum of h^2 / (t + l),
 
