@@ -176,11 +176,11 @@ def input_design_from_plain(
         factor_from_dict(item, variables, tuple(own), owner) for item in dicts(state, "factors", owner)
     )
     if not inputs or any(factor.levels is not None or factor.n_columns != 1 for factor in inputs):
-        raise bad(owner, "its inputs are no columns of numbers")
+        raise bad(owner, "its inputs are not numeric columns")
     if len({factor.expression.label for factor in inputs}) < len(inputs):
         raise bad(owner, "two inputs have the same name")
     if labels.names or len(labels.classes) < 2:
-        raise bad(owner, "its response has no two classes, or features beside them")
+        raise bad(owner, "its response has fewer than two classes, or it has features")
     return InputDesign(
         take(state, "formula", str, owner),
         labels,
@@ -211,7 +211,7 @@ def _dtype_from_plain(value: Any, owner: str) -> Any:
     try:
         return pd.api.types.pandas_dtype(value)
     except (ImportError, TypeError) as error:
-        raise bad(owner, f"its response is of a type that is not there: {error}") from error
+        raise bad(owner, f"the type of its response is not available: {error}") from error
 
 
 def _values(rows: InputRows) -> dict[str, Plain]:

@@ -90,8 +90,8 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
     many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
     text = (
         f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
-        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
-        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be "
+        f"underestimated: increase 'pairs' (now {pairs:,}), or use sampler='rjmcmc'."
     )
     return [text]
 
@@ -124,7 +124,7 @@ def imprecise_integrals(
     more = f" (and of {counted(large.size - 1, 'other term')})" if large.size > 1 else ""
     text = (
         f"The MCSE of the inclusion of {names[j]}{more} is {above(float(inclusion_mcse[j]), target)}: the "
-        f"errors of marginal likelihoods alone make it {error[j]:.2g}, and more draws do not lower these. "
-        f"Raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+        f"errors of marginal likelihoods contribute {error[j]:.2g}, which more draws do not reduce. "
+        f"Increase 'pairs' (now {pairs:,}), or use sampler='rjmcmc'."
     )
     return [text]

@@ -247,7 +247,7 @@ def _check_budgets(
     if max(values) > _limit(most):
         raise ParameterError(
             f"The 'budgets' parameter of {owner} must be at most the budget of the fit, {most:g}: what more "
-            f"would buy is not known. Got {max(values):g} instead."
+            f"would buy is unknown. Got {max(values):g} instead."
         )
     return np.unique(values)
 
@@ -272,9 +272,9 @@ def _note(runs: list[_Run]) -> str:
     drawn = {run.results.sampler for run in runs if run.drawn}
     if not drawn:
         rough = any(run.variance is None for run in runs)
-        by = ", by Laplace's approximation, whose error is not known" if rough else ""
+        by = ", by Laplace's approximation, whose error is unknown" if rough else ""
         return f"From all feasible models{by}."
     return (
-        f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: shares of "
-        "the draws within each budget. A better model may not have been visited."
+        f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: "
+        "proportions of the draws within each budget. A better model may not have been visited."
     )

@@ -91,7 +91,7 @@ def _notes(results: PosteriorTables) -> list[str]:
     if prior.method == "sampled":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if prior.method == "unknown":
-        notes.append("Prior inclusion probabilities, and Bayes factors with them, are not known.")
+        notes.append("Prior inclusion probabilities and Bayes factors are unknown.")
     if model.dependent:
         kind = "get prior and posterior probability 0" if model._lacks_models else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
@@ -109,7 +109,7 @@ def _notes(results: PosteriorTables) -> list[str]:
         )
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
-        notes.append(f"So they are in {more} more of the best models.")
+        notes.append(f"The same holds for {more} more of the best models.")
     if results.dispersion is not None and results.dispersion.over:
         notes.append(dispersion_text(results.dispersion))
     if results._median_problem is not None:

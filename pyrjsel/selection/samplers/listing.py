@@ -159,7 +159,7 @@ def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any
         checkpoint=settings.checkpoint,
     )
     if not outcome.completed:
-        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models do not give a posterior")
     spent = sum(outcome.spent, RunTime())
     settings.watch.add(spent.cpu, outcome.aside)
     return outcome.results, spent

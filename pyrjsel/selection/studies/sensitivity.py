@@ -296,7 +296,7 @@ def _values(given: Any, name: str) -> list[Any]:
 def _named(names: list[str], priors: list[Any], name: str) -> dict[str, Any]:
     twice = [each for each in names if names.count(each) > 1]
     if twice:
-        raise bad_value(name, OWNER, f"without repetition, and {twice[0]} is there twice", names)
+        raise bad_value(name, OWNER, f"without repetition; {twice[0]} occurs twice", names)
     return dict(zip(names, priors, strict=True))
 
 
