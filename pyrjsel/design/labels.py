@@ -296,7 +296,7 @@ class LabelDesign:
         new : DataFrame or mapping of columns
             m rows, with the columns that the features use; others are ignored. For a design from arrays
             also a matrix with the same columns.
-        unseen : {"raise", "prior"}
+        unseen : {"raise", "mark"}
             Whether a level that does not occur in the training data is an error, or coded -1. This includes
             missing values if these are levels.
         missing : {"raise", "mark"}
@@ -316,7 +316,7 @@ class LabelDesign:
             If a value is missing, a column holds another kind of values than in the fit, or a level is unseen
             and ``unseen="raise"``.
         """
-        check_choice(unseen, "unseen", owner, ("raise", "prior"))
+        check_choice(unseen, "unseen", owner, ("raise", "mark"))
         table = new_table(new, None if self.formula else self.names, owner)
         columns = self._columns((factor.expression for factor in self.factors), table, owner)
         if self.gaps is None and missing == "raise":

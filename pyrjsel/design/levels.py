@@ -125,7 +125,7 @@ def find_levels(
         The feature or the response.
     columns, n_rows, functions, owner
         As for :func:`learn_levels`, of m new rows.
-    unseen : {"raise", "prior"}
+    unseen : {"raise", "mark"}
         Whether a level that does not occur in the training data is an error, or coded -1.
     gaps : bool
         Whether missing values are a level of the fit.
