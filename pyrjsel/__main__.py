@@ -18,9 +18,9 @@ from pyrjsel.report import Report
 
 PROGRAM = "python -m pyrjsel"
 BUDGET = 10.0
-# The best models in print whose posterior probabilities both sources give.
+# The best published models with posterior probabilities from both samplers.
 COMPARED = ("m1", "m2", "m3", "m4")
-# Columns of the comparison: those in print, by their place in the table of published results.
+# Published columns of the comparison, by column of the table of published results.
 IN_PRINT = {
     "population 1": "population_{}_1",
     "population 2": "population_{}_2",
@@ -46,13 +46,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Words after ``python -m pyrjsel``; None takes those of the process.
+        Arguments after ``python -m pyrjsel``; None means those of the process.
 
     Returns
     -------
     int
-        Exit status: 0; 1 if nobody reads the output any more; 2 if a file, a column or an option cannot be
-        used; 130 after Ctrl-C.
+        Exit status: 0; 1 if the output pipe was closed; 2 if a file, a column or an option cannot be used;
+        130 after Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     replay = words[:1] == ["demo"]
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     chosen = parser.parse_args(words[1:] if replay else words)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # The tables have dashes and a plus-minus, which not every terminal's encoding knows.
+        # The tables have dashes and plus-minus signs, which some encodings of terminals lack.
         sys.stdout.reconfigure(errors="replace")
     try:
         if replay:
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             select(chosen, words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads has seen enough, as ``head`` does. What is left must not be written at exit.
+        # The reader closed the pipe, as ``head`` does. Buffered output must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except rj.PyrjselError as error:
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=PROGRAM,
         description="Bayesian variable selection: which terms of a formula belong in the model.",
-        epilog=f"{PROGRAM} demo replays a published selection under a budget, in half a minute.",
+        epilog=f"{PROGRAM} demo repeats a published selection under a budget, in half a minute.",
     )
     parser.add_argument("--version", action="version", version=f"pyrjsel {rj.__version__}")
     add_arguments(parser)
@@ -129,7 +129,7 @@ def _whole(text: str, low: int) -> int:
 
 
 def demo(draws: int, seed: int) -> None:
-    """Print the replay: both fits, and the published figures beside theirs.
+    """Print both fits, and a comparison with the published figures.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def demo(draws: int, seed: int) -> None:
     model = _published_model()
     count = len(model.term_names)
     print(
-        "The pneumonia cohort is SYNTHETIC and tuned to give the published answers: this replay shows that\n"
+        "The pneumonia cohort is SYNTHETIC and tuned to give the published answers: agreement shows that\n"
         "the software recovers a known answer, and is no evidence about pneumonia.\n\n"
         f"Death within 30 days of admission ({model.nobs:,} patients), {count} of 83 indicators, priced in "
         "minutes of\n"
@@ -154,7 +154,7 @@ def demo(draws: int, seed: int) -> None:
 
 
 def _timed(model: rj.LogitSelection, **options: Any) -> rj.SelectionResults:
-    """Fit `model`, and print how long it took and the summary."""
+    """Fit `model`, and print the elapsed time and the summary."""
     begin = time.perf_counter()
     results = model.fit(**options)
     print(f"Elapsed time of sampler={results.sampler!r}: {time.perf_counter() - begin:.1f} s\n")
@@ -163,7 +163,7 @@ def _timed(model: rj.LogitSelection, **options: Any) -> rj.SelectionResults:
 
 
 def _published_model() -> rj.LogitSelection:
-    """Return the published model: variables, prices, budget and priors."""
+    """Return the published model: variables, costs, budget and priors."""
     cohort = rj.datasets.pneumonia()
     variables, costs = cohort.variables, cohort.costs
     if variables is None or costs is None:
@@ -180,7 +180,7 @@ def _published_model() -> rj.LogitSelection:
 
 
 def comparison(enumerated: rj.SelectionResults, sampled: rj.SelectionResults) -> Report:
-    """Return the published figures beside those of two fits.
+    """Return a comparison of two fits with the published figures.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def comparison(enumerated: rj.SelectionResults, sampled: rj.SelectionResults) ->
     )
     tables.append(("Minimum deviance", fit.rename_axis(None), {"here": "fixed2"}))
     return Report(
-        "The published figures and those above",
+        "Comparison with the published figures",
         [
             ("Best model published", "m1"),
             ("Best by enumeration", _name(enumerated.best(), published)),
@@ -223,7 +223,7 @@ def comparison(enumerated: rj.SelectionResults, sampled: rj.SelectionResults) ->
 def _beside(
     caption: str, what: str, kind: str, rows: pd.DataFrame, exact: pd.DataFrame, drawn: pd.DataFrame
 ) -> tuple[str, pd.DataFrame, dict[str, str]]:
-    """Return a table for a report: `what` ("posterior" or "odds") in print and in the two fits."""
+    """Return a table for a summary: `what` ("posterior" or "odds") as published and in the two fits."""
     columns: dict[str, Any] = {name: rows[place.format(what)] for name, place in IN_PRINT.items()}
     columns["enumerate"] = exact[what]
     kinds = dict.fromkeys(columns, kind)
@@ -233,7 +233,7 @@ def _beside(
 
 
 def _with_error(value: float, error: float) -> str:
-    """Return a number and its error, of which two digits are shown."""
+    """Return a number and its error with two digits."""
     if math.isnan(value):
         return "–"
     if not error > 0:
@@ -243,7 +243,7 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _rows(models: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `models` that are the published ones, NaN where a model was not found."""
+    """Return the rows of the published models in `models`, NaN for a model that was not found."""
     places = {frozenset(terms): rank for rank, terms in models["terms"].items()}
     ranks = [places.get(frozenset(terms), -1) for terms in published["variables"]]
     found = models.select_dtypes("number").reindex(ranks).astype(np.float64)

@@ -33,8 +33,8 @@ MODEL_PRIORS: dict[str, Callable[..., Any]] = {
 }
 # File name endings for columns separated by tabs instead of commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
-# Errors raised by files whose content does not match their name: mostly ValueError, ImportError if the engine
-# for Parquet is missing, and errors specific to each kind of compression.
+# Errors raised for files whose content does not match their name: mostly ValueError, ImportError if the
+# engine for Parquet is missing, and errors specific to each kind of compression.
 UNREADABLE = (
     OSError, ImportError, ValueError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
     tarfile.TarError,
@@ -54,12 +54,12 @@ CAPTIONS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the words and options of a selection to a parser.
+    """Add the arguments and options of a selection to a parser.
 
     Parameters
     ----------
     parser : ArgumentParser
-        What reads the command line.
+        Parser of the command line.
     """
     parser.add_argument("formula", help="such as 'mortality ~ .'; the dot means all other columns")
     parser.add_argument("data", type=Path, help="table: a CSV file (.csv, .tsv, also .gz) or a Parquet file")
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--costs",
         type=Path,
         metavar="FILE",
-        help="CSV file of names and prices: two columns, or one called 'variable' and one 'cost...'",
+        help="CSV file of names and costs: two columns, or one called 'variable' and one 'cost...'",
     )
     space.add_argument("--budget", type=float, metavar="PRICE", help="largest total cost of a model")
     space.add_argument(
@@ -152,19 +152,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _draws(text: str) -> int | str:
-    """Return a number of draws where it is one; other words are for ``fit`` to judge."""
+    """Return `text` as a number if it is one; ``fit`` checks other values."""
     return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
-    """Fit, print the summary, and write the files that are asked for.
+    """Fit, print the summary, and write the requested files.
 
     Parameters
     ----------
     chosen : Namespace
-        What was asked, by :func:`add_arguments`.
+        Arguments, parsed as in :func:`add_arguments`.
     words : sequence of str
-        The words of the command line, which the page repeats.
+        The command line, shown on the page.
 
     Raises
     ------
@@ -212,19 +212,20 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
         except OSError as error:
             raise rj.DataError(f"The folder {str(chosen.out)!r} cannot be written to: {error}") from error
         finally:
-            # After the files, since who reads this may stop reading; and without them, if need be.
+            # Printed after the files are written, since the reader may close the pipe, and even without
+            # files.
             print(summary)
         if chosen.out is not None:
             print(f"\nTables, plots and report.html are in {chosen.out}.")
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Return the rows of a file.
+    """Return the data of a file.
 
     Parameters
     ----------
     path : Path
-        A CSV file, with tabs for commas if its name says so, or a Parquet file.
+        A CSV file, separated by tabs if its name ends in .tsv, or a Parquet file.
 
     Returns
     -------
@@ -258,29 +259,29 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def _semicolons(path: Path) -> str:
-    """Return the likely reason why a text file is no table, or nothing."""
+    """Return the likely reason why a text file is not a table, or nothing."""
     with_semicolons = pd.read_csv(path, sep=";", nrows=0).shape[1] > 1
     return " Its first line has semicolons: values must be separated by commas." if with_semicolons else ""
 
 
 def read_costs(path: Path) -> pd.Series:
-    """Return the prices of a file, by name.
+    """Return the costs in a file, by name.
 
     Parameters
     ----------
     path : Path
-        A CSV file of two columns, names and prices; or of more, of which one is called "variable", "term" or
-        "name" (the first of these that there is) and one begins with "cost" or "price".
+        A CSV file of two columns, names and costs; or of more, with one called "variable", "term" or "name"
+        (the first of these found) and one that begins with "cost" or "price".
 
     Returns
     -------
     Series
-        Prices.
+        Costs.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or it is not clear which columns are meant.
+        If the file cannot be read, or the columns are ambiguous.
     """
     frame = read_rows(path)
     columns = [str(name) for name in frame.columns]
@@ -291,7 +292,7 @@ def read_costs(path: Path) -> pd.Series:
         priced = [name for name in columns if name.lower().startswith(("cost", "price"))]
         if not known or len(priced) != 1:
             raise rj.DataError(
-                f"The file {str(path)!r} of costs must have two columns, names and prices, or one called "
+                f"The file {str(path)!r} of costs must have two columns, names and costs, or one called "
                 f"'variable' and one that begins with 'cost'. Got {', '.join(columns)} instead."
             )
         names, prices = known[0], priced[0]
@@ -308,19 +309,19 @@ def read_costs(path: Path) -> pd.Series:
 def read_prior(
     text: str, option: str, kinds: Mapping[str, Callable[..., Any]], costs: pd.Series | None = None
 ) -> Any:
-    """Return the prior that a word of the command line names, as Python has it: a call of plain values.
+    """Return the prior given on the command line in Python notation: a call with plain values.
 
     Parameters
     ----------
     text : str
-        Such as ``Normal(1, standardize=True)``; a name alone is a call without arguments. Names may be in
-        lower case, with hyphens.
+        Text such as ``Normal(1, standardize=True)``; a name alone is a call without arguments. Names may be
+        in lower case, with hyphens.
     option : str
-        What it was given to, for messages.
+        Name of the option, for messages.
     kinds : mapping of str to callable
-        The priors that are known.
+        Known priors by name.
     costs : Series, optional
-        Prices, for a prior that depends on them.
+        Costs, for a prior that depends on them.
 
     Returns
     -------
@@ -330,7 +331,7 @@ def read_prior(
     Raises
     ------
     ParameterError
-        If it is none of these, or has other arguments.
+        If the prior is unknown, or its arguments are invalid.
     """
     by_word = {name.lower(): name for name in kinds}
 
@@ -343,7 +344,7 @@ def read_prior(
         positional = [made(each) for each in node.args]
         if kind is rj.CostAdjusted:
             if costs is None:
-                raise rj.ParameterError(f"{option} {text} needs the prices of --costs.")
+                raise rj.ParameterError(f"{option} {text} needs --costs.")
             positional = [costs, *positional]
         return kind(*positional, **{str(each.arg): made(each.value) for each in node.keywords})
 
@@ -372,17 +373,17 @@ def write(
     Parameters
     ----------
     results : SelectionResults
-        What was found.
+        The results.
     summary : Report
-        Its summary.
+        Their summary.
     chosen : Namespace
-        What was asked.
+        Arguments of the command line.
     words : sequence of str
         The command line.
     plt : module
         ``matplotlib.pyplot``.
     said : sequence of str
-        What was warned of so far; what comes while the files are made is added.
+        Warnings so far; those issued while the files are made are added.
     """
     folder: Path = chosen.out
     tables = {
@@ -412,7 +413,7 @@ def write(
         f"{results.model.title}: {chosen.formula}",
         summary,
         pictures,
-        # Names of files may be bytes that are no text.
+        # File names may be bytes that are not valid text.
         command=shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode(),
         warnings=list(dict.fromkeys(said)),
         footer=f"Made by pyrjsel {rj.__version__}.",
@@ -426,12 +427,12 @@ def write(
 
 
 def _written(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of models with their terms as text."""
+    """Return a table of models with terms as text."""
     return table.assign(terms=[" + ".join(terms) or "(no terms)" for terms in table["terms"]])
 
 
 def _kind(formula: str, data: pd.DataFrame) -> str:
-    """Return the kind of regression that the response asks for."""
+    """Return the default kind of regression for the response."""
     response = formula.partition("~")[0].strip().strip("`")
     binary = response in data.columns and set(data[response].dropna().unique()) == {0, 1}
     return "logit" if binary else "linear"
@@ -439,7 +440,7 @@ def _kind(formula: str, data: pd.DataFrame) -> str:
 
 @contextmanager
 def _folder(path: Path | None) -> Iterator[Any]:
-    """Make the folder, try it, and yield pyplot, before any work is done; without a folder do nothing."""
+    """Create and test the folder, and yield pyplot, before any work is done; without a folder do nothing."""
     if path is None:
         yield None
         return

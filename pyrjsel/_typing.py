@@ -1,4 +1,4 @@
-"""Type aliases that more than one package uses."""
+"""Type aliases shared by several packages."""
 
 from collections.abc import Sequence
 

@@ -13,7 +13,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
 
-# Options of fits by the names that this package uses, with the names that other packages use for them.
+# Options of fits by their names in this package, with the names used by other packages.
 ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("rng",): ("seed", "random_state", "random_seed", "set_seed"),
     ("draws", "particles"): (
@@ -183,13 +183,13 @@ def unknown_option(
 
 
 def missing_column(name: str, known: Iterable[object]) -> UnknownNameError:
-    """Return the error for data without the column `name`, with a guess at what it is called there."""
+    """Return the error for data without the column `name`, with the closest name as a suggestion."""
     text = f"{called()} needs the column {show(name)}, which the data do not have."
     return UnknownNameError(f"{text}{_guess(name, known)}")
 
 
 def beyond(value: float, limit: float, digits: int = 2, percent: bool = False) -> str:
-    """Return a number above `limit`, or below it, with as many digits as show on which side of it it is.
+    """Return a number with enough digits to show whether it is above or below `limit`.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def beyond(value: float, limit: float, digits: int = 2, percent: bool = False) -
     digits : int
         Fewest decimals.
     percent : bool
-        Whether the text is in percent, as that of the limit is.
+        Whether both are shown in percent.
     """
     kind = "%" if percent else "f"
     factor = 100.0 if percent else 1.0
@@ -218,7 +218,7 @@ def counted(number: int, noun: str) -> str:
 def _guess(name: object, known: Iterable[object]) -> str:
     names = [str(item) for item in known]
     factors = sorted(str(name).split(":"))
-    # An interaction is the same with its factors in another order.
+    # The order of factors in an interaction does not matter.
     close = [each for each in names if sorted(each.split(":")) == factors]
     close = close or get_close_matches(str(name), names, n=1)
     if close:

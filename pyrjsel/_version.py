@@ -1,4 +1,4 @@
-"""The version of the package: the one place where it is written."""
+"""The version of the package."""
 
 # A literal, because the build reads it without importing the package; asking the metadata of the
 # installed package instead would add 30 ms to every import.

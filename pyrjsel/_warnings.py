@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user's code which led to them."""
+"""Warnings that point at the user's code."""
 
 import os
 import sys
@@ -8,14 +8,14 @@ HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, and point at the first frame on the stack that is not of this package.
+    """Issue a warning that points at the first frame on the stack outside this package.
 
     Parameters
     ----------
     message : str
-        What is to be said.
+        Text of the warning.
     category : type
-        A class of warnings of :mod:`pyrjsel`.
+        Warning class of :mod:`pyrjsel`.
     """
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):

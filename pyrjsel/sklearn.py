@@ -402,7 +402,7 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the columns, where they have any.
+        Names of the columns, if they have any.
 
     Examples
     --------

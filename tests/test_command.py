@@ -384,7 +384,7 @@ def test_prices_can_be_the_prior(folder, capsys):
     fitted = rj.logit(words[0], births, costs=COSTS, model_prior=rj.CostAdjusted(COSTS)).fit(rng=1)
     assert timeless(capsys.readouterr().out) == timeless(f"{fitted.summary()}\n")
     assert main([*words, "CostAdjusted"]) == 2
-    assert "needs the prices of --costs" in capsys.readouterr().err
+    assert "needs --costs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

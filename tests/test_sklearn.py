@@ -162,7 +162,7 @@ def test_errors(births):
     with pytest.raises(NotFittedError):
         clone(CLASSIFIER).predict_proba(X)
     with pytest.raises(
-        rj.ParameterError, match="'estimator' parameter of SelectionSelector.fit must be a Sel"
+        rj.ParameterError, match=r"'estimator' parameter of SelectionSelector\.fit must be a Sel"
     ):
         SelectionSelector(LinearRegression()).fit(X, y)
     with pytest.raises(rj.ParameterError, match="'threshold' parameter of SelectionSelector"):

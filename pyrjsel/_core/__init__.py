@@ -1,1 +1,1 @@
-"""Compiled numerics that every model shares: random numbers, vectorised maths, linear algebra."""
+"""Compiled numerics for all models: random numbers, vectorised functions, linear algebra."""

@@ -1,5 +1,5 @@
 # Small dense linear algebra on column-major arrays, through scipy's BLAS and LAPACK.
-# Symmetric matrices are held in their lower triangle.
+# Symmetric matrices are stored in their lower triangle.
 
 cdef int cholesky(int d, double* a, int lda) noexcept nogil
 cdef void solve_lower(int d, const double* factor, int lda, double* b) noexcept nogil

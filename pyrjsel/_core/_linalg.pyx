@@ -1,6 +1,6 @@
 """Small dense linear algebra for compiled loops; the one file that binds to scipy's BLAS and LAPACK.
 
-Every matrix is column-major, a symmetric one is held in its lower triangle, and dimensions are ints.
+Matrices are column-major, symmetric ones are stored in their lower triangle, and dimensions are ints.
 """
 
 from libc.math cimport log

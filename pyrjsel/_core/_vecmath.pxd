@@ -1,4 +1,4 @@
-# Passes over n observations; `w` may be NULL where every weight is one. See vecmath.c.
+# Passes over n observations; `w` may be NULL if all weights are one. See vecmath.c.
 
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,

@@ -1,7 +1,7 @@
 """Vectorised exponentials, log-likelihoods and weighted sums over observations.
 
-The work is done in ``vecmath.c``; other extensions cimport the functions of ``_vecmath.pxd``. The
-functions below are the same ones for numpy arrays, for tests and for code that is not compiled.
+Implemented in ``vecmath.c``; other extensions cimport the functions of ``_vecmath.pxd``. The functions below
+wrap them for numpy arrays, for tests and uncompiled code.
 """
 
 import numpy as np
@@ -204,7 +204,7 @@ cdef scored(working_t pass_over, const double[::1] eta, const double[::1] wy, co
 
 def logit_loglik(const double[::1] eta, const double[::1] wy, const double[::1] w=None, *,
                  const double[::1] x=None, double delta=0.0):
-    """Return the logistic log-likelihood at ``eta + delta x``, and that sum.
+    """Return the logistic log-likelihood at ``eta + delta x``, and ``eta + delta x``.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def scale_totals(const double[::1] rest, const double[::1] count, const double[:
 
 
 def log_sums(const double[:, ::1] x, int without=-1):
-    """Return ``log(sum(exp(x), axis=0))`` over the rows of x but `without`; shape (n,)."""
+    """Return ``log(sum(exp(x), axis=0))`` over the rows of x except `without`; shape (n,)."""
     cdef Py_ssize_t n = x.shape[1]
     if not -1 <= without < x.shape[0] or x.shape[0] == (without >= 0):
         raise ValueError("x must have a row besides `without`")

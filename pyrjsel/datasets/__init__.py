@@ -1,4 +1,4 @@
-"""Data sets that come with the package, each with its description, source and terms of use."""
+"""Packaged data sets, each with a description, source and terms of use."""
 
 from pyrjsel.datasets._classic import birthwt, hald, uscrime
 from pyrjsel.datasets._classification import ionosphere, pima

@@ -14,7 +14,7 @@ def birthwt() -> Dataset:
     Dataset
         `data` has the response `low` (1: below 2.5 kg) and, in grams, `bwt`; `age` and `lwt` of the
         mother in years and pounds; `race`, a categorical column whose levels "white", "black" and
-        "other" stand for the codes 1, 2 and 3 of the source; the indicators `smoke`, `ht` and `ui`;
+        "other" are the codes 1, 2 and 3 of the source; the indicators `smoke`, `ht` and `ui`;
         and the counts `ptl` and `ftv`.
 
     Examples
@@ -38,7 +38,7 @@ def birthwt() -> Dataset:
 
 
 def hald() -> Dataset:
-    """Return the heat that cement gives off, by its composition (13 mixtures).
+    """Return the heat given off by cement, by composition (13 mixtures).
 
     Returns
     -------
@@ -71,8 +71,8 @@ def uscrime() -> Dataset:
     Returns
     -------
     Dataset
-        `data` has the response `y` (crimes per head, rescaled) and 15 predictors, which the
-        description explains. One name is not a Python identifier: write ``Q("M.F")`` in a formula.
+        `data` has the response `y` (crimes per head, rescaled) and 15 predictors; see the description. One
+        name is not a Python identifier: write ``Q("M.F")`` in a formula.
 
     Examples
     --------

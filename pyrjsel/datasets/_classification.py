@@ -1,4 +1,4 @@
-"""Data sets on which classifiers are compared, copied from Debian's builds of R packages."""
+"""Data sets for comparisons of classifiers, copied from Debian's builds of R packages."""
 
 from pyrjsel.datasets._dataset import Dataset
 from pyrjsel.datasets._files import read_csv, read_text
@@ -10,8 +10,8 @@ def pima() -> Dataset:
     Returns
     -------
     Dataset
-        `data` has the response `type`, a categorical column of "No" and "Yes"; seven inputs, which the
-        description explains; and `split`, "train" in 200 rows and "test" in 332.
+        `data` has the response `type`, a categorical column of "No" and "Yes"; seven inputs (see the
+        description); and `split`, "train" in 200 rows and "test" in 332.
 
     Examples
     --------

@@ -16,21 +16,20 @@ class Dataset:
     name : str
         Name of the function that loads it.
     data : pandas.DataFrame
-        The rows. Every call of the loading function makes a new frame, so that changing this one
-        changes nothing elsewhere.
+        The data. Every call of the loading function returns a new frame, so changes have no side effects.
     description : str
-        What the data are and how they came about, in Markdown.
+        Description of the data and their origin, in Markdown.
     source : str
-        Where they were published and from where they were copied.
+        Publication, and the copy used.
     terms : str
-        Terms under which they may be used and passed on.
+        Terms of use and redistribution.
     costs : pandas.Series, optional
-        Price of measuring a variable once, by column name, in the unit that the description
-        states; None where the data set has none.
+        Cost of measuring a variable once, by column name, in the unit given in the description; None if there
+        are no costs.
     variables : pandas.DataFrame, optional
-        What each column is, by column name; None where the description says it all.
+        Properties of the columns, by name; None if all are in the description.
     text : str, optional
-        The text that the rows were made of; None where there is none.
+        The text from which the data were made, if any.
 
     Examples
     --------

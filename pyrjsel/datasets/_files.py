@@ -1,4 +1,4 @@
-"""Reading of the packaged files, also from a package that is inside a zip archive."""
+"""Reading of packaged files, also from a package in a zip archive."""
 
 import gzip
 from importlib.resources import files
@@ -24,6 +24,6 @@ def read_text(path: str) -> str:
 
 def read_csv(path: str, **options: Any) -> pd.DataFrame:
     """Return the packaged table `path` as a new frame; `options` are those of `pandas.read_csv`."""
-    # The values have at most seven digits, which every parser of pandas reads to the last bit.
+    # The values have at most seven digits, which every parser of pandas reads exactly.
     with _resource(path).open("rb") as stream:
         return pd.read_csv(stream, compression="gzip" if path.endswith(".gz") else None, **options)

@@ -1,4 +1,4 @@
-"""The synthetic pneumonia cohort and the published results that it is tuned to meet."""
+"""The synthetic pneumonia cohort and the published results that it is tuned to reproduce."""
 
 import pandas as pd
 
@@ -13,7 +13,7 @@ _SOURCE = (
 )
 _TERMS = "the licence of the package (BSD-3-Clause)"
 
-# What is left of the 83 variables after the published screening at an inclusion probability of 0.30.
+# The variables left of 83 by the published screening at an inclusion probability of 0.30.
 _REDUCED = (1, 2, 3, 4, 5, 6, 12, 37, 46, 49, 51, 62, 70)
 
 
@@ -26,11 +26,10 @@ def _variables() -> pd.DataFrame:
 
 
 def pneumonia() -> Dataset:
-    """Return the pneumonia cohort, a synthetic stand-in for data that are not public.
+    """Return the pneumonia cohort, synthetic data in place of data that are not public.
 
-    The data are tuned to give the published answers: a replay of the published analysis shows that
-    software recovers a known answer and is no evidence about pneumonia. The full account is in the
-    `description`.
+    The data are tuned to give the published results: repeating the published analysis shows that software
+    recovers a known answer, and is no evidence about pneumonia. See the `description` for details.
 
     Returns
     -------
@@ -70,8 +69,8 @@ def pneumonia() -> Dataset:
 def pneumonia_published() -> pd.DataFrame:
     """Return the models and results published for the pneumonia data.
 
-    The budget of the published analysis is 10 minutes. All figures but `deviance_here` are those in
-    print, to the digits printed.
+    The budget of the published analysis is 10 minutes. All figures except `deviance_here` are the published
+    ones, with their published digits.
 
     Returns
     -------
@@ -83,7 +82,7 @@ def pneumonia_published() -> pd.DataFrame:
         probabilities and posterior odds of m1 against the model in the two runs of the population
         sampler with 500,000 iterations (`population_posterior_1`, `population_odds_1`, ...) and of
         the simple sampler with 1,500,000 iterations (`simple_posterior_1`, ...) on the reduced
-        space. NaN where nothing is printed.
+        space. NaN where nothing is published.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Sequences of symbols: simulated ones, and the letters of a text."""
+"""Sequences of symbols: simulated, and from the letters of a text."""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +9,17 @@ from pyrjsel._validate import bad_value, check_int, check_rng
 from pyrjsel.datasets._dataset import Dataset
 from pyrjsel.datasets._files import read_text
 
-# The state that follows each with the larger probability: two cycles, of 3 and of 5 states.
+# The most probable successor of each state: two cycles, of 3 and of 5 states.
 _NEXT = {1: 7, 7: 5, 5: 1, 2: 3, 3: 8, 8: 4, 4: 6, 6: 2}
 _LIKELY = 0.95
 _VOWELS = "aeiou"
 
-_HMM = """Sequences of two symbols from a hidden Markov chain, of which the last symbol is to be predicted.
+_HMM = """Sequences of two symbols from a hidden Markov chain; the last symbol is to be predicted.
 
-The hidden state is one of 1 to 8, at first any of them. With probability 0.95 it goes from 1 to 7, from there
-to 5 and back to 1, or from 2 to 3, 8, 4, 6 and back to 2; else to any of the seven other states. Even states
-show symbol 1 with probability 0.95, odd states symbol 2. To tell where in its cycle the chain is takes
-several symbols, so that long patterns of symbols matter.
+The hidden state is one of 1 to 8, initially uniform. With probability 0.95 it follows one of the cycles 1, 7,
+5 and 2, 3, 8, 4, 6; otherwise it moves to one of the seven other states. Even states emit symbol 1 with
+probability 0.95, odd states symbol 2. Several symbols are needed to infer the position in a cycle, so long
+patterns of symbols matter.
 
 `data` has the symbols x1, x2, ... of each sequence as whole numbers, the first symbol first."""
 
@@ -30,9 +30,9 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
     Parameters
     ----------
     n : int, default 5500
-        Number of sequences. The paper fits 500 and predicts the other 5,000.
+        Number of sequences. The paper uses 500 for training and predicts the other 5,000.
     length : int, default 21
-        Symbols of a sequence.
+        Number of symbols of a sequence.
     rng : None, int, SeedSequence or Generator
         Source of randomness.
 
@@ -71,7 +71,7 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
     states[:, 0] = generator.integers(8, size=n)
     for t in range(1, length):
         states[:, t] = (generator.random(n)[:, None] >= ends[states[:, t - 1]]).sum(axis=1)
-    # States count from 0 here: those of an odd index are the even ones.
+    # States are numbered from 0 here: an odd index is an even state.
     usual = np.where(states % 2 == 1, 1, 2)
     symbols = np.where(generator.random((n, length)) < _LIKELY, usual, 3 - usual)
     names = [f"x{t}" for t in range(1, length + 1)]
@@ -80,7 +80,7 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
         data=pd.DataFrame(symbols, columns=names),
         description=_HMM,
         source="simulated, as in L. Li and R. M. Neal (2008), Bayesian Analysis 3, 793-821",
-        terms="made when they are asked for; no terms",
+        terms="simulated on request; no terms",
     )
 
 
@@ -90,8 +90,8 @@ def english_text() -> Dataset:
     Returns
     -------
     Dataset
-        `text` is the essay, and `data` has its coded characters in the column `symbol`, as
-        :func:`letter_classes` gives them.
+        `text` is the essay, and `data` has its characters in the column `symbol`, coded by
+        :func:`letter_classes`.
 
     Examples
     --------
@@ -119,13 +119,13 @@ def letter_classes(text: str) -> IntArray:
     Parameters
     ----------
     text : str
-        Letters are a to z in either case, vowels among them a, e, i, o and u. Of characters with accents
-        and of other alphabets nothing is known: they count as anything else.
+        Letters are a to z in either case; vowels are a, e, i, o and u. Characters with accents or of other
+        alphabets count as anything else.
 
     Returns
     -------
     ndarray of int64
-        A symbol for each character, runs of 3 made one.
+        A symbol for each character, with runs of 3 replaced by a single one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""From a formula and a data frame to terms and columns, and the same columns for new rows."""
+"""Designs: terms and columns from a formula and a data frame, and the same columns for new rows."""
 
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks

@@ -1,7 +1,7 @@
-"""The algebra of formulas: from ``y ~ (a + b)**2 - a`` to a list of terms, each a set of factors.
+"""Expansion of formulas such as ``y ~ (a + b)**2 - a`` to a list of terms, each a set of factors.
 
-The operators mean what they mean in R and patsy. Chains of + and - are unrolled, so that a formula of
-thousands of terms needs no deep recursion, and the number of terms is bounded while they are made.
+The operators have their meaning of R and patsy. Chains of + and - are unrolled, so that a formula of
+thousands of terms needs no deep recursion, and the number of terms is limited during the expansion.
 """
 
 import ast
@@ -28,7 +28,7 @@ MAX_DEGREE = 20  # of a polynomial
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """A formula taken apart.
+    """A parsed formula.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Parsed:
 
 @dataclass
 class _Sum:
-    """A sum of terms under construction. `intercept` is None where the formula has not said."""
+    """A sum of terms under construction. `intercept` is None if the formula does not mention it."""
 
     intercept: bool | None = None
     terms: dict[frozenset[int], tuple[int, ...]] = field(default_factory=dict)
@@ -58,14 +58,14 @@ def parse_terms(
     others: Callable[[Expression], Sequence[str]],
     functions: tuple[str, ...],
 ) -> Parsed:
-    """Take a formula apart.
+    """Parse a formula.
 
     Parameters
     ----------
     text : str
         The formula.
     others : callable
-        Given the response, returns the columns that ``.`` stands for.
+        Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
 
@@ -74,7 +74,8 @@ def parse_terms(
     ParameterError
         If `text` is not a string.
     FormulaError
-        If it cannot be read, has no response, takes the intercept out, or says what is not allowed.
+        If it cannot be parsed, has no response, removes the intercept, or has an expression that is not
+        allowed.
     """
     if not isinstance(text, str):
         raise bad_value("formula", "a string such as 'y ~ a + b'", text)
@@ -96,7 +97,7 @@ def parse_terms(
             f"The formula {show(text)} of {called()} removes the intercept, which all models include. "
             "Leave out '- 1' or '+ 0'."
         )
-    # Factors of terms that a minus has removed again are not needed.
+    # Factors of terms removed by a minus are not needed.
     every = list(reader.factors.values())
     used = sorted({factor for term in total.terms.values() for factor in term})
     place = {old: new for new, old in enumerate(used)}
@@ -113,7 +114,7 @@ class _Algebra:
         self.others: Callable[[], Sequence[str]] = tuple
 
     def response(self, node: Node) -> Expression:
-        """Return the left-hand side, which must be one expression."""
+        """Return the left-hand side, which must be a single expression."""
         if node.kind == "~":
             raise self._error("has more than one '~'")
         if node.kind != "code" or node.code == "." or _is_number(node.code):
@@ -140,7 +141,7 @@ class _Algebra:
             return self._interact(left, right)
         if node.kind == "*":
             return self._join(left, right, self._interact(left, right))
-        # "/": the terms on the right are nested in all factors on the left taken together.
+        # "/": the terms on the right are nested in all factors on the left together.
         everything = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
         return self._join(left, self._interact(self._sum([everything]) if everything else left, right))
 
@@ -188,7 +189,7 @@ class _Algebra:
         try:
             call = ast.parse(code, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return [code]  # which is refused with its reason where it is read
+            return [code]  # which is refused with a reason when it is read
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == POLY):
             return [code]
         given = [*call.args, *(item.value for item in call.keywords if item.arg == "degree")]

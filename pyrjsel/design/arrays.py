@@ -1,4 +1,4 @@
-"""Designs from a response and a matrix or data frame of columns, one term per column, without a formula."""
+"""Designs without a formula: a response and a matrix or data frame with one term per column."""
 
 from collections.abc import Iterable, Mapping
 
@@ -67,12 +67,12 @@ def build_arrays(
 
 
 def join_columns(endog: object, exog: object) -> tuple[str, list[str], pd.DataFrame]:
-    """Put a response and the columns beside it into one data frame.
+    """Join a response and columns in one data frame.
 
     Parameters
     ----------
     endog : array-like, shape (n,)
-        The response. A Series gives it its name; without one it is ``"y"``.
+        The response. Its name is that of the Series, or ``"y"``.
     exog : DataFrame, Series or array-like, shape (n, p)
         The columns; those of an array are named x1, x2, ...
 
@@ -111,7 +111,7 @@ def join_columns(endog: object, exog: object) -> tuple[str, list[str], pd.DataFr
 
 
 def _columns(exog: object) -> pd.DataFrame:
-    """Return `exog` as a data frame that may be changed without changing it."""
+    """Return `exog` as a data frame that can be changed without side effects."""
     if isinstance(exog, pd.DataFrame):
         return exog.copy(deep=False)
     if isinstance(exog, pd.Series):
@@ -146,12 +146,12 @@ def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFr
 
 
 def new_table(new: object, names: Iterable[str] | None) -> Table:
-    """Return new rows as a table; a matrix too, where the fit was of arrays with columns of given `names`.
+    """Return new data as a table; also a matrix, if the design is from arrays with columns `names`.
 
     Raises
     ------
     DataError
-        If they are something else, or a matrix has another number of columns.
+        If the data have another type, or a matrix has another number of columns.
     """
     new = as_pandas(new)
     if isinstance(new, (pd.DataFrame, Mapping)) or names is None:
@@ -162,13 +162,13 @@ def new_table(new: object, names: Iterable[str] | None) -> Table:
 
 
 def _response(endog: object, exog: pd.DataFrame, indexed: bool) -> tuple[str, np.ndarray | pd.Series]:
-    """Return the name of the response and its values, as many as `exog` has rows."""
+    """Return the name of the response and its values, one per row of `exog`."""
     table = as_pandas(endog)
     if table is not endog and len(table) == len(exog):
         endog = table.set_axis(exog.index)  # it has no index
     if isinstance(endog, (pd.Categorical, pd.CategoricalIndex)):
         own = exog.index if len(endog) == len(exog) else None
-        endog = pd.Series(endog, index=own)  # an array would forget the order of its levels
+        endog = pd.Series(endog, index=own)  # an array would lose the order of its levels
     if isinstance(endog, pd.DataFrame):
         if endog.shape[1] != 1:
             raise DataError(f"The 'endog' of {called()} must be one column. Got {endog.shape[1]} instead.")

@@ -1,4 +1,4 @@
-"""Makes a design: reads the columns, drops the rows with missing values, learns levels and transforms."""
+"""Construction of a design: columns, missing values, levels and transforms."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ Function = Callable[..., object]
 
 
 class Held(Protocol):
-    """A column of the data: its name, kind and levels."""
+    """A column of the data: kind and levels."""
 
     @property
     def kind(self) -> Kind:
@@ -39,7 +39,7 @@ class Held(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DesignData:
-    """The rows that a design was made from, without those that have missing values.
+    """The complete rows that a design was made from.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class DesignData:
     index : Index
         Labels of the n rows.
     positions : ndarray of int64, shape (n,)
-        Where the n rows are in the data.
+        Positions of the n rows in the data.
     n_rows : int
-        Rows of the data, those with missing values included.
+        Number of rows of the data, including those with missing values.
     missing : Series
-        Number of rows in which each column is missing, for the columns where that is not 0.
+        Number of missing values by column, where not 0.
     n_dropped : int
-        Rows left out: ``n_rows - n``.
+        Number of dropped rows: ``n_rows - n``.
     """
 
     y: FloatArray
@@ -76,13 +76,13 @@ class DesignData:
         return int(self.y.size)
 
     def restrict(self, inside: BoolArray) -> "DesignData":
-        """Return the same rows with some of the columns, `inside` (D,)."""
+        """Return the same rows with the columns `inside` (D,)."""
         return replace(self, X=np.asfortranarray(self.X[:, inside]))
 
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """The left-hand side, what its transforms have learned, and the columns that it uses."""
+    """The left-hand side, the states of its transforms, and the columns that it uses."""
 
     expression: Expression
     states: tuple[State, ...]
@@ -101,24 +101,24 @@ class Complete:
 
 
 def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: str) -> Complete:
-    """Return the used columns on the rows where none of them is missing.
+    """Return the used columns on the complete rows.
 
     Parameters
     ----------
     table : Table
         The data.
     names : mapping of str to str
-        The columns that are needed, and which term needs each.
+        The needed columns, and the term that needs each.
     extras : mapping or None
         Weights, offset and the like.
     missing : {"drop", "raise"}
-        What to do with rows that have missing values.
+        Treatment of rows with missing values.
 
     Raises
     ------
     DataError
-        If there are no rows, or none is complete, or missing values are not to be dropped, or a value is
-        infinite.
+        If there are no rows, none is complete, a value is infinite, or values are missing with
+        ``missing="raise"``.
     """
     check_choice(missing, "missing", ("drop", "raise"))
     wanted = extra_names(extras)
@@ -131,22 +131,22 @@ def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: s
 
 
 def complete_rows(table: Table, names: Mapping[str, str], extras: Mapping[str, object]) -> Complete:
-    """Return the columns and the extras on the rows where none of them is missing.
+    """Return the columns and the extras on the complete rows.
 
     Parameters
     ----------
     table : Table
         The data.
     names : mapping of str to str
-        The columns that are needed, and which term needs each.
+        The needed columns, and the term that needs each.
     extras : mapping
-        Weights, offset and the like that are wanted.
+        Weights, offset and the like.
     """
     columns = {name: table.column(name, needed_by=term) for name, term in names.items()}
     others = {key: read_extra(key, value, table) for key, value in extras.items()}
     counted = dict(columns)
     for key, column in others.items():
-        # An array given as 'weights' beside a column of that name counts under a name of its own.
+        # An array given as 'weights' is counted under another name than a column of that name.
         taken = counted.setdefault(column.name, column) is not column
         if taken:
             counted[f"{key}="] = column
@@ -170,7 +170,7 @@ def no_rows() -> DataError:
 
 
 def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str) -> None:
-    """Warn, or raise :class:`DataError`, where rows have missing values; `counts` are by column."""
+    """Warn or raise :class:`DataError` if rows have missing values; `counts` are by column."""
     if not len(counts):
         return
     ordered = sorted(counts.items(), key=lambda item: -item[1])
@@ -195,7 +195,7 @@ def check_finite(columns: Sequence[Column]) -> None:
 
 
 def make_variables(columns: Mapping[str, Held], names: Sequence[str]) -> dict[str, Variable]:
-    """Return what must be kept of the columns `names`."""
+    """Return the variables of the columns `names`."""
     return {name: Variable(name, columns[name].kind, columns[name].categorical) for name in names}
 
 
@@ -206,9 +206,9 @@ def learn_response(
     functions: Mapping[str, Function],
     events: bool = False,
 ) -> tuple[Response, FloatArray]:
-    """Return what is kept of the response, and its values, shape (n,).
+    """Return the response and its values, shape (n,).
 
-    With `events`, labels of two levels are the comparison with the second of them.
+    With `events`, labels with two levels are replaced by a comparison with the second.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def make_response(
     states: tuple[State, ...],
     columns: Mapping[str, Held],
 ) -> Response:
-    """Return what is kept of the response, or raise :class:`DataError` if it is not one numeric column."""
+    """Return the response, or raise :class:`DataError` if it is not one numeric column."""
     label = expression.label
     if isinstance(value, Categories):
         event = pd.unique(value.values).tolist()[-1]
@@ -255,16 +255,16 @@ def learn_factors(
     n_rows: int,
     functions: Mapping[str, Function],
 ) -> tuple[list[Factor], list[FloatArray | IntArray], list[CodingFactor]]:
-    """Compute the factors once, and keep their levels and what their transforms learn.
+    """Compute the factors, and learn their levels and transforms.
 
     Returns
     -------
     factors : list of Factor
-        What is kept.
+        The factors with their levels and states.
     values : list of ndarray
-        float64 (n, k) of a numeric factor, int64 (n,) positions of levels of a categorical one.
+        float64 (n, k) for a numeric factor, int64 (n,) positions of levels for a categorical one.
     specs : list of CodingFactor
-        What the coding must know.
+        Their properties for the coding.
     """
     evaluator = Evaluator(columns, n_rows, functions)
     factors: list[Factor] = []
@@ -286,7 +286,7 @@ def learn_factors(
 def make_factor(
     expression: Expression, value: FloatArray | Categories, states: tuple[State, ...]
 ) -> tuple[Factor, CodingFactor]:
-    """Return what is kept of a factor, and what the coding must know of it."""
+    """Return a factor and its properties for the coding."""
     if isinstance(value, Categories):
         levels = used_levels(value, expression.label)
         spec = CodingFactor(expression.label, 1, levels, value.contrast)
@@ -302,7 +302,7 @@ def make_layout(
     factors: Sequence[Factor],
     columns: Mapping[str, Held],
 ) -> Layout:
-    """Put terms, codings and factors together, and check that every name means one thing.
+    """Combine terms, codings and factors, and check that names are unique.
 
     Raises
     ------
@@ -333,7 +333,7 @@ def make_layout(
 
 
 def needed_columns(response: Expression | None, expressions: Sequence[Expression]) -> dict[str, str]:
-    """Return the columns that a formula uses, and the first factor that needs each."""
+    """Return the columns of a formula, and the first factor that needs each."""
     needed: dict[str, str] = {}
     for expression in ([response] if response is not None else []) + list(expressions):
         for name in expression.variables:
@@ -375,7 +375,7 @@ def code_layout(
     specs: Sequence[CodingFactor],
     columns: Mapping[str, Held],
 ) -> Layout:
-    """Code the factors of the terms of a formula, and put all together in the order of :func:`sort_terms`."""
+    """Code the factors of a formula, and make its layout in the order of :func:`sort_terms`."""
     coded, names = code_terms(terms, specs)
     order = sort_terms(terms, [factor.expression for factor in factors])
     return make_layout(
@@ -388,7 +388,7 @@ def code_layout(
 
 
 def make_data(y: FloatArray, X: FloatArray, rows: Complete, index: pd.Index) -> DesignData:
-    """Put the computed columns together with what is known of their rows."""
+    """Combine the computed columns with the facts on their rows."""
     return DesignData(
         y=y,
         X=X,

@@ -1,4 +1,4 @@
-"""Formulas whose right-hand side is one call of factors: ``y ~ interactions(a, b, order=2)``."""
+"""Formulas whose right-hand side is a single call: ``y ~ interactions(a, b, order=2)``."""
 
 import ast
 import io
@@ -17,18 +17,18 @@ _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A formula of one call, taken apart.
+    """A parsed formula of one call.
 
     Attributes
     ----------
     response : Expression
         The left-hand side.
     name : str
-        What is called.
+        Name of the called function.
     factors : tuple of Expression
-        Its arguments, in order.
+        Arguments of the call, in order.
     order : int or None
-        The number given as ``order=``.
+        The value of ``order=``.
     """
 
     response: Expression
@@ -43,16 +43,16 @@ def parse_call(
     others: Callable[[Expression], Sequence[str]],
     functions: tuple[str, ...],
 ) -> Call:
-    """Take a formula of one call apart.
+    """Parse a formula of one call.
 
     Parameters
     ----------
     text : str
         The formula.
     names : sequence of str
-        What its right-hand side may call.
+        Names that the right-hand side may call.
     others : callable
-        Given the response, returns the columns that ``.`` stands for.
+        Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
 
@@ -61,8 +61,8 @@ def parse_call(
     ParameterError
         If `text` is not a string.
     FormulaError
-        If it cannot be read, has no response, or that on both sides, another right-hand side, a factor
-        twice, or says what is not allowed.
+        If it cannot be parsed, has no response, has it on both sides, has another right-hand side or a factor
+        twice, or has an expression that is not allowed.
     """
     example = f"'y ~ {names[0]}(a, b)'"
     if not isinstance(text, str):
@@ -106,7 +106,7 @@ def parse_call(
 
 
 def _column(expression: Expression) -> str | None:
-    """Return the column that an expression is, as it stands or in ``C()``; None if it is computed."""
+    """Return the column that an expression is, by itself or in ``C()``; None if it is computed."""
     tree = expression.tree
     if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C" and tree.args:
         tree = tree.args[0]
@@ -117,7 +117,7 @@ def _pieces(node: Node) -> tuple[str, list[str]]:
     """Return the name and the arguments of a call; the name is empty for anything else."""
     if node.kind != "code":
         return "", []
-    # What ast cannot read, such as a dot alone, can be an argument here, so tokens are looked at.
+    # Tokens are used because arguments such as a single dot cannot be parsed by ast.
     tokens = list(tokenize.generate_tokens(io.StringIO(node.code).readline))
     tokens = [token for token in tokens if token.type not in (tokenize.NEWLINE, tokenize.ENDMARKER)]
     if len(tokens) < 3 or tokens[0].type != tokenize.NAME or tokens[1].string != "(":
@@ -127,7 +127,7 @@ def _pieces(node: Node) -> tuple[str, list[str]]:
         if token.type == tokenize.OP:
             depth += (token.string in _OPEN) - (token.string in _CLOSE)
             if depth == 0 and position < len(tokens) - 1 and position > 0:
-                return "", []  # the call is a part of something
+                return "", []  # the call is part of an expression
             if (depth == 1 and token.string == ",") or depth == 0:
                 pieces.append(node.code[begin : token.start[1]].strip())
                 begin = token.end[1]

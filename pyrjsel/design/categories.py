@@ -1,4 +1,4 @@
-"""Factors in the statistical sense: labels, their levels in order, and their positions among them."""
+"""Categorical variables: labels, ordered levels, and codes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pyrjsel.design.safety import Expression
 
 @dataclass(frozen=True)
 class Contrast:
-    """A contrast as the formula names it: one of patsy's by name, or a matrix given row by row."""
+    """A contrast in a formula: one of patsy's by name, or a matrix given by rows."""
 
     name: str | None
     args: tuple[object, ...] = ()
@@ -25,16 +25,16 @@ class Contrast:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A factor in the statistical sense: labels, and perhaps their order and contrast.
+    """A categorical variable: labels, and optionally the order of its levels and a contrast.
 
     Attributes
     ----------
     values : ndarray, shape (n,)
-        Object array, or float64 where every label is a number.
+        Object array, or float64 if all labels are numbers.
     levels : tuple or None
-        The order of the levels, where something gives one; else they are sorted.
+        The levels in order, if an order is given; otherwise they are sorted.
     contrast : Contrast or None
-        The contrast asked for in C().
+        The contrast given in C().
     """
 
     values: np.ndarray
@@ -44,7 +44,7 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A label that a comparison looks for among the values of a column."""
+    """A label that is compared with the values of a column."""
 
     label: Level
     values: np.ndarray
@@ -55,7 +55,7 @@ class Asked:
 
 
 def check_asked(label: Level, known: Iterable[Level], expression: Expression) -> None:
-    """Raise :class:`DataError` if a label is none of the values that are known."""
+    """Raise :class:`DataError` if a label is not among the known values."""
     values = list(known)
     if label not in values:
         raise DataError(
@@ -65,12 +65,12 @@ def check_asked(label: Level, known: Iterable[Level], expression: Expression) ->
 
 
 def used_levels(value: Categories, label: str, what: str = "factor", least: int = 2) -> tuple[Level, ...]:
-    """Return the levels of a factor that occur, in the order of its levels or sorted; `what` it is called.
+    """Return the levels that occur, in the order of the factor or sorted; `what` is its kind in messages.
 
     Raises
     ------
     DataError
-        If fewer than `least` occur, or if a value is not among the levels written in C().
+        If fewer than `least` occur, or if a value is not among the levels given in C().
     """
     found = pd.unique(value.values).tolist()
     if value.levels is None:
@@ -95,7 +95,7 @@ def used_levels(value: Categories, label: str, what: str = "factor", least: int 
 
 
 def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, what: str = "levels") -> None:
-    """Raise :class:`DataError` if values are not among those that are `known`, which are called `what`."""
+    """Raise :class:`DataError` if values are not among the `known` ones, called `what` in messages."""
     strange = [item for item in found if item not in known]
     if strange:
         raise DataError(
@@ -104,7 +104,7 @@ def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, w
 
 
 def level_positions(values: np.ndarray, levels: tuple[Level, ...]) -> IntArray:
-    """Return the position of each value (n,) among `levels`, -1 where it is none of them."""
+    """Return the position of each value (n,) among `levels`, -1 if it is none of them."""
     if values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
         known = pd.Index(np.asarray(levels, dtype=np.float64))
         codes = known.get_indexer(pd.Index(values.astype(np.float64)))
@@ -127,7 +127,7 @@ def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expres
 
 
 def listed_levels(items: Iterable[object], limit: int = 8) -> str:
-    """Return levels for a message, the first `limit` of many."""
+    """Return levels for a message, at most the first `limit`."""
     values = list(items)
     text = ", ".join(show(item, 40) for item in values[:limit])
     return f"{text}, ... ({len(values)} in all)" if len(values) > limit else text

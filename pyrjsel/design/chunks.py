@@ -1,7 +1,7 @@
-"""Rows that come in chunks: iterators of data frames, Parquet files, Dask data frames.
+"""Data in chunks: iterators of data frames, Parquet files, Dask data frames.
 
-A source of chunks says which columns there are, and reduces a function over all chunks. The selection of
-columns, the order of the chunks and what may be read twice are its business; what the rows mean is not.
+A source of chunks knows its columns, and reduces a function over all chunks. It handles the selection of
+columns, the order of the chunks and repeated reading, independently of the meaning of the rows.
 """
 
 import os
@@ -19,7 +19,7 @@ from pyrjsel._validate import bad_value
 from pyrjsel.design.frame import as_frame, check_no_path
 
 T = TypeVar("T")
-# What a user may give as rows; Parquet files, datasets and Dask data frames have no types of their own.
+# Accepted data; Parquet files, datasets and Dask data frames have no importable types.
 RowSource = (
     pd.DataFrame
     | Mapping[str, Any]
@@ -30,12 +30,12 @@ RowSource = (
     | Any
 )
 
-# Numbers of a chunk that is cut out of a file: 32 MB of floats.
+# Numbers per chunk of a file: 32 MB of floats.
 BLOCK = 2**22
 
 
 class Chunks(Protocol):
-    """Rows in chunks.
+    """Data in chunks.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class Chunks(Protocol):
     once : bool
         Whether the rows can be read only once.
     merged_categories : bool
-        Whether chunks may have categories of their own, whose union in order of appearance are those of
-        the column.
+        Whether chunks may have different categories; those of the column are their union in order of
+        appearance.
     """
 
     names: list[str]
@@ -53,25 +53,25 @@ class Chunks(Protocol):
     merged_categories: bool
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame] | None:
-        """Return the chunks with the columns asked for, or None if they do not come one after another."""
+        """Return the chunks with the requested columns, or None if they are not sequential."""
 
     def reduce(
         self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
     ) -> T:
-        """Return ``work(chunk, number)`` of all chunks, numbered from 1, merged in order."""
+        """Return ``work(chunk, number)`` for all chunks, numbered from 1, merged in order."""
 
 
 class _InTurn:
-    """Chunks that come one after another."""
+    """Sequential chunks."""
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Return the chunks with the columns asked for, or with more."""
+        """Return the chunks with at least the requested columns."""
         raise NotImplementedError
 
     def reduce(
         self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
     ) -> T:
-        """Return ``work(chunk, number)`` of all chunks, merged in order, one in memory at a time."""
+        """Return ``work(chunk, number)`` for all chunks, merged in order, with one in memory at a time."""
         total: T | None = None
         for number, frame in enumerate(self.frames(columns), 1):
             part = work(frame, number)
@@ -87,7 +87,7 @@ class FrameChunks(_InTurn):
     Parameters
     ----------
     data : iterable of DataFrames, or callable that returns one
-        An iterator is read once; a list, and what a function returns, as often as needed.
+        An iterator is read once; a list or the result of a function is read as often as needed.
     """
 
     merged_categories = False
@@ -96,7 +96,7 @@ class FrameChunks(_InTurn):
         self._data = data
         self.once = not callable(data) and iter(data) is data
         self._rest = self._iterate()
-        # Looked at for the names of its columns, and then the first of the first pass.
+        # Read for the names of its columns; it is also the first chunk of the first pass.
         self._first: list[pd.DataFrame] = [next(self._rest, pd.DataFrame())]
         self.names = [str(label) for label in self._first[0].columns]
         if not self.names:
@@ -118,7 +118,7 @@ class FrameChunks(_InTurn):
             yield frame
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Return the chunks, whole."""
+        """Return the chunks with all columns."""
         if self._first:
             chunks = chain([self._first.pop()], self._rest)
         elif self.once:
@@ -140,7 +140,7 @@ class FrameChunks(_InTurn):
 
 
 class ParquetChunks(_InTurn):
-    """Chunks from a Parquet file or a pyarrow dataset, a part of a row group each.
+    """Chunks from a Parquet file or a pyarrow dataset, each a part of a row group.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class ParquetChunks(_InTurn):
     """
 
     once = False
-    merged_categories = True  # each row group has a dictionary of its own
+    merged_categories = True  # each row group has its own dictionary
 
     def __init__(self, data: Any) -> None:
         try:
@@ -178,7 +178,7 @@ class ParquetChunks(_InTurn):
         self.names = [name for name in schema.names if name not in index]
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Return the chunks with the columns asked for."""
+        """Return the chunks with the requested columns."""
         source = self._open()
         known = list(dict.fromkeys(columns))
         options = {"columns": known, "batch_size": max(1, BLOCK // max(len(known), 1))}
@@ -190,19 +190,19 @@ class ParquetChunks(_InTurn):
 def _row_groups(file: Any, options: dict[str, Any]) -> Iterator[Any]:
     """Yield the batches of a ``ParquetFile``.
 
-    One row group at a time: a reader of all of them keeps what it has read.
+    One row group at a time: a reader of all groups keeps them in memory.
     """
     for number in range(file.num_row_groups):
         yield from file.iter_batches(row_groups=[number], **options)
 
 
 def _fragments(data: Any, options: dict[str, Any]) -> Iterator[Any]:
-    """Yield the batches of a ``Dataset``, likewise."""
-    # By default many batches are read ahead of the one at work.
+    """Yield the batches of a ``Dataset`` in the same way."""
+    # By default many batches are read ahead.
     options = {**options, "batch_readahead": 1, "fragment_readahead": 1}
     try:
         fragments = data.get_fragments()
-    except ValueError:  # of a data set with a filter, which has none of its own
+    except ValueError:  # of a dataset with a filter, which has no fragments itself
         yield from data.to_batches(**options)
         return
     for fragment in fragments:
@@ -212,7 +212,7 @@ def _fragments(data: Any, options: dict[str, Any]) -> Iterator[Any]:
 
 
 class DaskChunks:
-    """The partitions of a Dask data frame; the work is done where they are.
+    """The partitions of a Dask data frame, processed by its workers.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class DaskChunks:
     """
 
     once = False
-    merged_categories = True  # those of unknown categories differ from partition to partition
+    merged_categories = True  # unknown categories differ between partitions
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -229,13 +229,13 @@ class DaskChunks:
         self._labels = dict(zip(self.names, data.columns, strict=True))
 
     def frames(self, columns: Sequence[str]) -> None:
-        """Return None: partitions are not brought here."""
+        """Return None: partitions stay with their workers."""
         return
 
     def reduce(
         self, work: Callable[[pd.DataFrame, int], T], merge: Callable[[T, T], T], columns: Sequence[str]
     ) -> T:
-        """Return ``work(partition, number)`` of all partitions, merged as a tree of neighbours."""
+        """Return ``work(partition, number)`` for all partitions, merged as a tree of neighbours."""
         from dask.delayed import delayed
 
         once, twice = delayed(work), delayed(merge)
@@ -249,12 +249,12 @@ class DaskChunks:
 
 
 def as_chunks(data: Any) -> Chunks | None:
-    """Return `data` as chunks, or None if it is one data frame, a mapping, or nothing that has rows.
+    """Return `data` as chunks, or None if it is a data frame, a mapping or not data.
 
     Parameters
     ----------
     data : object
-        What a user gave.
+        The user's data.
     """
     if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
         return None
@@ -272,5 +272,5 @@ def as_chunks(data: Any) -> Chunks | None:
 
 
 def no_chunks() -> DataError:
-    """Return the error for data without a chunk."""
+    """Return the error for data without chunks."""
     return DataError(f"The data of {called()} have no rows: no chunk has a column.")

@@ -1,4 +1,4 @@
-"""The design: what a formula means, frozen, so that new rows get the columns that the fit had."""
+"""The design of a formula, frozen, so that new rows get the same columns as the fit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,24 +52,25 @@ class Design:
     Attributes
     ----------
     formula : str
-        The formula as it was given, or its kept terms after :meth:`restrict`; empty for a design from arrays.
+        The formula as given, or of the remaining terms after :meth:`restrict`; empty for a design from
+        arrays.
     layout : Layout
-        How the columns are made.
+        Computation of the columns.
     left : Response
         The left-hand side.
     functions : mapping of str to callable
         The user's functions that the formula calls.
     extra_columns : mapping of str to (str or None)
-        The columns that weights, offset and the like came from; None for one that was an array.
+        The columns of weights, offset and the like; None for one that was an array.
 
     Notes
     -----
     The terms are in the order of R's: main effects first, then interactions of two factors and so on, and
-    within each as the formula names them; a power, such as ``I(x**2)``, comes after its parents. The columns
-    are patsy's: factors have treatment contrasts (the first level is the reference) unless C() says
-    otherwise, and a factor is coded in full where a margin is left out. Different from patsy, which lists
-    terms without numeric factors first: the order; booleans are 0/1 columns of their own name, levels that
-    do not occur in the rows used are left out, and integers are computed with as floats.
+    within each in the order of the formula; a power, such as ``I(x**2)``, comes after its parents. The
+    columns are patsy's: factors have treatment contrasts (the first level is the reference) unless C() says
+    otherwise, and a factor is coded in full where a margin is left out. Differences from patsy: the order of
+    terms (patsy lists those without numeric factors first); booleans are 0/1 columns under their own name,
+    levels that do not occur in the rows used are omitted, and integers are converted to floats.
 
     Examples
     --------
@@ -95,12 +96,12 @@ class Design:
 
     @property
     def response(self) -> str:
-        """Name of the response, as the formula has it."""
+        """Name of the response as in the formula."""
         return self.left.expression.label
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The J terms, in the order of their columns."""
+        """The J terms in the order of their columns."""
         return self.layout.terms
 
     @property
@@ -129,19 +130,19 @@ class Design:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ a*b + C(g) + bs(x, df=4)"``. ``.`` stands for all columns of the data that the
+            Formula such as ``"y ~ a*b + C(g) + bs(x, df=4)"``. ``.`` means all columns of the data that the
             response and `extras` do not use. The intercept is always included and is not a term.
         data : DataFrame or mapping of columns
-            The rows. Columns hold numbers, booleans, text or categories, of any dtype of pandas; decimals
+            The data, with columns of numbers, booleans, text or categories, of any pandas dtype; decimals
             become floats.
         extras : mapping of str to (str or array-like, shape (n_rows,)), optional
-            Values that go with the rows, such as ``{"weights": "w"}``: a column of `data`, or one value
-            for each row (a Series is aligned by its index). None values are left out.
+            Values for the rows, such as ``{"weights": "w"}``: a column of `data`, or one value per row (a
+            Series is aligned by its index). None values are ignored.
         missing : {"drop", "raise"}
-            What to do with rows where a column that is used has no value.
+            Treatment of rows with missing values in a column that is used.
         functions : mapping of str to callable, optional
-            More functions for the formula, by name. They get arrays of n rows (float64, bool, or object for
-            text), must give n rows, and must work row by row, or predictions change with the rows beside.
+            Additional functions for the formula, by name. They get arrays of n rows (float64, bool, or object
+            for text), must return n rows, and must work row by row, or predictions depend on the other rows.
         events : bool, default False
             Whether a response of labels with two levels is 1 for the second one, in the order of a
             categorical or sorted, and 0 for the first.
@@ -149,19 +150,20 @@ class Design:
         Returns
         -------
         design : Design
-            What is needed for new rows.
+            The design, which computes the columns of new rows.
         data : DesignData
             The response, the columns and the extras on the rows used.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read, has no response or no intercept, or calls what it may not.
+            If the formula cannot be parsed, has no response or no intercept, or calls a function that is not
+            allowed.
         UnknownNameError
             If a name is not a column.
         DataError
-            If the data have no complete row, infinite values, a factor of one level, or columns that are
-            neither numbers nor labels; or missing values under ``missing="raise"``.
+            If the data have no complete row, infinite values, a factor of one level, columns that are neither
+            numbers nor labels, or missing values with ``missing="raise"``.
         ParameterError
             If another parameter has an invalid value.
 
@@ -213,41 +215,42 @@ class Design:
         functions: Mapping[str, Function] | None = None,
         listed: Sequence[str] | None = None,
     ) -> tuple["Design", Reduced[T]]:
-        """Make a design from rows in chunks, and reduce the computed rows without keeping them.
+        """Make a design from data in chunks, and reduce the computed rows without keeping them.
 
-        Levels and transforms are those of all rows together. A spline whose knots are not given holds its
-        arguments on all rows, 8 bytes each, while it chooses them; nothing else grows with the rows.
+        Levels and transforms are those of all rows. A spline without given knots keeps its argument for all
+        rows, 8 bytes each, until the knots are chosen; nothing else grows with the number of rows.
 
         Parameters
         ----------
         formula : str
-            As in :meth:`from_formula`; ``.`` stands for the other columns of the first chunk.
+            As in :meth:`from_formula`; ``.`` means the other columns of the first chunk.
         chunks : Chunks
-            The rows, from :func:`as_chunks`.
+            The data, from :func:`as_chunks`.
         of : callable
-            What is made of the response, the columns and the extras of the complete rows of a chunk.
+            Reduces the response, the columns and the extras of the complete rows of a chunk to a value.
         merge : callable
-            Makes one of two such things; the rows of the first come before those of the second.
+            Merges two such values; the rows of the first precede those of the second.
         extras : mapping of str to (str or None), optional
-            Columns that go with the rows, such as ``{"weights": "w"}``.
+            Additional columns, such as ``{"weights": "w"}``.
         missing, functions
             As in :meth:`from_formula`.
         listed : sequence of str, optional
-            Names of the terms in the order of an earlier design; by default that of the formula.
+            Names of the terms in the order of an earlier design; by default in the order of the formula.
 
         Returns
         -------
         design : Design
-            What is needed for new rows.
+            The design, which computes the columns of new rows.
         reduced : Reduced
-            What `of` and `merge` have made of all rows, and how many those are.
+            The reduced value and counts of rows.
 
         Raises
         ------
         FormulaError, UnknownNameError, ParameterError
             As in :meth:`from_formula`.
         DataError
-            Likewise, or if chunks do not fit one another, or the formula needs more passes than there are.
+            Likewise, or if chunks do not match each other, or the data cannot be read as often as the formula
+            needs.
 
         Warns
         -----
@@ -275,18 +278,18 @@ class Design:
         Parameters
         ----------
         endog : array-like, shape (n_rows,)
-            The response. A Series gives it its name; without one it is ``"y"``.
+            The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
-            The columns, in whose order the terms come; those of an array are named x1, x2, ... Columns of
-            text and categories become factors with treatment contrasts. No constant column: the intercept
-            is always included.
+            The columns, in the order of the terms; those of an array are named x1, x2, ... Columns of text
+            and categories become factors with treatment contrasts. A constant column is an error: the
+            intercept is always included.
         extras, missing, events
-            As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then no term.
+            As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then not a term.
 
         Returns
         -------
         design : Design
-            What is needed for new rows.
+            The design, which computes the columns of new rows.
         data : DesignData
             The response, the columns and the extras on the rows used.
 
@@ -312,12 +315,11 @@ class Design:
         Parameters
         ----------
         new : DataFrame or mapping of columns
-            The rows, with the columns that the terms use; others are ignored. For a design from arrays
-            also a matrix with the same columns.
+            The data, with the columns that the terms use; others are ignored. For a design from arrays also a
+            matrix with the same columns.
         extras : mapping of str to (str, array-like or None), optional
-            Weights, offset and the like of the new rows. Those that were columns in the fit are taken from
-            `new` unless they are given here (None: not wanted); those that were arrays are None unless
-            given.
+            Weights, offset and the like of the new rows. By default those that were columns in the fit are
+            taken from `new` (None: do not use them), and those that were arrays are None.
 
         Returns
         -------
@@ -329,19 +331,20 @@ class Design:
         UnknownNameError
             If a column is missing.
         DataError
-            If a level was not seen in the fit, a column holds another kind of values, or one is infinite.
+            If a level did not occur in the fit, a column holds another kind of values, or a value is
+            infinite.
         """
         table = self._table(new)
         X = compute_rows(self.layout, table, self.functions)
         return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table))
 
     def response_of(self, new: Any) -> FloatArray:
-        """Compute the response for rows that have it.
+        """Compute the response of data that contain it.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
-            The rows, with the columns that the response uses.
+            The data, with the columns that the response uses.
 
         Returns
         -------
@@ -353,23 +356,23 @@ class Design:
         UnknownNameError
             If a column is missing.
         DataError
-            If a column holds another kind of values than in the fit, or one is infinite.
+            If a column holds another kind of values than in the fit, or a value is infinite.
         """
         return compute_response(self.left, Table(as_frame(new, "new")), self.functions)
 
     def restrict(self, keep: Collection[str]) -> "Design":
-        """Return the design of some of the terms, which needs only their variables.
+        """Return the design of a subset of the terms, which needs only their variables.
 
         Parameters
         ----------
         keep : collection of str
-            Names of the terms to keep; they stay in the order that they have.
+            Names of the terms to keep; their order does not change.
 
         Returns
         -------
         Design
-            Levels, codings and transforms stay as they were learned. So an interaction keeps its columns
-            where a main effect goes, while the formula read anew would code it in full.
+            Levels, codings and transforms do not change. So an interaction keeps its columns without a main
+            effect, whereas the formula would code it in full.
 
         Raises
         ------
@@ -397,7 +400,7 @@ class Design:
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain data: str, int, float, bool, None, lists, dicts and float64 arrays.
 
-        The user's functions are recorded by name alone.
+        The user's functions are recorded by name only.
         """
         return {
             "version": VERSION,
@@ -414,7 +417,7 @@ class Design:
         state: Mapping[str, Any],
         functions: Mapping[str, Function] | None = None,
     ) -> "Design":
-        """Return the design that :meth:`to_dict` described. No code in `state` is run.
+        """Return the design from plain data of :meth:`to_dict`. No code in `state` is run.
 
         Parameters
         ----------
@@ -428,9 +431,9 @@ class Design:
         DataError
             If `state` is not the plain data of a design.
         FormulaError
-            If it has code that a formula may not have.
+            If it has code that is not allowed in a formula.
         ParameterError
-            If a function is needed and not given.
+            If a required function is missing.
         """
         own = called_functions(state, functions)
         layout = layout_from_dict(state, tuple(own))
@@ -460,7 +463,7 @@ def _called(left: Response, layout: Layout) -> list[str]:
 
 
 def _written(left: Response, layout: Layout) -> str:
-    """Return the formula of a layout, each of its terms written out."""
+    """Return the formula of a layout, with all terms written out."""
     codes = [factor.expression.code for factor in layout.factors]
     terms = [":".join(codes[factor] for factor in members) for members in layout.members]
     return f"{left.expression.code} ~ {' + '.join(terms) or '1'}"

@@ -1,7 +1,7 @@
-"""Computes a factor of a formula by walking its checked tree.
+"""Evaluation of a factor of a formula on its checked syntax tree.
 
-Names in value position are columns and nothing else; names in call position are the allowed functions
-and nothing else. So there is no path from a formula to a module, an attribute or a builtin.
+Names in value position are columns only; names in call position are allowed functions only. So a formula
+cannot reach a module, an attribute or a builtin.
 """
 
 import ast
@@ -39,7 +39,7 @@ _OPERATORS: dict[type[ast.operator], Function] = {
 }
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _SCALARS = (np.generic, int, float)
-_ARGUMENTS = (str, list, type(None))  # what a function may get beside numbers
+_ARGUMENTS = (str, list, type(None))  # what functions accept besides numbers
 _COMPARISONS: dict[type[ast.cmpop], Function] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -51,14 +51,14 @@ _COMPARISONS: dict[type[ast.cmpop], Function] = {
 
 
 class Evaluator:
-    """Computes factors on the rows of some columns.
+    """Evaluates factors on the rows of some columns.
 
     Parameters
     ----------
     columns : mapping of str to Column
         Columns of n rows each, none of them missing.
     n_rows : int
-        n.
+        Number n of rows.
     functions : mapping of str to callable
         The user's functions.
     """
@@ -74,7 +74,7 @@ class Evaluator:
         self._asked: list[Asked] = []
 
     def learn(self, expression: Expression) -> tuple[FloatArray | Categories, tuple[State, ...]]:
-        """Return the factor's value, and what its stateful transforms have learned, outer ones first."""
+        """Return the value of a factor, and the learned states of its transforms, outer ones first."""
         self._prepare(expression)
         self._learning = True
         value = self._finish(self._value(expression.tree))
@@ -85,21 +85,21 @@ class Evaluator:
     def summarise(
         self, expression: Expression, states: Sequence[State | None]
     ) -> tuple[dict[int, Summary], list[Asked]]:
-        """Look at rows that are a part of all, for what the stateful transforms of a factor have to learn.
+        """Summarise a part of the rows for the stateful transforms of a factor.
 
         Parameters
         ----------
         expression : Expression
             The factor.
         states : sequence of (dict or None)
-            What its transforms have learned; None for those that have not.
+            Learned states of its transforms; None for the others.
 
         Returns
         -------
         summaries : dict of int to Summary
-            By position, of those that have not learned and whose own arguments can be computed.
+            Summaries by position, for transforms without a state whose arguments can be computed.
         asked : list of Asked
-            The labels that comparisons ask for.
+            The labels in comparisons.
         """
         calls = self._prepare(expression, states)
         found: dict[int, Summary] = {}
@@ -111,18 +111,18 @@ class Evaluator:
         return found, self._asked
 
     def conclude(self, expression: Expression, summary: Summary) -> State:
-        """Return what a transform of a factor has learned from all rows."""
+        """Return the state of a transform of a factor, learned from all rows."""
         self._expression = expression
         return self._guarded(summary.name, summary.state)
 
     def apply(self, expression: Expression, states: Sequence[State]) -> FloatArray | Categories:
-        """Return the factor's value with transforms that have learned before."""
+        """Return the value of a factor with learned transforms."""
         return self.look(expression, states)[0]
 
     def look(
         self, expression: Expression, states: Sequence[State]
     ) -> tuple[FloatArray | Categories, list[Asked]]:
-        """Return what :meth:`apply` gives, and which labels are asked for."""
+        """Return the value of :meth:`apply`, and the labels in comparisons."""
         calls = self._prepare(expression, states)
         if len(calls) != len(states):
             raise DataError(f"{called()} has {len(states)} states for the term {expression.label!r}.")
@@ -159,7 +159,7 @@ class Evaluator:
         if not column.numeric:
             return Categories(column.values, column.levels)
         view = column.values.view()
-        view.flags.writeable = False  # a function of the user's must not change the data
+        view.flags.writeable = False  # a user's function must not change the data
         return view
 
     def _call(self, node: ast.Call) -> object:
@@ -231,7 +231,7 @@ class Evaluator:
         return value
 
     def _labels(self, array: np.ndarray, node: ast.expr) -> np.ndarray:
-        """Return numbers as labels: integers where the columns hold integers, for names without ``.0``."""
+        """Return numbers as labels, integers if the columns hold integers, for names without ``.0``."""
         if array.dtype.kind in "fiu":
             names = {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
             kinds = {self._columns[name].kind for name in names if name in self._columns}
@@ -265,7 +265,7 @@ class Evaluator:
         sides = [self._value(item) for item in (node.left, *node.comparators)]
         parts = [self._compare_two(op, sides[i], sides[i + 1]) for i, op in enumerate(node.ops)]
         result: Any = parts[0]
-        for part in parts[1:]:  # a < x < b holds where both halves hold
+        for part in parts[1:]:  # a < x < b: both comparisons hold
             result = np.logical_and(result, part)
         return result
 
@@ -284,7 +284,7 @@ class Evaluator:
         return function(*sides)
 
     def _ask(self, left: object, right: object) -> None:
-        """Note which label is looked for among which values."""
+        """Record a label that is compared with values."""
         column, label = (left, right) if isinstance(left, Categories) else (right, left)
         if isinstance(column, Categories) and isinstance(label, (str, bool, int, float)):
             self._asked.append(Asked(label, column.values))
@@ -292,7 +292,7 @@ class Evaluator:
     # -- checks
 
     def _number(self, value: object, where: str, text: bool = False) -> Any:
-        """Return a value that can be computed with; truth values of rows become 0 and 1."""
+        """Return a numeric value; booleans of rows become 0 and 1."""
         if isinstance(value, np.ndarray):
             if value.dtype.kind in "fiub":
                 # numpy's sum of two booleans is a boolean, and their difference an error.
@@ -322,7 +322,7 @@ class Evaluator:
     def _check_shapes(self, sides: list[object]) -> None:
         shapes = {side.shape for side in sides if isinstance(side, np.ndarray) and side.ndim}
         if len(shapes) > 1:
-            # numpy would broadcast (n,) against (n, n) without a word.
+            # numpy would silently broadcast (n,) against (n, n).
             raise self._refusal(f"combines arrays of shapes {' and '.join(map(str, sorted(shapes)))}")
 
     def _shaped(self, value: object, where: str) -> np.ndarray:
@@ -381,7 +381,7 @@ class Evaluator:
 
     def _guarded(self, what: str, compute: Callable[[], _T]) -> _T:
         try:
-            # NaN and infinity are looked for in the result, where the message can name the term.
+            # NaN and infinity are detected in the result, where the message can name the term.
             with np.errstate(all="ignore"):
                 return compute()
         except (

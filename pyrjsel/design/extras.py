@@ -21,12 +21,12 @@ def extra_names(extras: object) -> dict[str, object]:
 
 
 def read_extra(key: str, value: object, table: Table) -> Column:
-    """Return an extra as a numeric column of as many rows as the data.
+    """Return an extra as a numeric column with one value per row of the data.
 
     Parameters
     ----------
     key : str
-        Its name, such as ``"weights"``.
+        Name of the extra, such as ``"weights"``.
     value : str, Series or array-like, shape (n,)
         A column of the data, or one value for each row. A Series is aligned by its index.
     table : Table
@@ -46,7 +46,7 @@ def read_extra(key: str, value: object, table: Table) -> Column:
     """
     given = as_pandas(value)
     if given is not value and len(given) == len(table):
-        value = given.set_axis(table.index)  # it has no index of its own
+        value = given.set_axis(table.index)  # it has no index
     if isinstance(value, str):
         if value not in table:
             raise unknown_name(value, "column", table.names, f"as {key!r}")

@@ -1,6 +1,6 @@
-"""The one place that knows patsy: its parser, its coding of factors, and its splines.
+"""Interface to patsy: its parser, its coding of factors, and its splines.
 
-patsy sees names, numbers of columns, levels and contrasts; of the data only what a spline learns from.
+patsy gets names, numbers of columns, levels and contrasts, but no data except the arguments of splines.
 """
 
 import re
@@ -19,7 +19,7 @@ from pyrjsel._errors import FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
 
-# What each spline of patsy has learned, without the leading underscore of its attribute there.
+# Learned attributes of patsy's splines, without their leading underscore.
 SPLINE_STATE: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "bs": ("degree", "knots"),
@@ -40,9 +40,9 @@ class Node:
     kind : str
         ``"~"``, ``"+"``, ``"-"``, ``"*"``, ``"/"``, ``":"``, ``"**"``, or ``"code"``.
     args : tuple
-        patsy's nodes below; read with :func:`read_node`.
+        Child nodes of patsy; converted with :func:`read_node`.
     code : str
-        The source, for ``"code"``.
+        Source of a node of kind ``"code"``.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class CodingFactor:
-    """A factor as the coding of a formula sees it."""
+    """Properties of a factor that its coding needs."""
 
     label: str
     n_columns: int = 1
@@ -62,14 +62,14 @@ class CodingFactor:
 
 @dataclass(frozen=True, eq=False)
 class Subterm:
-    """A block of columns of a term: the products of its factors' columns, the first factor's fastest.
+    """A block of columns of a term: the products of its factors' columns, the first factor varying fastest.
 
     Attributes
     ----------
     factors : tuple of int
         Positions of its factors.
     contrasts : tuple of (ndarray, shape (levels, columns), or None)
-        How each categorical factor is coded; None for a numeric one.
+        Contrast matrix of each categorical factor; None for a numeric one.
     """
 
     factors: tuple[int, ...]
@@ -98,14 +98,14 @@ def parse(text: str) -> Node:
 
 
 def read_node(node: Any) -> Node:
-    """Return a node of patsy's as a :class:`Node`."""
+    """Return a node of patsy as a :class:`Node`."""
     if node.type in ("PYTHON_EXPR", "ZERO", "ONE", "NUMBER"):
         return Node("code", (), str(node.token.extra))
     return Node(str(node.type), tuple(node.args), "")
 
 
 class _Factor:
-    """A factor in patsy's protocol that gives its shape and no data."""
+    """A factor in patsy's protocol with a shape but no data."""
 
     origin = None
 
@@ -118,7 +118,7 @@ class _Factor:
             self._value = patsy.builtins.C([], _patsy_contrast(spec), spec.levels)
 
     def name(self) -> str:
-        # Labels may collide ("a:b" the column, a:b the interaction), which patsy would trip over.
+        # Labels may collide ("a:b" the column, a:b the interaction), which patsy does not allow.
         return f"\0{self.position}\0"
 
     def memorize_passes_needed(self, state: object, env: object) -> int:
@@ -131,7 +131,7 @@ class _Factor:
 def code_terms(
     terms: Sequence[tuple[int, ...]], factors: Sequence[CodingFactor]
 ) -> tuple[list[tuple[Subterm, ...]], list[tuple[str, ...]]]:
-    """Code the factors of a formula with an intercept so that no column is redundant.
+    """Code the factors of a formula with an intercept without redundant columns.
 
     Parameters
     ----------
@@ -143,14 +143,14 @@ def code_terms(
     Returns
     -------
     subterms : list of tuples of Subterm
-        Of each term.
+        Subterms of each term.
     columns : list of tuples of str
         Names of the columns of each term.
 
     Raises
     ------
     FormulaError
-        If a contrast does not fit its levels.
+        If a contrast does not match its levels.
     """
     made = [_Factor(position, spec) for position, spec in enumerate(factors)]
     patsy_terms = [patsy.Term([made[position] for position in term]) for term in terms]
@@ -197,7 +197,7 @@ def _patsy_contrast(spec: CodingFactor) -> Any:
 
 
 def learn_spline(name: str, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
-    """Return what patsy's spline `name` learns from its arguments, as plain arrays and numbers."""
+    """Return the state that patsy's spline `name` learns from its arguments, as plain arrays and numbers."""
     spline = getattr(patsy, name).__patsy_stateful_transform__()
     spline.memorize_chunk(*args, **named)
     spline.memorize_finish()
@@ -214,10 +214,10 @@ def learn_spline(name: str, args: Sequence[object], named: Mapping[str, object])
 def apply_spline(
     name: str, state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]
 ) -> FloatArray:
-    """Return the columns of patsy's spline `name` for the arguments under a state learned before."""
+    """Return the columns of patsy's spline `name` for the arguments, with a learned state."""
     spline = getattr(patsy, name).__patsy_stateful_transform__()
     for key in SPLINE_STATE[name]:
         value = state[key]
-        # patsy sorts the knots in place; a saved state stays as it is.
+        # patsy sorts the knots in place; a saved state must not change.
         setattr(spline, _ATTRIBUTES[key], value.copy() if isinstance(value, np.ndarray) else value)
     return np.asarray(spline.transform(*args, **named), dtype=np.float64)

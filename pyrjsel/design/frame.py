@@ -1,6 +1,6 @@
-"""Tables of all packages as data frames of pandas, and their columns as plain arrays, missing values apart.
+"""Tables of any package as pandas data frames, and their columns as plain arrays with missing masks.
 
-pandas has many ways to say number, text and missing (numpy, nullable, pyarrow-backed, object,
+pandas has many representations of numbers, text and missing values (numpy, nullable, pyarrow-backed, object,
 categorical). Here each column becomes one of four kinds with a float64, bool or object array and a mask.
 Objects of :class:`decimal.Decimal` become float64.
 """
@@ -45,10 +45,10 @@ READERS = {
 }
 # Tables that users may pass; those of other packages have no common type.
 TableLike = pd.DataFrame | Mapping[str, Any] | Any
-# Packages whose tables are taken, through narwhals.
+# Packages whose tables are accepted, through narwhals.
 PACKAGES = ("polars", "pyarrow", "modin", "cudf", "narwhals")
-# The nullable dtypes of pandas by the names of arrow's types. By default integers with missing values would
-# become floats, of which the labels are others and which do not hold those beyond 2**53.
+# Nullable dtypes of pandas by the names of arrow types. By default integers with missing values would become
+# floats, which have other labels and are inexact beyond 2**53.
 NULLABLE = {
     "int8": pd.Int8Dtype(),
     "int16": pd.Int16Dtype(),
@@ -63,21 +63,20 @@ NULLABLE = {
 
 
 def as_pandas(data: Any) -> Any:
-    """Return a table or column of polars, pyarrow and the like as a DataFrame or Series of pandas.
+    """Convert a table or column of polars, pyarrow and the like to a pandas DataFrame or Series.
 
     Dictionaries of arrow and ``Enum`` of polars become categoricals with the same order. ``Categorical`` of
-    polars becomes text: it has no order but that in which its values have appeared, here or elsewhere.
+    polars becomes text: its order is only that of first appearance, here or elsewhere.
 
     Parameters
     ----------
     data : object
-        What a user gave.
+        The user's data.
 
     Returns
     -------
     DataFrame, Series or object
-        With a RangeIndex, unless arrow's table remembers that of pandas; what is no such table is returned as
-        it is.
+        With a RangeIndex, unless an arrow table stores a pandas index; other objects are returned unchanged.
 
     Raises
     ------
@@ -132,16 +131,16 @@ class Column:
     name : str
         Its name.
     kind : {"real", "integer", "boolean", "text"}
-        What its values (of a categorical: its categories) are.
+        Kind of its values, or of the categories of a categorical.
     values : ndarray, shape (n,)
-        float64 for numbers, bool for booleans, object for text and categoricals. Where `missing` is
-        true the value means nothing.
+        float64 for numbers, bool for booleans, object for text and categoricals. Values where `missing` is
+        true are arbitrary.
     missing : ndarray of bool, shape (n,)
         Where the column has no value.
     levels : tuple or None
-        The categories of a categorical, in order, whether they occur or not; None for other columns.
+        All categories of a categorical, in order; None for other columns.
     empty : bool
-        Whether there is no value at all, so that `kind` is a guess.
+        Whether all values are missing, so that `kind` is a guess.
     """
 
     name: str
@@ -158,7 +157,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether the column can be computed with: numbers and booleans that are not categories."""
+        """Whether the column is numeric: numbers or booleans, but not categories."""
         return self.kind != "text" and self.levels is None
 
     def take(self, positions: IntArray) -> "Column":
@@ -174,7 +173,7 @@ class Column:
 
 
 class Table:
-    """The columns of a data frame by name, read when asked for and then kept.
+    """The columns of a data frame by name, read on demand and cached.
 
     Parameters
     ----------
@@ -209,7 +208,7 @@ class Table:
         return name in self._positions
 
     def column(self, name: str, needed_by: str | None = None) -> Column:
-        """Return a column, or raise an error that names it and what needs it."""
+        """Return a column, or raise an error that names it and the term that needs it."""
         if name not in self._columns:
             if name not in self._positions:
                 error = missing_column(name, self.names)
@@ -226,11 +225,11 @@ class Table:
 
     def _series(self, name: str) -> pd.Series:
         if self._by_label and name in self._data.columns:
-            return self._data[name]  # a third of the time of iloc, which counts in wide data
+            return self._data[name]  # a third of the time of iloc, which matters for wide data
         return self._data.iloc[:, self._positions[name]]
 
     def check_unique(self, names: Iterable[str]) -> None:
-        """Raise :class:`DataError` if one of `names` stands for more than one column."""
+        """Raise :class:`DataError` if one of `names` is the name of several columns."""
         doubled = [name for name in dict.fromkeys(names) if name in self._doubled]
         if doubled:
             raise DataError(
@@ -260,16 +259,16 @@ def as_frame(data: object, name: str = "data") -> pd.DataFrame:
 
 
 def check_no_path(data: object, name: str = "data", parquet: bool = False) -> None:
-    """Raise an error that says what to do if `data` is the path of a file, or the formula in its place.
+    """Raise a helpful error if `data` is the path of a file, or the formula by mistake.
 
     Parameters
     ----------
     data : object
-        What a user gave as rows.
+        The user's data.
     name : str
-        Parameter that the rows were given as.
+        Name of the parameter.
     parquet : bool
-        Whether paths of Parquet files, and of folders of them, are fine.
+        Whether paths of Parquet files, and of folders of them, are accepted.
     """
     if not isinstance(data, (str, os.PathLike)):
         return
@@ -306,7 +305,7 @@ def read_column(series: pd.Series, name: str) -> Column:
     Raises
     ------
     DataError
-        If the column holds dates, complex numbers, objects, a mixture, or integers beyond 2**53.
+        If the column holds dates, complex numbers, objects, mixed types, or integers beyond 2**53.
     """
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -318,7 +317,7 @@ def read_column(series: pd.Series, name: str) -> Column:
     if types.is_bool_dtype(dtype):
         kind = "boolean"
     elif dtype.kind in "OSU":
-        # Text of all backends, and much that is stored as objects: pyarrow's dates and lists, decimals.
+        # Text of all backends, and other values stored as objects: pyarrow's dates and lists, decimals.
         kind = _OBJECT_KINDS.get(types.infer_dtype(series[~missing].to_numpy(dtype=object), skipna=False))
     elif types.is_complex_dtype(dtype) or not types.is_numeric_dtype(dtype):
         kind = None
@@ -350,7 +349,7 @@ def read_array(values: np.ndarray, name: str) -> Column:
 
 
 def array_series(values: np.ndarray) -> pd.Series:
-    """Return an array as a Series; text stays Python's: that of pandas may not hold all of it."""
+    """Return an array as a Series; text remains Python strings, since pandas strings cannot hold all text."""
     return pd.Series(values, dtype=object if values.dtype.kind in "OU" else None)
 
 
@@ -392,7 +391,7 @@ def _read_categorical(series: pd.Series, name: str) -> Column:
 
 
 def complete(columns: Mapping[str, Column], n_rows: int) -> tuple[dict[str, Column], IntArray]:
-    """Return columns of `n_rows` rows on the rows where none of them is missing, and which rows those are."""
+    """Return columns of `n_rows` rows on the complete rows, and the positions of these rows."""
     gone: BoolArray = np.zeros(n_rows, dtype=bool)
     for column in columns.values():
         gone |= column.missing

@@ -1,4 +1,4 @@
-"""Designs of numeric inputs and a label, both of which may be missing: nothing is dropped unasked."""
+"""Designs of numeric inputs and a label, both of which may be missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,17 +34,17 @@ class InputRows:
     Attributes
     ----------
     y : ndarray of int64, shape (n,)
-        Position of the label among the classes, -1 where it is missing.
+        Position of the label among the classes, -1 if it is missing.
     X : ndarray of float64, shape (n, p)
         The inputs, NaN where missing.
     index : Index
         Labels of the n rows.
     n_rows : int
-        Rows of the data, those left out included.
+        Number of rows of the data, including dropped rows.
     missing : Series
-        Number of rows of the data in which each column of the inputs is missing, where that is not 0.
+        Number of missing values by column of the inputs, where not 0.
     positions : ndarray of int64, shape (n,)
-        Where the rows are in the data.
+        Positions of the rows in the data.
     """
 
     y: IntArray
@@ -61,12 +61,12 @@ class InputRows:
 
     @property
     def n_dropped(self) -> int:
-        """Rows left out."""
+        """Number of dropped rows."""
         return self.n_rows - self.n
 
     @property
     def n_unlabelled(self) -> int:
-        """Rows without a label."""
+        """Number of rows without a label."""
         return int((self.y < 0).sum())
 
     def take(self, rows: IntArray | BoolArray) -> "InputRows":
@@ -76,31 +76,31 @@ class InputRows:
         )
 
     def restrict(self, keep: Sequence[int]) -> "InputRows":
-        """Return the same rows with some of the inputs, by position."""
+        """Return the same rows with a subset of the inputs, by position."""
         return replace(self, X=np.ascontiguousarray(self.X[:, list(keep)]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputDesign:
-    """A response that is a label and inputs that are numbers; no rows of data.
+    """A design with a categorical response and numeric inputs; holds no data.
 
     Made by :meth:`from_formula` or :meth:`from_arrays`.
 
     Attributes
     ----------
     formula : str
-        The formula as it was given; empty for a design from arrays.
+        The formula as given; empty for a design from arrays.
     labels : LabelDesign
         The response.
     dtype : dtype or None
-        That of the response's column, where it is one of pandas' own (categories, say), in which labels are
-        given back; None where the classes say it.
+        Dtype of the response, used for returned labels, if it is an extension dtype of pandas such as
+        categories; None if the classes determine it.
     inputs : tuple of p Factor
         The inputs.
     variables : mapping of str to Variable
         The columns of the data that the inputs use.
     functions : mapping of str to callable
-        The user's functions that they call.
+        The user's functions that the inputs call.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class InputDesign:
 
     @property
     def response(self) -> str:
-        """Name of the response, as the formula has it."""
+        """Name of the response as in the formula."""
         return self.labels.response
 
     @property
@@ -162,36 +162,35 @@ class InputDesign:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ a + np.log(b)"``; ``.`` stands for all columns of the data that the response does
-            not use. An input is one numeric or boolean column; a product stands inside ``I()``.
+            Formula such as ``"y ~ a + np.log(b)"``; ``.`` means all columns of the data that the response
+            does not use. An input is one numeric or boolean column; a product stands inside ``I()``.
         data : DataFrame or mapping of columns
             The rows.
         classes : sequence of labels, optional
-            The classes in order, of which some may have no row; None is those that occur, of which there
-            must be two.
+            The classes in order, some of which may not occur; None means those that occur, at least two.
         missing : {"impute", "drop", "raise"}
-            What to do with rows in which an input is missing. ``"impute"`` keeps them; those without a
-            label are always kept.
+            Treatment of rows with a missing input. ``"impute"`` keeps them. Rows without a label are always
+            kept.
         functions : mapping of str to callable, optional
-            More functions for the formula, by name.
+            Additional functions for the formula, by name.
 
         Returns
         -------
         design : InputDesign
-            What is needed for new rows.
+            The design, which computes the inputs of new rows.
         rows : InputRows
             The rows.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read, has products of inputs, or its response as an input.
+            If the formula cannot be parsed, has products of inputs, or has its response as an input.
         UnknownNameError
             If a name is not a column.
         DataError
             If the data have no row, infinite values, labels as inputs, or fewer than two classes.
         ParameterError
-            If another parameter has a value that it must not have.
+            If another parameter is invalid.
 
         Warns
         -----
@@ -237,7 +236,7 @@ class InputDesign:
         Parameters
         ----------
         endog : array-like, shape (n_rows,)
-            The response. A Series gives it its name; without one it is ``"y"``.
+            The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The inputs; those of an array are named x1, x2, ...
         classes, missing
@@ -246,7 +245,7 @@ class InputDesign:
         Returns
         -------
         design : InputDesign
-            What is needed for new rows.
+            The design, which computes the inputs of new rows.
         rows : InputRows
             The rows.
 
@@ -261,7 +260,7 @@ class InputDesign:
         return _make("", column_expression(response), expressions, table, {}, classes, missing)
 
     def restrict(self, keep: Sequence[int]) -> "InputDesign":
-        """Return the design of some of the inputs, by position, which needs only their variables."""
+        """Return the design of a subset of the inputs, by position, which needs only their variables."""
         inputs = tuple(self.inputs[position] for position in keep)
         names = dict.fromkeys(name for one in inputs for name in one.expression.variables)
         return replace(self, inputs=inputs, variables={name: self.variables[name] for name in names})
@@ -278,16 +277,16 @@ class InputDesign:
         Returns
         -------
         X : ndarray of float64, shape (m, p)
-            NaN where an input is missing.
+            The inputs, NaN where missing.
         index : Index
-            That of `new`.
+            Index of `new`.
 
         Raises
         ------
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         DataError
-            If a column holds another kind of values than in the fit, or one is infinite.
+            If a column holds another kind of values than in the fit, or a value is infinite.
         """
         table = new_table(new, None if self.formula else self.variables)
         X = np.full((len(table), len(self.inputs)), np.nan)
@@ -305,7 +304,7 @@ class InputDesign:
         return X, table.index
 
     def decode(self, codes: IntArray, index: pd.Index) -> pd.Series:
-        """Return the labels at positions among the classes, in the type of the response's column."""
+        """Return the labels at positions among the classes, in the dtype of the response."""
         values = pd.Series(pd.Index(self.classes)[codes], index=index, name=self.response)
         return values if self.dtype is None else values.astype(self.dtype)
 
@@ -356,7 +355,7 @@ def _learn_response(
     functions: Mapping[str, Function],
     classes: Sequence[Any] | None,
 ) -> tuple[LabelDesign, IntArray, Any]:
-    """Return the response, its positions among the classes, and the dtype in which it is given back."""
+    """Return the response, its positions among the classes, and the dtype of returned labels."""
     columns = {name: table.column(name, response.label) for name in response.variables}
     check_finite(tuple(columns.values()))
     levels = None if classes is None else _check_classes(classes)

@@ -1,4 +1,4 @@
-"""Designs whose columns are labels: each feature and the response as positions among their levels."""
+"""Designs of labels: features and response as positions among their levels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from pyrjsel.design.safety import Expression, check_functions, column_expression
 Function = Callable[..., object]
 MISSING = ("drop", "raise", "level")
 
-# Codes of a row with a missing value, where these are no levels.
+# Codes of a row with a missing value, if missing values are not levels.
 MISSING_ROW = -2
 
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """The rows that a design of labels was made from, without those that are dropped for missing values.
+    """The rows that a design of labels was made from, without dropped rows.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class LabelRows:
     index : Index
         Labels of the n rows.
     n_rows : int
-        Rows of the data, those that were dropped included.
+        Number of rows of the data, including dropped rows.
     missing : Series
-        Number of rows in which each column is missing, for the columns whose missing rows were dropped.
+        Number of missing values by column, for columns whose missing values led to dropped rows.
     positions : ndarray of int64, shape (n,), or None
-        Where the n rows are in the data; None if they are all of them.
+        Positions of the n rows in the data; None if all are used.
     """
 
     y: IntArray
@@ -56,24 +56,24 @@ class LabelRows:
 
     @property
     def n_dropped(self) -> int:
-        """Rows left out."""
+        """Number of dropped rows."""
         return self.n_rows - len(self.y)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelDesign:
-    """A response and features that are labels, with their levels; no rows of data.
+    """A design with categorical response and features, with their levels; holds no data.
 
     Made by :meth:`from_formula`, :meth:`from_arrays` or :meth:`of_columns`.
 
     Attributes
     ----------
     formula : str
-        The formula as it was given; empty for a design from arrays.
+        The formula as given; empty for a design from arrays.
     call : str
-        What the right-hand side of the formula calls; empty for a design from arrays.
+        Name called on the right-hand side of the formula; empty for a design from arrays.
     order : int or None
-        What it gives as ``order=``.
+        Its value of ``order=``.
     left : Factor
         The response.
     factors : tuple of p Factor
@@ -83,7 +83,7 @@ class LabelDesign:
     functions : mapping of str to callable
         The user's functions that the formula calls.
     gaps : tuple of p bool, or None
-        Whether each feature has no value in some row of the fit, which is its last level then; None where
+        Whether each feature has missing values in the training data, which are then its last level; None if
         missing values are not levels.
 
     Examples
@@ -109,7 +109,7 @@ class LabelDesign:
 
     @property
     def response(self) -> str:
-        """Name of the response, as the formula has it."""
+        """Name of the response as in the formula."""
         return self.left.expression.label
 
     @property
@@ -124,7 +124,7 @@ class LabelDesign:
 
     @property
     def levels(self) -> tuple[tuple[Level | None, ...], ...]:
-        """The levels of each feature; None is that of missing values, the last."""
+        """The levels of each feature; a last level None is that of missing values."""
         gaps = self.gaps or (False,) * len(self.factors)
         return tuple(
             (*(factor.levels or ()), *((None,) if gap else ()))
@@ -149,37 +149,36 @@ class LabelDesign:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ interactions(a, C(dose), order=2)"``; ``.`` among the features stands for all
+            Formula such as ``"y ~ interactions(a, C(dose), order=2)"``; ``.`` among the features means all
             columns of the data that the response does not use. A feature or the response may be any
             expression of labels: text, categories, booleans, whole numbers, or ``C()`` of other numbers.
         data : DataFrame or mapping of columns
             The rows.
         calls : sequence of str
-            What the right-hand side may call.
+            Names that the right-hand side may call.
         missing : {"drop", "raise", "level"}
-            What to do with rows where a column that is used has no value. Where it is a level, a feature
-            has it in the rows where a column that the feature uses has no value, and rows without a
-            response are dropped.
+            Treatment of rows with missing values. With ``"level"``, missing is a level of each feature with
+            missing values in a column that it uses, and rows without a response are dropped.
         functions : mapping of str to callable, optional
-            More functions for the formula, by name.
+            Additional functions for the formula, by name.
 
         Returns
         -------
         design : LabelDesign
-            What is needed for new rows.
+            The design, which computes the codes of new rows.
         rows : LabelRows
             The rows used.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read, or has another right-hand side.
+            If the formula cannot be parsed, or has another right-hand side.
         UnknownNameError
             If a name is not a column.
         DataError
-            If the data have no complete row, values that are no labels, or a column of one level.
+            If the data have no complete row, values that are not labels, or a column with one level.
         ParameterError
-            If another parameter has a value that it must not have.
+            If another parameter is invalid.
 
         Warns
         -----
@@ -221,7 +220,7 @@ class LabelDesign:
         Parameters
         ----------
         endog : array-like, shape (n_rows,)
-            The response. A Series gives it its name; without one it is ``"y"``.
+            The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The features; those of an array are named x1, x2, ...
         missing
@@ -230,7 +229,7 @@ class LabelDesign:
         Returns
         -------
         design : LabelDesign
-            What is needed for new rows.
+            The design, which computes the codes of new rows.
         rows : LabelRows
             The rows used.
 
@@ -258,20 +257,20 @@ class LabelDesign:
         levels: Sequence[Sequence[Level | None]],
         missing_levels: bool = False,
     ) -> "LabelDesign":
-        """Return the design of columns whose levels are known.
+        """Return the design of columns with known levels.
 
         Parameters
         ----------
         response : str
             Name of the response.
         classes : sequence of (str, int, float or bool)
-            Its levels.
+            Levels of the response.
         names : sequence of p str
             Names of the features.
         levels : sequence of p sequences of (str, int, float, bool or None)
-            Their levels; None, the last, is that of missing values.
+            Levels of the features; a last level None is that of missing values.
         missing_levels : bool, default False
-            Whether missing values are levels: unseen ones, of features without None.
+            Whether missing values are levels; for features without None they are unseen levels.
 
         Returns
         -------
@@ -292,11 +291,11 @@ class LabelDesign:
         new : DataFrame or mapping of columns
             m rows, with the columns that the features use; others are ignored. For a design from arrays
             also a matrix with the same columns.
-        unseen : {"raise", "prior"}
-            Whether a level that no row of the fit has is an error, or -1. A missing value is such a level
-            where missing values are levels.
+        unseen : {"raise", "mark"}
+            Whether a level that does not occur in the training data is an error, or coded -1. This includes
+            missing values if these are levels.
         missing : {"raise", "mark"}
-            Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
+            Whether a missing value is an error, or its row is coded -2, if missing values are not levels.
 
         Returns
         -------
@@ -305,12 +304,12 @@ class LabelDesign:
         Raises
         ------
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         DataError
-            If a value is missing, a column holds another kind of values than in the fit, or a level is
-            unseen and an error.
+            If a value is missing, a column holds another kind of values than in the fit, or a level is unseen
+            and ``unseen="raise"``.
         """
-        check_choice(unseen, "unseen", ("raise", "prior"))
+        check_choice(unseen, "unseen", ("raise", "mark"))
         table = new_table(new, None if self.formula else self.names)
         columns = self._columns((factor.expression for factor in self.factors), table)
         if self.gaps is None and missing == "raise":
@@ -339,9 +338,9 @@ class LabelDesign:
         Raises
         ------
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         DataError
-            If a value is missing or of a class that the fit does not have.
+            If a value is missing or is not a class of the fit.
         """
         table = Table(as_frame(new, "new"))
         columns = self._columns((self.left.expression,), table)
@@ -349,7 +348,7 @@ class LabelDesign:
         return find_levels(self.left, columns, len(table), self.functions)
 
     def encode_classes(self, labels: Any) -> IntArray:
-        """Return the positions of classes, which a computed response has as its values, among its levels.
+        """Return the positions of classes, given as values of the response, among its levels.
 
         Parameters
         ----------
@@ -363,14 +362,14 @@ class LabelDesign:
         Raises
         ------
         DataError
-            If one is missing or of a class that the fit does not have.
+            If one is missing or is not a class of the fit.
         """
         column = self.response in self.left.expression.variables
         design = self if column else self.of_columns(self.response, self.classes, (), ())
         return design.encode_response({self.response: labels})
 
     def _columns(self, expressions: Iterable[Expression], table: Table) -> dict[str, Column]:
-        """Return the columns that expressions use, as they were in the fit."""
+        """Return the columns of expressions, in their kind of the fit."""
         needed = needed_columns(None, list(expressions))
         columns = {
             name: conform(table.column(name, needed_by=term), self.variables[name])
@@ -381,12 +380,12 @@ class LabelDesign:
 
 
 def read_labels(values: pd.Series, name: str) -> tuple[tuple[Level, ...], IntArray]:
-    """Return the levels of labels (n,) without missing values, and the position of each among them.
+    """Return the levels of labels (n,) without missing values, and their positions.
 
     Raises
     ------
     DataError
-        If they are no labels, or fewer than two different ones.
+        If they are not labels, or fewer than two are distinct.
     """
     table, expression = Table(pd.DataFrame({name: values})), column_expression(name)
     rows = read_labelled(table, expression, (), "raise")
@@ -395,7 +394,7 @@ def read_labels(values: pd.Series, name: str) -> tuple[tuple[Level, ...], IntArr
 
 
 def _check_present(columns: Mapping[str, Column]) -> None:
-    """Raise :class:`DataError` that counts the missing values of new rows, if there are any."""
+    """Raise :class:`DataError` with counts if new rows have missing values."""
     gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
     if gaps:
         raise DataError(
@@ -410,7 +409,7 @@ def _learn(
     index: pd.Index,
     functions: Mapping[str, Function],
 ) -> tuple[Factor, tuple[Factor, ...], tuple[bool, ...], LabelRows]:
-    """Return response and features with their levels, which features have gaps, and the codes of the rows."""
+    """Return response and features with levels, whether features have missing values, and the codes."""
     n = len(rows.positions)
     left, _, y = learn_levels(response, rows.columns, n, functions, "response")
     features = [learn_levels(one, rows.columns, n, functions, "feature") for one in expressions]

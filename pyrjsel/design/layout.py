@@ -1,4 +1,4 @@
-"""The layout of a design: all that is needed to compute its columns for any rows, as plain data."""
+"""The layout of a design: the plain data needed to compute its columns for any rows."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from pyrjsel.design.transforms import State
 
 @dataclass(frozen=True)
 class Variable:
-    """A column of the data as it was when the design was made."""
+    """Kind of a column of the training data."""
 
     name: str
     kind: Kind
@@ -29,16 +29,16 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A factor with all that was learned when the design was made.
+    """A factor with its learned levels and transforms.
 
     Attributes
     ----------
     expression : Expression
-        What it says.
+        Its expression.
     states : tuple of dict
-        What its stateful transforms have learned, outer ones first.
+        States of its transforms, outer ones first.
     n_columns : int
-        How many columns a numeric factor has; 1 for a categorical one.
+        Number of columns of a numeric factor; 1 for a categorical one.
     levels : tuple or None
         The levels of a categorical factor; None for a numeric one.
     """
@@ -60,7 +60,7 @@ class Layout:
     members : tuple of J tuples of int
         The factors of each term, by position.
     subterms : tuple of J tuples of Subterm
-        How the columns of each term are made.
+        Blocks of columns of each term.
     factors : tuple of Factor
         The factors.
     variables : mapping of str to Variable
@@ -82,14 +82,14 @@ class Layout:
         n_rows: int,
         functions: Mapping[str, Callable[..., object]],
     ) -> FloatArray:
-        """Return the columns of the design for rows none of which has a missing value.
+        """Return the columns of the design for complete rows.
 
         Parameters
         ----------
         columns : mapping of str to Column
             The variables, n rows each.
         n_rows : int
-            n.
+            Number n of rows.
         functions : mapping of str to callable
             The user's functions.
 
@@ -104,17 +104,17 @@ class Layout:
         return assemble(self.subterms, values, n_rows, self.column_names)
 
     def restrict(self, keep: Sequence[int]) -> "Layout":
-        """Return the layout of some of the terms, whose columns stay what they are.
+        """Return the layout of a subset of the terms, with unchanged columns.
 
         Parameters
         ----------
         keep : sequence of int
-            Positions of the terms, in the order that they shall have.
+            Positions of the terms, in the new order.
 
         Returns
         -------
         Layout
-            Without the factors and variables that are not needed any more.
+            The layout, without unused factors and variables.
         """
         used = sorted({factor for term in keep for factor in self.members[term]})
         place = {old: new for new, old in enumerate(used)}
@@ -146,7 +146,7 @@ class Layout:
         Parameters
         ----------
         listed : sequence of str
-            Names of all terms in that order; where they are others, the layout stays as it is.
+            Names of all terms in the new order; if they are not the names of the terms, nothing changes.
         """
         places = {term.name: place for place, term in enumerate(self.terms)}
         if sorted(places) != sorted(listed):
@@ -178,16 +178,16 @@ def assemble(
     n_rows: int,
     column_names: Sequence[str],
 ) -> FloatArray:
-    """Return the columns of a design, the products of its factors' columns.
+    """Return the columns of a design: products of its factors' columns.
 
     Parameters
     ----------
     subterms : sequence of sequences of Subterm
-        How the columns are made.
+        Blocks of columns of each term.
     values : sequence of ndarray
-        By factor: float64 (n, k) of a numeric factor, or int64 (n,) positions of levels.
+        By factor: float64 (n, k) for a numeric factor, or int64 (n,) positions of levels.
     n_rows : int
-        n.
+        Number n of rows.
     column_names : sequence of D str
         Names of the columns.
 
@@ -217,7 +217,7 @@ def assemble(
 
 
 def _multiply(blocks: Sequence[np.ndarray], X: FloatArray, start: int) -> int:
-    """Write all products of one column from each block, the first's fastest; return the next position."""
+    """Write all products of one column per block, the first varying fastest; return the next position."""
     widths = [block.shape[1] for block in blocks]
     total = math.prod(widths)
     for offset in range(total):
@@ -234,7 +234,7 @@ def _multiply(blocks: Sequence[np.ndarray], X: FloatArray, start: int) -> int:
 
 
 def width(subterm: Subterm, factors: Sequence[Factor]) -> int:
-    """Return how many columns a subterm has."""
+    """Return the number of columns of a subterm."""
     counts = [
         factors[factor].n_columns if contrast is None else contrast.shape[1]
         for factor, contrast in zip(subterm.factors, subterm.contrasts, strict=True)

@@ -1,4 +1,4 @@
-"""Features and responses as levels: learned on the rows that have a value, and found again in new rows."""
+"""Features and responses as levels, learned from the training data and looked up for new rows."""
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +26,9 @@ def read_labelled(
     features: Sequence[Expression],
     missing: str,
 ) -> Complete:
-    """Return the columns that response and features use, on the rows that are used.
+    """Return the columns of the response and the features on the rows used.
 
-    With ``missing="level"`` these are the rows that have a response, else those without a missing value.
+    With ``missing="level"`` these are the rows with a response, otherwise the complete rows.
     """
     if missing != "level":
         return read_rows(table, needed_columns(response, features), None, missing)
@@ -50,38 +50,38 @@ def learn_levels(
     levels: tuple[Level, ...] | None = None,
     gap_counts: bool = True,
 ) -> tuple[Factor, bool, IntArray]:
-    """Return the levels of a feature or of the response, and the codes of the rows of the fit.
+    """Return the levels of a feature or of the response, and the codes of the training data.
 
     Parameters
     ----------
     expression : Expression
-        What it says.
+        Its expression.
     columns : mapping of str to Column
         The columns of the data; those that the expression uses may have missing values.
     n_rows : int
-        Their rows n.
+        Number n of rows.
     functions : mapping of str to callable
         The user's functions.
     what : str
-        What to call it there.
+        Its kind, for messages.
     levels : tuple of (str, int, float or bool), optional
-        Its levels, where they are known; by default those that occur.
+        Its levels, if known; by default those that occur.
     gap_counts : bool, default True
-        Whether having no value is one of the two levels that there must be.
+        Whether a missing value counts as a level when at least two are required.
 
     Returns
     -------
     factor : Factor
-        With its levels and what its transforms have learned.
+        The factor, with its levels and the states of its transforms.
     gaps : bool
-        Whether a row has no value.
+        Whether a value is missing.
     codes : ndarray of int64, shape (n,)
-        Positions among the levels; one beyond them where there is no value.
+        Positions among the levels; one beyond them for a missing value.
 
     Raises
     ------
     DataError
-        If there are no values, values are no labels, or all rows have the same.
+        If there are no values, values are not labels, or all are equal.
     """
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
     if not len(rows):
@@ -121,20 +121,20 @@ def find_levels(
         The feature or the response.
     columns, n_rows, functions
         As for :func:`learn_levels`, of m new rows.
-    unseen : {"raise", "prior"}
-        Whether a level that no row of the fit has is an error, or -1.
+    unseen : {"raise", "mark"}
+        Whether a level that does not occur in the training data is an error, or coded -1.
     gaps : bool
-        Whether having no value is a level of the fit.
+        Whether missing values are a level of the fit.
 
     Returns
     -------
     ndarray of int64, shape (m,)
-        Positions among the levels; one beyond them where there is no value and that is a level.
+        Positions among the levels; one beyond them for a missing value, if that is a level.
 
     Raises
     ------
     DataError
-        If a level is unseen and an error.
+        If a level is unseen and ``unseen="raise"``.
     """
     expression, levels = factor.expression, factor.levels or ()
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
@@ -163,7 +163,7 @@ def labelled(expression: Expression) -> Expression:
 
 
 def _whole(value: Categories, asked: bool, label: str) -> Categories:
-    """Return labels that are numbers as whole ones if they are, or raise :class:`DataError` unless asked."""
+    """Return numeric labels as whole numbers if they are, or raise :class:`DataError` unless asked for."""
     if value.values.dtype.kind != "f" or value.levels is not None:
         return value
     if (value.values == np.floor(value.values)).all() and (np.abs(value.values) <= MAX_INTEGER).all():
@@ -178,7 +178,7 @@ def _whole(value: Categories, asked: bool, label: str) -> Categories:
 
 
 def kind_of(levels: Sequence[Level]) -> Kind:
-    """Return the kind of column that holds some levels."""
+    """Return the kind of a column with these levels."""
     if all(isinstance(level, bool) for level in levels):
         return "boolean"
     if all(isinstance(level, int) for level in levels):

@@ -1,4 +1,4 @@
-"""New rows: columns as they were in the fit, and the rows that are complete."""
+"""New data: columns of the design for new rows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ class DesignRows:
     index : Index
         Labels of the n rows, in the order of the new data.
     extras : dict of str to (ndarray, shape (n,), or None)
-        Weights, offset and the like, NaN where missing; None for one that was an array in the fit and
-        is not given again.
+        Weights, offset and the like, NaN where missing; None for one that was an array in the fit and is not
+        given.
     """
 
     X: FloatArray
@@ -44,12 +44,12 @@ class DesignRows:
 def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]) -> FloatArray:
     """Return the columns of a design for all rows of a table.
 
-    NaN in rows with a missing input, and in those outside the boundary knots of a B-spline.
+    Rows with a missing input, or outside the boundary knots of a B-spline, are NaN.
 
     Warns
     -----
     PyrjselWarning
-        If there are rows outside boundary knots; it counts them.
+        If rows are outside boundary knots; it gives their number.
     """
     needed: dict[str, str] = {}
     for term in layout.terms:
@@ -61,7 +61,7 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
         try:
             X = layout.matrix(columns, len(positions), functions)
         except OutsideKnotsError as error:
-            # One spline after another: rows outside the knots of one are left out of what is computed next.
+            # One spline after another: rows outside the knots of one are not computed for the next.
             kept = np.flatnonzero(~error.rows)
             outside, reason = outside + len(positions) - len(kept), reason or str(error)
             positions = positions[kept]
@@ -97,8 +97,8 @@ def compute_response(response: Response, table: Table, functions: Mapping[str, F
 def compute_extras(
     known: Mapping[str, str | None], given: object, table: Table
 ) -> dict[str, FloatArray | None]:
-    """Return the extras of new rows: those given, else the columns that they were in the fit, else None."""
-    extra_names(given)  # checks the type; a None given means that the extra is not wanted
+    """Return the extras of new rows: those given, else the columns of the fit, else None."""
+    extra_names(given)  # checks the type; None means that the extra is not used
     chosen: dict[str, object] = dict(known)
     if isinstance(given, Mapping):
         chosen.update(given)
@@ -118,7 +118,7 @@ def compute_extras(
 def _complete(
     variables: Iterable[Variable], needed: Mapping[str, str], table: Table
 ) -> tuple[dict[str, Column], IntArray]:
-    """Return the columns on the rows where none is missing, and which rows those are."""
+    """Return the columns on the complete rows, and the positions of these rows."""
     columns = {
         variable.name: conform(table.column(variable.name, needed_by=needed[variable.name]), variable)
         for variable in variables
@@ -128,14 +128,14 @@ def _complete(
 
 
 def conform(column: Column, variable: Variable) -> Column:
-    """Return a column of new data as the kind it was in the fit, or raise :class:`DataError`.
+    """Return a column of new data in its kind of the fit, or raise :class:`DataError`.
 
-    Numbers may come as any dtype of numbers or booleans, booleans as 0 and 1, text and categories of
-    text as either, categories of numbers as numbers.
+    Numbers may have any numeric or boolean dtype, booleans may be 0 and 1, text may be categories of text and
+    vice versa, and categories of numbers may be numbers.
     """
-    # That it is categorical is all that matters here: the factors keep their levels themselves.
+    # Only that it is categorical matters here: the factors keep their own levels.
     levels = () if variable.categorical else None
-    if column.empty or column.missing.all():  # no value says what it is
+    if column.empty or column.missing.all():  # no value determines its kind
         kind = "boolean" if variable.kind == "boolean" and not variable.categorical else "real"
         empty = np.zeros(len(column.values), dtype=bool if kind == "boolean" else np.float64)
         if variable.kind == "text" or variable.categorical:

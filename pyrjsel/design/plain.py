@@ -1,7 +1,7 @@
-"""Designs as plain data, for saving, and back again.
+"""Conversion of designs to plain data and back.
 
-The dict holds str, int, bool, None, lists, dicts and float64 arrays. Reading one runs nothing from it:
-every piece of code in it passes the same list as a formula that a user writes.
+The dict holds str, int, bool, None, lists, dicts and float64 arrays. No code in it is run on reading: every
+expression is checked against the same list as a formula of a user.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,14 +27,14 @@ _KINDS = ("real", "integer", "boolean", "text")
 def called_functions(
     state: object, functions: Mapping[str, Callable[..., object]] | None
 ) -> dict[str, Callable[..., object]]:
-    """Return those of the user's functions that a design calls, whose plain data have this version.
+    """Return the user's functions that a design calls, after a check of the version of its plain data.
 
     Raises
     ------
     DataError
-        If they are not those of a design, or of another version.
+        If the data are not those of a design, or have another version.
     ParameterError
-        If a function is needed and not given.
+        If a required function is missing.
     """
     version = take(state, "version", int)
     if version != VERSION:
@@ -83,14 +83,14 @@ def response_to_dict(response: Response) -> dict[str, Any]:
 
 
 def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> Layout:
-    """Return the layout that plain data describe.
+    """Return the layout from plain data.
 
     Raises
     ------
     DataError
-        If something is missing, of the wrong type, or does not fit the rest.
+        If an entry is missing, has the wrong type, or is inconsistent with others.
     FormulaError
-        If a factor says what is not allowed.
+        If a factor has an expression that is not allowed.
     """
     variables = variables_from_dict(state)
     factors = [factor_from_dict(item, variables, functions) for item in dicts(state, "factors")]
@@ -117,7 +117,7 @@ def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> La
 
 
 def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> Response:
-    """Return the response that plain data describe; raises as :func:`layout_from_dict` does."""
+    """Return the response from plain data; raises as :func:`layout_from_dict` does."""
     variables = variables_from_dict(state)
     expression, states = _expression(state, functions)
     if set(expression.variables) != set(variables):
@@ -176,7 +176,7 @@ def variable_to_dict(variable: Variable) -> dict[str, Any]:
 
 
 def variables_from_dict(state: object) -> dict[str, Variable]:
-    """Return the columns of the data that plain data describe, by name."""
+    """Return the columns of the data from plain data, by name."""
     variables: dict[str, Variable] = {}
     for item in dicts(state, "variables"):
         name, kind = take(item, "name", str), take(item, "kind", str)
@@ -199,7 +199,7 @@ def _expression(item: Mapping[str, Any], functions: tuple[str, ...]) -> tuple[Ex
 def factor_from_dict(
     item: Mapping[str, Any], variables: Mapping[str, Variable], functions: tuple[str, ...]
 ) -> Factor:
-    """Return the factor that plain data describe; raises as :func:`layout_from_dict` does."""
+    """Return the factor from plain data; raises as :func:`layout_from_dict` does."""
     expression, states = _expression(item, functions)
     if not set(expression.variables) <= set(variables):
         raise bad(f"{expression.label!r} uses a column that it does not list")

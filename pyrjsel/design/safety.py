@@ -1,9 +1,9 @@
-"""Checks of the expressions that a factor of a formula may hold.
+"""Checks of the expressions in a formula.
 
-A factor is read with :mod:`ast` and walked against a short list of allowed nodes, names and calls;
-nothing of it is ever compiled or handed to ``eval``. What passes here is computed by
-:mod:`pyrjsel.design.evaluate`, which knows the same list and no other way to reach an object. A formula
-from a saved file takes the same road.
+A factor is parsed with :mod:`ast` and checked against a short list of allowed nodes, names and calls; it is
+never compiled or passed to ``eval``. Checked expressions are computed by :mod:`pyrjsel.design.evaluate`,
+which uses the same list and has no other access to objects. Formulas from saved files are checked in the same
+way.
 """
 
 import ast
@@ -21,16 +21,16 @@ from pyrjsel._validate import bad_value, check_unicode, show
 
 MAX_FORMULA = 200_000  # characters of a formula: 5,000 terms of 30 characters and some room
 MAX_FACTOR = 10_000  # characters of one factor
-MAX_DEPTH = 150  # nesting of one factor; the walk recurses, so this stays far below Python's own limit
+MAX_DEPTH = 150  # nesting of one factor; the check is recursive, so this is far below Python's own limit
 MAX_POWER = 10  # of (a + b)**power
-MAX_INTEGER = 2**53  # the largest up to which every integer is a float64
+MAX_INTEGER = 2**53  # every integer up to this one is a float64
 
 
 @dataclass(frozen=True)
 class ArrayFunction:
-    """An elementwise function of numpy and how many positional arguments it takes.
+    """An elementwise numpy function and its number of positional arguments.
 
-    A count that is too large would reach ``out=``, and with it the user's own columns.
+    Too many arguments would reach ``out=``, and overwrite the user's columns.
     """
 
     function: Callable[..., object]
@@ -62,7 +62,7 @@ _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def allowed_text(functions: tuple[str, ...] = ()) -> str:
-    """Return the sentence that says what a formula may call."""
+    """Return a sentence on the allowed parts of a formula."""
     own = f", and from functions= {', '.join(functions)}" if functions else ""
     return (
         f"A formula may use columns of the data, numbers, strings, arithmetic and comparisons. It may call "
@@ -75,20 +75,20 @@ def allowed_text(functions: tuple[str, ...] = ()) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """One factor of a formula, read and found harmless.
+    """A checked factor of a formula.
 
     Attributes
     ----------
     code : str
-        The source, as the formula has it (white space normalised).
+        The source as in the formula, with white space normalised.
     label : str
-        The source as it is shown: ``Q("a b")`` reads ``a b``.
+        The source for display: ``Q("a b")`` becomes ``a b``.
     key : str
         Two factors are the same if their keys are equal.
     tree : ast.expr
-        The source as a tree in which ``Q("a b")`` is a plain name.
+        The syntax tree, in which ``Q("a b")`` is a plain name.
     variables : tuple of str
-        The columns it uses, in order of appearance.
+        The columns that it uses, in order of appearance.
     functions : tuple of str
         The user's functions that it calls.
     """
@@ -102,16 +102,16 @@ class Expression:
 
 
 def column_expression(name: str) -> Expression:
-    """Return the factor that is the column `name` itself."""
+    """Return the factor that is the column `name`."""
     code = name if is_plain_name(name) else f"Q({name!r})"
     tree = ast.Name(id=name, ctx=ast.Load())
     return Expression(code, name, _column_key(name), tree, (name,), ())
 
 
 def power_of(expression: Expression) -> tuple[str, int]:
-    """Return which column a factor is a power of, by its key, and which power: 3 for ``I(x**3)``.
+    """Return the key of the base of a factor, and the power: 3 for ``I(x**3)``.
 
-    Every factor that is no whole power of a column is the first power of itself.
+    A factor that is not a whole power of a column is the first power of itself.
     """
     tree = expression.tree
     if isinstance(tree, ast.Call) and _called(tree) == "I" and isinstance(tree.args[0], ast.BinOp):
@@ -130,7 +130,7 @@ def is_plain_name(name: str) -> bool:
 
 
 def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
-    """Read one factor, or raise :class:`FormulaError` if it says anything that is not allowed.
+    """Read a factor, or raise :class:`FormulaError` if it has anything that is not allowed.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
     Raises
     ------
     FormulaError
-        If `code` is no expression, or contains what is not on the list.
+        If `code` is not an expression, or contains anything that is not on the list.
     """
     if is_plain_name(code):
         return column_expression(code)
@@ -156,7 +156,7 @@ def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
             f"allowed: {show(code)}."
         )
     if not code.isprintable():
-        # Line breaks would shift the columns that ast reports; the formula's own are blanks by now.
+        # Line breaks would shift the positions that ast reports; those of the formula are already blanks.
         raise FormulaError(f"The formula of {called()} has unprintable characters at {show(code)}.")
     try:
         tree = ast.parse(code, mode="eval").body
@@ -176,7 +176,7 @@ def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
 
 
 def check_functions(functions: object, *, needed: Sequence[str] = ()) -> dict[str, Callable[..., object]]:
-    """Return the user's functions as a dict, those `needed` among them, or raise :class:`ParameterError`."""
+    """Return the user's functions as a dict that has those `needed`, or raise :class:`ParameterError`."""
     known = functions if isinstance(functions, Mapping) else {}
     lacking = [name for name in needed if name not in known]
     if lacking:
@@ -203,7 +203,7 @@ def check_functions(functions: object, *, needed: Sequence[str] = ()) -> dict[st
 
 
 def stateful_calls(tree: ast.expr) -> list[ast.Call]:
-    """Return the calls in `tree` that learn something from the data, outer ones first."""
+    """Return the calls of stateful transforms in `tree`, outer ones first."""
     return [node for node in _preorder(tree) if isinstance(node, ast.Call) and _called(node) in STATEFUL]
 
 
@@ -226,7 +226,7 @@ def _dunder(name: str) -> bool:
 
 
 class _Reader:
-    """Walks one factor, collecting its variables and replacing ``Q("...")`` by plain names."""
+    """Checks a factor, collects its variables and replaces ``Q("...")`` by plain names."""
 
     def __init__(self, code: str, functions: tuple[str, ...]) -> None:
         self._code = code
@@ -389,7 +389,7 @@ def _plain_constant(value: object) -> bool:
 
 
 def _literal(node: ast.expr, depth: int = 0) -> bool:
-    """Whether `node` is a number, string, None, or a list of such, signs allowed."""
+    """Whether `node` is a number with or without sign, a string, None, or a list of these."""
     if isinstance(node, ast.Constant):
         return _plain_constant(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):

@@ -1,6 +1,6 @@
-"""The rows of a fit in files of results: counts and a digest, and the rows themselves where asked for.
+"""Training data in saved results: counts and a digest, and on request the data themselves.
 
-Rows that are not there can be computed again from the data, by the design that was kept.
+Missing training data can be recomputed from the original data by the saved design.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ class Absent:
 
 
 class AbsentArray(Absent):
-    """An array of the rows of the fit."""
+    """Placeholder for an array of the training data."""
 
     def __len__(self) -> int:
         raise absent()
@@ -65,15 +65,15 @@ class AbsentRows(Absent):
     Attributes
     ----------
     n, n_rows, n_dropped : int
-        Rows that were used, all rows, and those that were left out.
+        Numbers of rows used, of all rows, and of dropped rows.
     missing : Series
-        Number of rows in which each column is missing, for the columns where that is not 0.
+        Number of missing values by column, where not 0.
     positions : ndarray (n,) or None
-        Where the rows are in the data, if they are not all of them, or came in chunks.
+        Positions of the used rows in the data; None if all are used or the data came in chunks.
     digest : str
-        Of the rows.
+        Digest of the rows.
     summed : bool, default False
-        Whether they came in chunks, of which sums alone were kept.
+        Whether the data came in chunks, of which only sums are kept.
     """
 
     n: int
@@ -86,22 +86,22 @@ class AbsentRows(Absent):
 
 
 def _values(data: DesignData) -> dict[str, Plain]:
-    """Return what tells rows from others: response, columns, weights and offset to the bit."""
+    """Return the values that identify rows: response, columns, weights and offset to the bit."""
     return {"y": data.y, "X": data.X, "extras": data.extras}
 
 
 def rows_to_plain(data: DesignData | AbsentRows, with_rows: bool) -> Plain:
-    """Return what is written of rows; see :func:`written_rows`."""
+    """Return rows as plain data; see :func:`written_rows`."""
     return written_rows(data, with_rows, _values)
 
 
 def sums_to_plain(data: Any, with_rows: bool, known: str) -> Plain:
-    """Return what is written of rows of which sums were kept; `known` is their digest.
+    """Return rows of which only sums are kept as plain data; `known` is their digest.
 
     Raises
     ------
     NotAvailableError
-        If the rows themselves are wanted.
+        If the rows themselves are requested.
     """
     if with_rows:
         raise NotAvailableError("The training data came in chunks, so they cannot be saved.")
@@ -109,12 +109,12 @@ def sums_to_plain(data: Any, with_rows: bool, known: str) -> Plain:
 
 
 def written_rows(data: Any, with_rows: bool, values: Callable[[Any], dict[str, Plain]]) -> Plain:
-    """Return what is written of rows whose `values` tell them from others.
+    """Return rows as plain data, identified by their `values`.
 
     Raises
     ------
     NotAvailableError
-        If the rows themselves are wanted, and are not there.
+        If the rows themselves are requested, but missing.
     """
     if isinstance(data, AbsentRows):
         if with_rows:
@@ -126,7 +126,7 @@ def written_rows(data: Any, with_rows: bool, values: Callable[[Any], dict[str, P
 
 
 def facts_to_plain(data: Any, n: int, rows: Plain, known: str, summed: bool = False) -> Plain:
-    """Return what is written of `n` rows beside `rows`, what is in them; `known` is their digest."""
+    """Return facts on `n` rows with their content `rows` as plain data; `known` is their digest."""
     return {
         "n": n,
         "n_rows": int(data.n_rows),
@@ -146,14 +146,14 @@ def read_rows(
     again: Callable[[Any, AbsentRows], Rows],
     values: Callable[[Rows], dict[str, Plain]],
 ) -> Rows | AbsentRows:
-    """Return the rows that were saved; else those `given`, computed `again`; else what is known of them.
+    """Return the saved rows, or else those `given`, recomputed by `again`, or else a placeholder.
 
     Raises
     ------
     DataError
-        If rows are given whose `values` are not those of the fit.
+        If the `values` of given rows differ from those of the fit.
     StoreError
-        If the content cannot be what was written.
+        If the content is invalid.
     """
     known = absent_rows(content)
     if "rows" in content:
@@ -181,12 +181,12 @@ def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData 
 
 
 def other_rows() -> DataError:
-    """Return the error for rows that are not those of the fit."""
+    """Return the error for data that differ from the training data."""
     return DataError("The 'data' of load must be the training data of the fit. Those given differ.")
 
 
 def absent_rows(content: Content) -> AbsentRows:
-    """Return what is known of rows without them."""
+    """Return the placeholder for missing training data."""
     n, n_rows, n_dropped = (content.integer(name) for name in ("n", "n_rows", "n_dropped"))
     if n < 1 or n + n_dropped != n_rows:
         raise content.wrong("n_dropped", "the rows less those that were used")
@@ -209,7 +209,7 @@ def absent_rows(content: Content) -> AbsentRows:
 
 
 def places(known: AbsentRows) -> IntArray:
-    """Return where the rows are in the data."""
+    """Return the positions of the rows in the data."""
     return np.arange(known.n, dtype=np.int64) if known.positions is None else known.positions
 
 
@@ -234,23 +234,23 @@ def _saved(content: Content, design: Design, known: AbsentRows) -> DesignData:
 def frames_again(
     design: Design | LabelDesign, data: Any, positions: IntArray, n_rows: int
 ) -> tuple[pd.DataFrame, Any]:
-    """Return the rows at `positions` of data, and what has the response of them.
+    """Return the rows at `positions` of data, and the object that holds their response.
 
     Parameters
     ----------
     design : Design or LabelDesign
-        Of the fit.
+        Design of the fit.
     data : DataFrame or mapping of columns, or a pair
-        The rows; where the design is from arrays the pair (endog, exog), of a sequence also its histories.
+        The rows; for a design from arrays the pair (endog, exog), or the histories of a sequence.
     positions : ndarray of int64, shape (n,)
-        Which of them were used, rising.
+        Positions of the used rows, increasing.
     n_rows : int
-        How many there were.
+        Number of rows of the original data.
 
     Raises
     ------
     DataError
-        If the data are of another form, or have another number of rows.
+        If the data have another form or number of rows.
     """
     if design.formula:
         frame = as_frame(data)
@@ -258,7 +258,7 @@ def frames_again(
         frame = frame.iloc[positions]
         return frame, frame
     if isinstance(design, LabelDesign) and isinstance(data, (pd.DataFrame, Mapping)):
-        # Histories of a sequence have what follows beside them.
+        # Histories of a sequence include the responses.
         frame = as_frame(data)
         if design.response in frame:
             data = frame[design.response], frame.drop(columns=design.response)
@@ -283,13 +283,13 @@ def frames_again(
 
 
 def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int) -> DesignData:
-    """Return the rows of a fit, at `positions` of data of `n_rows` rows, without counts of what is missing.
+    """Return the rows of a fit, at `positions` of data of `n_rows` rows, without counts of missing values.
 
     Raises
     ------
     DataError
-        If the data cannot be those of the fit: of another form or number, with missing values in these rows,
-        or without weights or offset that were arrays.
+        If the data cannot be the training data: another form or number of rows, missing values in these rows,
+        or no weights or offset where these were arrays.
     UnknownNameError
         If a column is missing.
     """

@@ -1,4 +1,4 @@
-"""Designs of labels, and of inputs with a label, and their rows in files of results; see ``saved.py``."""
+"""Saved designs of labels, and of inputs with a label, and their training data; see ``saved.py``."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ from pyrjsel.storage import Content, Plain, labels_from_plain, labels_to_plain
 
 Function = Callable[..., object]
 
-# Types of pandas' and pyarrow's that labels come back in; of others they are plain.
+# Dtypes of pandas and pyarrow that returned labels can have; others are plain.
 DTYPE = re.compile(
     r"str|string(\[(python|pyarrow)\])?|boolean|U?Int(8|16|32|64)|Float(32|64)"
     r"|(u?int(8|16|32|64)|bool|string|large_string|float|double)\[pyarrow\]"
@@ -49,7 +49,7 @@ DTYPE = re.compile(
 
 
 def label_design_to_plain(design: LabelDesign) -> Plain:
-    """Return a design as plain data; the user's functions are recorded by name alone."""
+    """Return a design as plain data; the user's functions are recorded by name only."""
     return {
         "version": VERSION,
         "formula": design.formula,
@@ -64,16 +64,16 @@ def label_design_to_plain(design: LabelDesign) -> Plain:
 
 
 def label_design_from_plain(state: object, functions: Mapping[str, Function] | None) -> LabelDesign:
-    """Return the design that plain data describe. No code in them is run.
+    """Return the design from plain data. No code in the data is run.
 
     Raises
     ------
     DataError
-        If they are not those of a design.
+        If the data are not those of a design.
     FormulaError
-        If they have code that a formula may not have.
+        If the data have code that is not allowed in a formula.
     ParameterError
-        If a function is needed and not given.
+        If a required function is missing.
     """
     own = called_functions(state, functions)
     variables = variables_from_dict(state)
@@ -106,7 +106,7 @@ def _codes(rows: LabelRows) -> dict[str, Plain]:
 
 
 def label_rows_to_plain(data: LabelRows | AbsentRows, with_rows: bool) -> Plain:
-    """Return what is written of rows of labels; see :func:`written_rows`."""
+    """Return rows of labels as plain data; see :func:`written_rows`."""
     return written_rows(data, with_rows, _codes)
 
 
@@ -137,7 +137,7 @@ def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> 
 
 
 def input_design_to_plain(design: InputDesign) -> Plain:
-    """Return a design as plain data; the user's functions are recorded by name alone."""
+    """Return a design as plain data; the user's functions are recorded by name only."""
     called = {name: design.functions[name] for name in design.labels.left.expression.functions}
     return {
         "version": VERSION,
@@ -151,27 +151,27 @@ def input_design_to_plain(design: InputDesign) -> Plain:
 
 
 def input_design_from_plain(state: object, functions: Mapping[str, Function] | None) -> InputDesign:
-    """Return the design that plain data describe. No code in them is run.
+    """Return the design from plain data. No code in the data is run.
 
     Raises
     ------
     DataError
-        If they are not those of a design.
+        If the data are not those of a design.
     FormulaError
-        If they have code that a formula may not have.
+        If the data have code that is not allowed in a formula.
     ParameterError
-        If a function is needed and not given.
+        If a required function is missing.
     """
     own = called_functions(state, functions)
     labels = label_design_from_plain(take(state, "labels", Mapping), functions)
     variables = variables_from_dict(state)
     inputs = tuple(factor_from_dict(item, variables, tuple(own)) for item in dicts(state, "factors"))
     if not inputs or any(factor.levels is not None or factor.n_columns != 1 for factor in inputs):
-        raise bad("its inputs are no columns of numbers")
+        raise bad("its inputs are not numeric columns")
     if len({factor.expression.label for factor in inputs}) < len(inputs):
         raise bad("two inputs have the same name")
     if labels.names or len(labels.classes) < 2:
-        raise bad("its response has no two classes, or features beside them")
+        raise bad("its response has fewer than two classes, or it has features")
     return InputDesign(
         take(state, "formula", str),
         labels,
@@ -202,7 +202,7 @@ def _dtype_from_plain(value: Any) -> Any:
     try:
         return pd.api.types.pandas_dtype(value)
     except (ImportError, TypeError) as error:
-        raise bad(f"its response is of a type that is not there: {error}") from error
+        raise bad(f"the type of its response is not available: {error}") from error
 
 
 def _values(rows: InputRows) -> dict[str, Plain]:
@@ -210,7 +210,7 @@ def _values(rows: InputRows) -> dict[str, Plain]:
 
 
 def input_rows_to_plain(data: InputRows | AbsentRows, with_rows: bool) -> Plain:
-    """Return what is written of rows of inputs; see :func:`written_rows`."""
+    """Return rows of inputs as plain data; see :func:`written_rows`."""
     return written_rows(data, with_rows, _values)
 
 
@@ -232,7 +232,7 @@ def input_rows_from_plain(content: Content, design: InputDesign, given: Any) -> 
 
 
 def _again(design: InputDesign, given: Any, known: AbsentRows) -> InputRows:
-    """Return the rows of a fit, made of data again as they were made in it."""
+    """Return the rows of a fit, recomputed from the data."""
     if design.formula:
         functions = {**design.functions, **design.labels.functions}
         frame = as_frame(given)

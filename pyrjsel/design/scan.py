@@ -1,7 +1,7 @@
-"""The state of a formula learned from a part of the rows, and how parts merge.
+"""The state of a formula learned from a part of the rows, and the merging of parts.
 
-A scan of a chunk is plain data: what the columns hold, the missing values, and what each factor shows of
-its levels, its width and its transforms. It can be made wherever the chunk is.
+A scan of a chunk is plain data: the kinds of its columns, the missing values, and the levels, width and
+transforms of each factor. It can be made where the chunk is stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ States = tuple[State | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The formula and options that every chunk is read with.
+    """The formula and options for reading chunks.
 
     Attributes
     ----------
@@ -37,17 +37,17 @@ class Plan:
     terms : tuple of tuples of int
         The factors of each term, by position.
     needed : mapping of str to str
-        The columns of the expressions, and which of these needs each.
+        The columns of the expressions, and the expression that needs each.
     extras : mapping of str to str
         Names and columns of weights, offset and the like.
     functions : mapping of str to callable
         The user's functions.
     merged_categories : bool
-        Whether the categories of a column are the union of those of the chunks.
+        Whether the categories of a column are the union over the chunks.
     caller : str
         What the user called, for messages: chunks may be read by other processes.
     listed : tuple of str or None
-        Names of the terms in the order that they have in an earlier design; None for that of the formula.
+        Names of the terms in the order of an earlier design; None for the order of the formula.
     """
 
     expressions: tuple[Expression, ...]
@@ -68,16 +68,16 @@ class Plan:
         chunks: Chunks,
         listed: Sequence[str] | None = None,
     ) -> "Plan":
-        """Return what a formula asks of every chunk.
+        """Return the plan of a formula.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read.
+            If the formula cannot be parsed.
         ParameterError
             If one of the extras is an array.
         UnknownNameError
-            If a column is not there.
+            If a column is missing.
         """
 
         def others(response: Expression) -> list[str]:
@@ -123,16 +123,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """A column in the chunks so far.
+    """A column over the chunks read so far.
 
     Attributes
     ----------
     kind : {"real", "integer", "boolean", "text"}
-        What its values or categories are.
+        Kind of its values or categories.
     levels : tuple or None
         The categories of a categorical column.
     blank : bool
-        Whether no value has been seen, so that `kind` says little.
+        Whether all values so far are missing, so that `kind` is a guess.
     chunk : int
         The first chunk that has values.
     """
@@ -148,11 +148,11 @@ class Seen:
         return self.levels is not None
 
     def merge(self, other: "Seen", name: str, plan: Plan) -> "Seen":
-        """Return what both parts say, or raise :class:`DataError` if they do not agree."""
+        """Return the column over both parts, or raise :class:`DataError` if they are inconsistent."""
         if self.blank or other.blank:
             kept = other if self.blank else self
             blank = self if self.blank else other
-            # A chunk without integers may be of floats, all of them missing, and makes them floats.
+            # A chunk of floats, even if all are missing, turns integers into floats.
             turned = kept.kind == "integer" and not kept.categorical and blank.kind == "real"
             return replace(kept, kind="real") if turned else kept
         kinds = {self.kind, other.kind}
@@ -183,22 +183,23 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """One factor in some of the rows.
+    """A factor over a part of the rows.
 
     Attributes
     ----------
     summaries : mapping of int to Summary
-        By position, what its transforms have to learn from; its value is not known before they have.
+        Summaries for transforms without a state, by position; the factor has no value until these are
+        learned.
     width : int or None
-        Columns of a numeric factor.
+        Number of columns of a numeric factor.
     labels : mapping or None
         The labels of a categorical factor, as keys.
     levels : tuple or None
-        Their order, where something gives one.
+        The levels in order, if an order is given.
     contrast : Contrast or None
-        The contrast asked for in C().
+        The contrast given in C().
     asked : tuple of (level, mapping)
-        The labels that comparisons look for, and the values they look among, as keys.
+        The labels in comparisons, and the values compared with them, as keys.
     """
 
     summaries: Mapping[int, Summary]
@@ -210,7 +211,7 @@ class Found:
 
     @classmethod
     def of(cls, expression: Expression, states: States, evaluator: Evaluator) -> "Found":
-        """Return what the rows of an evaluator show of a factor."""
+        """Return the factor over the rows of an evaluator."""
         known = tuple(state for state in states if state is not None)
         if len(known) < len(states):
             summaries, asked = evaluator.summarise(expression, states)
@@ -224,7 +225,7 @@ class Found:
         return cls({}, value.shape[1], None, None, None, questions)
 
     def merge(self, other: "Found", expression: Expression) -> "Found":
-        """Return what both sets of rows show."""
+        """Return the factor over both sets of rows."""
         if (self.labels is None) != (other.labels is None) or self.width != other.width:
             raise DataError(
                 f"{called()} computed the term {expression.label!r} with different numbers of columns, "
@@ -245,7 +246,7 @@ class Found:
         )
 
     def value(self, integers: bool) -> Categories | np.ndarray | None:
-        """Return a factor's value on some rows that show all there is to know, or None if it is not known.
+        """Return a value that determines the factor, or None if it is unknown.
 
         Parameters
         ----------
@@ -257,7 +258,7 @@ class Found:
             if self.levels is None and _mixed(labels, integers):
                 labels = [float(label) for label in labels]
             numbers = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
-            # Numbers as an array of them: `used_levels` sorts the distinct ones.
+            # Numbers as a float array: `used_levels` sorts the distinct ones.
             array = (
                 np.array(labels) if numbers and self.levels is None else np.empty(len(labels), dtype=object)
             )
@@ -267,25 +268,25 @@ class Found:
 
 
 def _mixed(labels: Sequence[Level], integers: bool) -> bool:
-    """Whether numbers that are labels are floats for all rows together."""
+    """Whether numeric labels are floats over all rows."""
     numbers = all(isinstance(label, (int, float)) and not isinstance(label, bool) for label in labels)
     return numbers and not (integers and all(isinstance(label, int) for label in labels))
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """The factors and columns in some of the chunks.
+    """The factors and columns over some of the chunks.
 
     Attributes
     ----------
     n_rows, n_complete : int
-        Rows, and those of them without missing values.
+        Numbers of rows and of complete rows.
     missing : mapping of str to int
-        Missing values by column, where there are any.
+        Number of missing values by column, where not 0.
     columns : mapping of str to Seen
-        What the columns of the plan hold.
+        The columns of the plan.
     factors : tuple of Found, or None
-        By expression; None where no row is complete.
+        Factors by expression; None if no row is complete.
     sample : mapping of str to Column
         The columns on one complete row.
     """
@@ -299,23 +300,23 @@ class Scan:
 
 
 def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[States]) -> Scan:
-    """Return what a chunk shows.
+    """Return the scan of a chunk.
 
     Parameters
     ----------
     frame : DataFrame
         The chunk.
     number : int
-        Which it is, from 1.
+        Number of the chunk, from 1.
     plan : Plan
-        What is asked.
+        The formula and options.
     states : sequence of tuples of (dict or None)
-        By expression, what its transforms have learned so far.
+        Learned states of the transforms, by expression.
 
     Raises
     ------
     DataError
-        If a column holds what cannot be used, or infinite values.
+        If a column has values that cannot be used.
     """
     with plan.chunk(number):
         table = Table(frame)
@@ -339,12 +340,12 @@ def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[St
 
 
 def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
-    """Return what the chunks of both show, `one` coming before `other`.
+    """Return the scan of the chunks of both, those of `one` before those of `other`.
 
     Raises
     ------
     DataError
-        If a column holds one thing in one chunk and another in the other.
+        If a column has different types in different chunks.
     """
     counts = dict(one.missing)
     for name, count in other.missing.items():
@@ -363,7 +364,7 @@ def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
 
 
 def check_scan(scan: Scan, plan: Plan) -> None:
-    """Raise :class:`DataError` if a label that a comparison looks for is nowhere."""
+    """Raise :class:`DataError` if a label in a comparison does not occur."""
     for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
         for label, known in found.asked:
             check_asked(label, known, expression)

@@ -1,7 +1,7 @@
-"""Designs from rows in chunks: what must be known of all rows is learned first, then rows are reduced.
+"""Designs from data in chunks: levels and transforms are learned first, then rows are reduced.
 
-Levels and transforms must be known before a row has its columns. Where the formula has neither, or the
-levels are declared, one pass does; else a pass learns them (one more for transforms of transforms), and
+Levels and transforms must be known before columns can be computed. One pass is enough if the formula has
+neither, or the levels are declared; otherwise a pass learns them (one more for transforms of transforms), and
 the next computes the columns.
 """
 
@@ -48,13 +48,13 @@ class Reduced(Generic[T]):
     Attributes
     ----------
     value : object
-        What was asked for, merged over the chunks.
+        The value of the reduction, merged over the chunks.
     n : int
-        Complete rows.
+        Number of complete rows.
     n_rows : int
-        All rows.
+        Number of all rows.
     missing : Series
-        Number of rows in which each column is missing, for the columns where that is not 0.
+        Number of missing values by column, where not 0.
     """
 
     value: T
@@ -64,13 +64,13 @@ class Reduced(Generic[T]):
 
     @property
     def n_dropped(self) -> int:
-        """Rows left out."""
+        """Number of dropped rows."""
         return self.n_rows - self.n
 
 
 @dataclass(frozen=True, eq=False)
 class Work(Generic[T]):
-    """A reduction of the complete rows of a chunk, and how parts merge."""
+    """A reduction of the complete rows of a chunk, and the merging of parts."""
 
     of: Callable[[DesignData], T]
     merge: Callable[[T, T], T]
@@ -91,19 +91,19 @@ def reduce_chunks(
     Parameters
     ----------
     plan : Plan
-        What is asked of every chunk.
+        The formula and options.
     chunks : Chunks
-        The rows.
+        The data.
     work : Work
-        What is made of the computed rows.
+        The reduction of the computed rows.
     missing : {"drop", "raise"}
-        What to do with rows that have missing values.
+        Treatment of rows with missing values.
 
     Raises
     ------
     DataError
-        If the chunks do not fit one another or cannot be used, or if they can be read only once and the
-        formula needs more.
+        If the chunks do not match each other or cannot be used, or if they can be read only once and the
+        formula needs more passes.
     """
     check_choice(missing, "missing", ("drop", "raise"))
     start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
@@ -134,7 +134,7 @@ def _learn(
     chunks: Chunks,
     missing: str,
 ) -> tuple[Scan, Response, Layout]:
-    """Return what all rows show, and the layout that follows."""
+    """Return the scan of all rows, and the resulting layout."""
     passes = 0
     while True:
         scan = chunks.reduce(
@@ -152,7 +152,7 @@ def _learn(
 
 
 def _concluded(plan: Plan, scan: Scan, states: Sequence[States]) -> list[States]:
-    """Return the states with those that this pass has learned."""
+    """Return the states including those learned in this pass."""
     evaluator = Evaluator(scan.sample, 1, plan.functions)
     result = []
     for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
@@ -162,7 +162,7 @@ def _concluded(plan: Plan, scan: Scan, states: Sequence[States]) -> list[States]
 
 
 def _values(plan: Plan, scan: Scan, states: Sequence[States]) -> list[Value] | None:
-    """Return values that show all there is to know of each expression, or None if more must be read."""
+    """Return values that determine each expression, or None if another pass is needed."""
     evaluator = Evaluator(scan.sample, 1, plan.functions)
     values: list[Value] = []
     for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
@@ -172,7 +172,7 @@ def _values(plan: Plan, scan: Scan, states: Sequence[States]) -> list[Value] | N
             learned = [state for state in known if state is not None]
             if len(learned) < len(known):
                 return None
-            # One row tells how many columns there are, but not which levels.
+            # One row determines the number of columns, but not the levels.
             value = evaluator.apply(expression, learned)
             if isinstance(value, Categories):
                 return None
@@ -205,7 +205,7 @@ def _one_pass(
     chunks: Chunks,
     work: Work[T],
 ) -> tuple[Scan, Response, Layout, _Part[T]] | None:
-    """Do all in one pass, or return None if that cannot be done and the chunks can be read again."""
+    """Do everything in one pass, or return None if that is impossible and the chunks can be read again."""
     frames = chunks.frames(plan.columns)
     if frames is None:
         return None
@@ -226,21 +226,21 @@ def _one_pass(
     if scan is None:
         raise no_rows()
     if code is None or part is None:
-        # No row is complete: the report says so.
+        # No row is complete, which the report says.
         _report(plan, scan, "raise")
         raise no_rows()
     check_scan(scan, plan)
     if not _all_used(plan, scan, chunks.once):
         return None
     left, layout = code
-    # A column may have turned out to hold other numbers than integers.
+    # A column may have other numbers than integers in later chunks.
     left = replace(left, variables=make_variables(scan.columns, list(left.variables)))
     layout = replace(layout, variables=make_variables(scan.columns, list(layout.variables)))
     return scan, left, layout, part
 
 
 def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
-    """Return values that show all there is to know, where that needs no more rows, or None."""
+    """Return values that determine each expression if no more rows are needed, else None."""
     values: list[Value] = []
     for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
         reason = None
@@ -267,7 +267,7 @@ def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
 
 
 def _all_used(plan: Plan, scan: Scan, once: bool) -> bool:
-    """Whether all levels that are declared occur; raise :class:`DataError` if not and it is too late."""
+    """Whether all declared levels occur; raise :class:`DataError` if not and there is no further pass."""
     for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
         unused = [level for level in found.levels or () if level not in (found.labels or {})]
         if unused and once:
@@ -287,7 +287,7 @@ def _all_used(plan: Plan, scan: Scan, once: bool) -> bool:
 def _compute_chunk(
     frame: pd.DataFrame, number: int, plan: Plan, left: Response, layout: Layout, work: Work[T]
 ) -> _Part[T]:
-    """Compute the columns of the complete rows of a chunk, and do the work on them."""
+    """Compute the columns of the complete rows of a chunk, and reduce them."""
     with plan.chunk(number):
         table = Table(frame)
         rows = plan.rows(table)

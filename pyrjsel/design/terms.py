@@ -1,7 +1,7 @@
-"""Terms: the units that enter or leave a model whole, and which of them are part of which.
+"""Terms, which enter or leave a model as a whole, and their parents.
 
-A term is a monomial in its factors, in which ``I(x**3)`` counts as the third power of ``x``. The parents of a
-monomial are the others that divide it.
+A term is a monomial in its factors, where ``I(x**3)`` is the third power of ``x``. The parents of a monomial
+are the other monomials that divide it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 
 from pyrjsel.design.safety import Expression, power_of
 
-# Divisors of a monomial are looked up one by one up to this many.
+# Largest number of divisors of a monomial that are looked up one by one.
 _ENUMERATED = 2**10
 
 # A monomial: its variables with their powers, in a fixed order.
@@ -23,25 +23,25 @@ Monomial = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Term:
-    """A unit that enters or leaves a model whole. The intercept is not a term.
+    """A term of a model, included or excluded as a whole. The intercept is not a term.
 
     Attributes
     ----------
     name : str
-        As the user would write it: ``"age"``, ``"C(race)"``, ``"age:smoke"``, ``"bs(age, df=4)"``;
+        Name as in a formula: ``"age"``, ``"C(race)"``, ``"age:smoke"``, ``"bs(age, df=4)"``;
         ``Q("a b")`` shows as ``"a b"``.
     columns : tuple of str
         Names of its design columns.
     start, stop : int
-        Its columns are ``X[:, start:stop]``.
+        The columns of the term are ``X[:, start:stop]``.
     variables : tuple of str
-        The columns of the data that it uses.
+        The columns of the data that the term uses.
     factors : tuple of str
         Names of its factors: ``("age", "smoke")`` for ``"age:smoke"``.
     parents : tuple of int
         Positions of all terms that divide this one: ``x``, ``z``, ``x:z`` and ``I(x**2)`` for ``I(x**2):z``.
     near_parents : tuple of int
-        Those of them that are of one degree less (where the formula does not name them, the next smaller).
+        Those of them with a degree lower by one (or, if not in the formula, the next lower).
     order : int
         Degree of the term: 1 for ``"age"`` and ``"np.log(age)"``, 2 for ``"age:smoke"`` and ``"I(age**2)"``.
 
@@ -79,7 +79,7 @@ def make_terms(
     members : sequence of J tuples of int
         The factors of each term, by position.
     widths : sequence of J int
-        How many columns each term has.
+        Number of columns of each term.
     column_names : sequence of str
         Names of all columns in order.
     expressions : sequence of Expression
@@ -112,13 +112,13 @@ def make_terms(
 def sort_terms(members: Sequence[tuple[int, ...]], expressions: Sequence[Expression]) -> list[int]:
     """Return the order in which a design lists the terms of a formula, by position.
 
-    By number of factors and, with as many, as the formula names them; but no term before its parents, as
-    ``I(x**2)`` in ``y ~ I(x**2) + x``.
+    By number of factors, then by the order of the formula; but parents come first, as ``x`` in ``y ~ I(x**2)
+    + x``.
 
     Parameters
     ----------
     members : sequence of J tuples of int
-        The factors of each term, by position, as the formula names the terms.
+        The factors of each term, by position, in the order of the formula.
     expressions : sequence of Expression
         The factors.
     """
@@ -158,12 +158,12 @@ def _degree(monomial: Monomial) -> int:
 
 
 def _lineage(monomials: Sequence[Monomial]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Return the nearest divisors of each monomial among the others, and all of them, by position."""
+    """Return the nearest divisors of each monomial among the others, and all divisors, by position."""
     known: dict[Monomial, list[int]] = {}
     for position, monomial in enumerate(monomials):
         known.setdefault(monomial, []).append(position)
     near: list[tuple[int, ...]] = [()] * len(monomials)
-    # Sets of positions as the bits of an int: there are 3**12 pairs of ancestors in a*b*...*l.
+    # Sets of positions as bits of an int: there are 3**12 pairs of ancestors in a*b*...*l.
     above = [0] * len(monomials)
     for monomial in sorted(known, key=_degree):
         nearest = tuple(sorted(p for divisor in _nearest(monomial, known) for p in known[divisor]))
@@ -181,7 +181,7 @@ def _positions(bits: int) -> tuple[int, ...]:
 
 
 def _nearest(monomial: Monomial, known: Mapping[Monomial, object]) -> list[Monomial]:
-    """Return the known proper divisors of a monomial that divide no other one of these."""
+    """Return the maximal known proper divisors of a monomial."""
     if _degree(monomial) == 1:
         return []
     less = [

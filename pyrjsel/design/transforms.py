@@ -1,7 +1,7 @@
-"""Stateful transforms: what they learn from the rows of the fit is kept as plain numbers and arrays.
+"""Stateful transforms, with their states as plain numbers and arrays.
 
-A state is a dict of arrays and numbers, so that it can be saved, and new rows are computed from it alone.
-Rows may come in parts: each part has a summary, summaries merge, and the state is made of the last one.
+A state is a dict of arrays and numbers that can be saved; new rows depend on it alone. Rows may come in
+parts: each part has a summary, summaries are merged, and the state is computed from the merged one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class OutsideKnotsError(DataError):
     text : str
         The message.
     rows : ndarray of bool, shape (n,)
-        Where.
+        Rows of these values.
     """
 
     def __init__(self, text: str, rows: np.ndarray) -> None:
@@ -75,7 +75,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The state of a spline: its arguments, for exact quantiles; their ends alone where knots are given."""
+    """The state of a spline: its arguments, for exact quantiles; only their range if knots are given."""
 
     name: str
     parts: tuple[tuple[Sequence[object], Mapping[str, object]], ...]
@@ -86,7 +86,7 @@ class Arguments:
         return Arguments(self.name, self.parts + other.parts)
 
     def state(self) -> State:
-        """Return the state, or raise ``ValueError`` or ``TypeError`` if the arguments do not fit."""
+        """Return the state, or raise ``ValueError`` or ``TypeError`` if the arguments are invalid."""
         args, named = self.parts[0]
         if len(self.parts) > 1:
             args = [self._joined([part[0][i] for part in self.parts]) for i in range(len(args))]
@@ -104,12 +104,12 @@ Summary = Moments | Arguments
 
 
 def summarise_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> Summary:
-    """Return what the transform `name` has seen of its arguments on some rows.
+    """Return the summary of the arguments of transform `name` on some rows.
 
     Raises
     ------
     ValueError, TypeError
-        If the arguments do not fit the transform.
+        If the arguments are invalid for the transform.
     """
     if name in SPLINES:
         return Arguments(name, (_ends(name, args, named),))
@@ -123,12 +123,12 @@ def summarise_transform(name: str, args: Sequence[object], named: Mapping[str, o
 
 
 def learn_transform(name: str, args: Sequence[object], named: Mapping[str, object]) -> State:
-    """Return what the transform `name` learns from its arguments.
+    """Return the state that the transform `name` learns from its arguments.
 
     Raises
     ------
     ValueError, TypeError
-        If the arguments do not fit the transform.
+        If the arguments are invalid for the transform.
     """
     return summarise_transform(name, args, named).state()
 
@@ -136,7 +136,7 @@ def learn_transform(name: str, args: Sequence[object], named: Mapping[str, objec
 def apply_transform(
     name: str, state: Mapping[str, object], args: Sequence[object], named: Mapping[str, object]
 ) -> FloatArray:
-    """Return the transform of its arguments under a state learned before.
+    """Return the transform of its arguments with a learned state.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def _floats(x: object) -> FloatArray:
 def _ends(
     name: str, args: Sequence[object], named: Mapping[str, object]
 ) -> tuple[Sequence[object], Mapping[str, object]]:
-    """Return the arguments of a spline, of whose column only the ends count where its knots are given."""
+    """Return the arguments of a spline, reduced to the range of its column if the knots are given."""
     given = dict(zip(_PARAMETERS, args, strict=False)) | dict(named) if name in ("cr", "cc", "bs") else {}
     constraints = args[5] if name != "bs" and len(args) > 5 else named.get("constraints")
     x = given.get("x")
@@ -219,7 +219,7 @@ def _ends(
 
 
 def _check_size(args: Sequence[object], named: Mapping[str, object]) -> None:
-    """Refuse more columns than rows, and degrees that no one needs: both may take forever to compute."""
+    """Refuse more columns than rows and very high degrees, which would take too long to compute."""
     rows = np.asarray(args[0] if args else named.get("x")).size
     df = args[1] if len(args) > 1 else named.get("df")
     degree = args[3] if len(args) > 3 else named.get("degree")

@@ -27,11 +27,10 @@ class InverseGamma:
 
     Notes
     -----
-    Pattern models use it as the prior of the scale sigma of each order itself, with mode ``b / (a + 1)``.
-
-    A sequence has one entry for each number of terms in a model, from 0 to all of them (terms that are
-    always included count): the prior of sigma^2 then depends on the size of the model. Only
-    :class:`pyrjsel.SpikeSlab` supports such priors.
+    In pattern models it is the prior of the scale sigma of each order itself, with mode ``b / (a + 1)``. A
+    sequence has one entry for each number of terms in a model, from 0 to all (including terms that are always
+    in): the prior of sigma^2 then depends on the size of the model. Only :class:`pyrjsel.SpikeSlab` supports
+    such priors.
 
     Examples
     --------

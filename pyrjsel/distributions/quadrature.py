@@ -9,7 +9,7 @@ from pyrjsel._typing import FloatArray
 # Log densities (m, k) of m problems at nodes (k,).
 LogDensity = Callable[[FloatArray], FloatArray]
 
-# Densities below exp(-46) = 1e-20 of their maxima are left out.
+# Densities below exp(-46) = 1e-20 of their maxima are omitted.
 COARSE, DEPTH = 0.5, 46.0
 # Points per interval between quadrature nodes of a grid for draws, and the factor by which the envelope
 # exceeds the density at these points.
@@ -30,7 +30,7 @@ def find_nodes(
     step : float
         Distance between nodes.
     depth : float
-        Nodes where all log densities are further below their maxima than this are left out.
+        Nodes where all log densities are further below their maxima than this are omitted.
 
     Returns
     -------

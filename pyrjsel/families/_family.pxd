@@ -1,4 +1,4 @@
-# One pass over the observations for each family, which loops find in the problem that they are given.
+# Passes over the observations for each family, which loops access through the problem.
 
 # out := eta + delta x; the log-likelihood at out.
 ctypedef double (*shift_t)(Py_ssize_t n, const double* eta, const double* x, double delta, const double* wy,

@@ -1,6 +1,6 @@
 """Log-likelihoods of the families as single passes over the observations.
 
-A family's description has its passes; one with passes of its own makes them with ``passes``.
+Each family has its passes, created by ``passes``.
 """
 
 cimport cython

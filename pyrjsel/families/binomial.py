@@ -146,9 +146,9 @@ class Binomial(Family):
         return ways[:, None] + weights[:, None] * (y[:, None] * eta - np.logaddexp(0.0, eta))
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the share of successes, Brier score and calibration; for trials also Pearson's statistic.
+        """Return the success rate, Brier score and calibration; for trials also Pearson's statistic.
 
-        For single 0/1 outcomes, Pearson's statistic says nothing about the fit.
+        For single 0/1 outcomes, Pearson's statistic is not informative.
         """
         found = {
             "mean": Statistic(average),

@@ -1,4 +1,4 @@
-"""Parameters beside coefficients: a gaussian variance, a dispersion, degrees of freedom."""
+"""Parameters besides coefficients: the variance of a gaussian, a dispersion, degrees of freedom."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ Values = Mapping[str, FloatArray]
 
 @dataclass(frozen=True)
 class Nuisance:
-    """Names of the nuisance parameters of a regression, and their places in the state of a chain.
+    """Names of the nuisance parameters of a regression, and their positions in the state of a chain.
 
-    The state of a chain has them behind the coefficients, those of `names` first. These go with draws of
-    coefficients into results, files and predictions; those of `inner` are in states alone.
+    In the state of a chain they follow the coefficients, those of `names` first. The latter are stored with
+    draws of coefficients in results and files and used in predictions; those of `inner` exist only in states.
 
     Attributes
     ----------
     names : tuple of str
         Parameters of the likelihood, all of them positive.
     inner : tuple of str
-        Others, such as log g.
+        Other parameters, such as log g.
     """
 
     names: tuple[str, ...] = ()

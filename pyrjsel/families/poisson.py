@@ -81,7 +81,7 @@ class Poisson(Family):
         return True
 
     def excess(self, mean: FloatArray) -> FloatArray:
-        """Return the variance of a squared standardised residual less 2, in a row of weight 1."""
+        """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
         return 1.0 / mean
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
@@ -145,7 +145,7 @@ class Poisson(Family):
             return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the mean, the variance divided by the mean, the share of zeros and the largest count."""
+        """Return the mean, the variance to mean ratio, the proportion of zeros and the largest count."""
         return {
             "mean": Statistic(average),
             "dispersion_index": Statistic(dispersion_index),

@@ -56,7 +56,7 @@ def largest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
 
 
 def share_of_zeros(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-    """Return the share of responses that are 0."""
+    """Return the proportion of responses that are 0."""
     return float(np.mean(y == 0))
 
 

@@ -1,4 +1,4 @@
-"""Model spaces: models as bits, priors over them, costs, budget, heredity, the table of visited models."""
+"""Model spaces: packed models, priors over models, costs, budget, heredity, the table of visited models."""
 
 from pyrjsel.model_space._space import Space
 from pyrjsel.model_space.bits import PackedModels, pack, unpack

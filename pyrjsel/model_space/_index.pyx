@@ -6,7 +6,7 @@ import numpy as np
 
 
 cdef inline uint64_t _mix(const uint64_t* words, Py_ssize_t n) noexcept nogil:
-    """A hash of packed models (a multiply-and-fold step for every word)."""
+    """Hash of a packed model (a multiply-and-fold step per word)."""
     cdef uint64_t h = 0x9E3779B97F4A7C15ULL
     cdef Py_ssize_t k
     for k in range(n):
@@ -19,7 +19,7 @@ cdef inline uint64_t _mix(const uint64_t* words, Py_ssize_t n) noexcept nogil:
 cdef inline Py_ssize_t _slot_of(
     const int64_t[::1] slots, const uint64_t[:, ::1] table, const uint64_t* row, Py_ssize_t n_words,
 ) noexcept nogil:
-    """The slot that holds this model, or the empty one where it belongs."""
+    """The slot of this model, or the empty slot where it belongs."""
     cdef Py_ssize_t mask = slots.shape[0] - 1
     cdef Py_ssize_t slot = <Py_ssize_t>(_mix(row, n_words) & <uint64_t>mask)
     cdef Py_ssize_t k
@@ -36,7 +36,7 @@ cdef inline Py_ssize_t _slot_of(
 def index_rows(
     int64_t[::1] slots, uint64_t[:, ::1] table, int64_t n, const uint64_t[:, ::1] block, bint insert
 ):
-    """Find the rows of `block` in `table`, and append those that are not there.
+    """Find the rows of `block` in `table`, and append new ones.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def index_rows(
     Returns
     -------
     index : ndarray of int64, shape (m,)
-        Row numbers; -1 where not found (never with `insert`).
+        Row numbers; -1 if not found (never with `insert`).
     n : int
         Rows in use afterwards.
     """

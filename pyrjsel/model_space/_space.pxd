@@ -1,15 +1,15 @@
-# Model spaces in C: the constraints and the prior over models that every sampler's loop shares.
+# Model spaces in C: the constraints and the prior over models, shared by the loops of all samplers.
 #
-# A loop keeps one `space_t` (pointers into a Space that it holds on to) and one `model_t` a chain, whose
-# three arrays it owns. After writing `gamma` from outside it calls `model_refresh`; afterwards it toggles
-# with `model_flip`, asks `model_feasible_at` for every term that it toggled, and toggles back on rejection.
+# A loop has one `space_t` (pointers into a Space that it keeps alive) and one `model_t` per chain, whose
+# three arrays it owns. After writing to `gamma` directly it calls `model_refresh`; then it toggles terms with
+# `model_flip`, checks every toggled term with `model_feasible_at`, and toggles back on rejection.
 
 cdef enum:
-    EXACT_LIMIT = 256           # up to so many terms (items) each flip takes its sums anew: no drift at all
+    EXACT_LIMIT = 256           # up to this many terms (items), each flip recomputes its sums, without drift
     HEREDITY_NONE = 0
     HEREDITY_WEAK = 1
     HEREDITY_STRONG = 2
-    MOST_ORDERS = 64            # orders of terms that a prior by order can tell apart
+    MOST_ORDERS = 64            # largest number of orders of a prior by order
 
 cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; the owner keeps them alive
     int n_terms, n_items, max_size, heredity
@@ -21,9 +21,9 @@ cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; 
     const int* item_start       # (n_terms + 1), CSR: term -> priced items
     const int* item
     const double* item_cost     # (n_items)
-    const int* parent_start     # (n_terms + 1), CSR: term -> terms that the heredity in force asks for
+    const int* parent_start     # (n_terms + 1), CSR: term -> terms that heredity requires
     const int* parent
-    const int* child_start      # (n_terms + 1), CSR: the same relation read backwards
+    const int* child_start      # (n_terms + 1), CSR: the reverse relation
     const int* child
     const int* rank             # (n_terms) order of a free term, from 0; -1 for others; NULL if n_orders is 0
     const double* log_in        # (free terms + 1) A, B and C of a prior by order
@@ -32,15 +32,15 @@ cdef struct space_t:            # raw pointers into the arrays of a ModelSpace; 
     const double* odds_open     # (n_terms) e_j
     bint any_open               # whether any e_j is not 0
 
-cdef struct model_t:            # a model and what is derived from it
+cdef struct model_t:            # a model and quantities derived from it
     unsigned char* gamma        # (n_terms)
-    int* item_use               # (n_items) how many terms of the model use the item
-    int size                    # terms in the model, always included
-    int n_free                  # free terms in the model
+    int* item_use               # (n_items) number of terms of the model that use the item
+    int size                    # number of terms, including terms that are always in
+    int n_free                  # number of free terms
     double cost
-    double log_odds             # sum of l_j over free terms in
-    # Of a prior by order: sum of e_j over free terms whose parents let them in (they are open), and of each
-    # order the number of open terms and of terms in.
+    double log_odds             # sum of l_j over included free terms
+    # For a prior by order: the sum of e_j over open free terms (those that heredity allows), and by order the
+    # numbers of open and of included terms.
     double log_open
     int n_open[MOST_ORDERS]
     int n_in[MOST_ORDERS]
@@ -54,6 +54,6 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil
 cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept nogil
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil
 cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcept nogil
-# Whether the terms that j needs are in, and whether those that are in have what they need without j.
+# Whether the terms that j requires are included, and whether the included terms meet heredity without j.
 cdef bint parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil
 cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil

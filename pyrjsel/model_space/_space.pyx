@@ -24,7 +24,7 @@ cdef const unsigned char* _bytes(const unsigned char[::1] values) noexcept:
 
 
 cdef int _checked_orders(dict arrays) except -1:
-    """The number of orders of a prior by order, or ValueError if its arrays do not fit."""
+    """Return the number of orders of a prior by order, or raise ValueError if its arrays do not match."""
     rank, free = arrays["rank"], arrays["free"]
     sizes = {arrays[name].shape[0] for name in ("log_size", "log_in", "log_out", "log_open")}
     fits = len(sizes) == 1 and arrays["odds_open"].shape == free.shape == rank.shape
@@ -35,7 +35,7 @@ cdef int _checked_orders(dict arrays) except -1:
 
 @cython.final
 cdef class Space:
-    """The arrays of a ModelSpace behind raw pointers.
+    """The arrays of a ModelSpace as raw pointers.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ cdef class Space:
 
 
 cdef inline double _total_cost(const space_t* s, const model_t* m) noexcept nogil:
-    # Four sums side by side, since each addition waits for the one before; products with 0 or 1 and no
-    # branches, since which items are used cannot be foreseen.
+    # Four partial sums, since consecutive additions depend on each other; products with 0 or 1 instead of
+    # branches, which could not be predicted.
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef const double* cost = s.item_cost
     cdef const int* use = m.item_use
@@ -111,7 +111,7 @@ cdef inline double _total_cost(const space_t* s, const model_t* m) noexcept nogi
 
 
 cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept nogil:
-    # As above; the log odds of terms that are not free are 0.
+    # As above; terms that are not free have log odds of 0.
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef const double* odds = s.log_odds
     cdef const unsigned char* gamma = m.gamma
@@ -129,7 +129,7 @@ cdef inline double _total_log_odds(const space_t* s, const model_t* m) noexcept 
 
 
 cdef bint parents_in(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
-    """Whether the terms that j needs are in (True where it needs none)."""
+    """Whether the terms that j requires are included (True if there are none)."""
     cdef int e
     cdef int first = s.parent_start[j]
     cdef int last = s.parent_start[j + 1]
@@ -156,7 +156,7 @@ cdef inline double _total_open(const space_t* s, const model_t* m) noexcept nogi
 
 
 cdef void _count_orders(const space_t* s, model_t* m) noexcept nogil:
-    """Count the open terms of each order and those that are in."""
+    """Count the open and the included terms of each order."""
     cdef int j
     memset(m.n_open, 0, sizeof(m.n_open))
     memset(m.n_in, 0, sizeof(m.n_in))
@@ -170,14 +170,14 @@ cdef void _count_orders(const space_t* s, model_t* m) noexcept nogil:
 cdef inline int _turn_children(
     const space_t* s, const unsigned char* gamma, int j, int* n_open, double* log_open
 ) noexcept nogil:
-    """Add what flipping j will make of the open terms; return how many children of j open or close."""
+    """Update the counts of open terms for a flip of j; return how many children of j change."""
     cdef int e, f, child, others, turned = 0
     cdef int sign = -1 if gamma[j] else 1
     for e in range(s.child_start[j], s.child_start[j + 1]):
         child = s.child[e]
         if not s.free_term[child]:
             continue
-        # What j has to say is decisive if all others are in (strong heredity) or none is (weak).
+        # j is decisive if all other parents are included (strong heredity) or none is (weak).
         others = 0
         for f in range(s.parent_start[child], s.parent_start[child + 1]):
             if s.parent[f] != j and gamma[s.parent[f]] != (s.heredity == HEREDITY_STRONG):
@@ -191,7 +191,7 @@ cdef inline int _turn_children(
 
 
 cdef inline double _of_order(const space_t* s, int n_in, int n_open) noexcept nogil:
-    # A term without the parents it needs: not a model, and no place of the table.
+    # A term without required parents: infeasible, and outside the table.
     if n_in > n_open:
         return -INFINITY
     return s.log_in[n_in] + s.log_out[n_open - n_in] + s.log_open[n_open]
@@ -234,7 +234,7 @@ cdef void model_flip(const space_t* s, model_t* m, int j) noexcept nogil:
         if m.item_use[i] == (0 if entering else 1):
             change += s.item_cost[i]
         m.item_use[i] += sign
-    # Below the limit, sums are taken anew in a fixed order, so that a flip and its reversal leave no trace.
+    # Below the limit, sums are recomputed in a fixed order, so that a flip and its reversal cancel exactly.
     if change != 0.0:
         if s.n_items <= EXACT_LIMIT:
             m.cost = _total_cost(s, m)
@@ -264,8 +264,7 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
 
 
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
-    """s(k) + sum of l_j over the free terms in; by order, sum of A[k_o] + B[m_o - k_o] + C[m_o] over orders,
-    of whose m_o open terms k_o are in, + sum of l_j over the free terms in + sum of e_j over those open."""
+    """Log prior of a model without normalising constant; see ``by_order.py`` for a prior by order."""
     cdef double value
     cdef int o
     if s.n_orders == 0:
@@ -277,7 +276,7 @@ cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
 
 
 cdef inline double _change_by_order(const space_t* s, const model_t* m, int j, int* turned) noexcept nogil:
-    """What flipping the free term j adds to a prior by order; `turned` holds zeros, before and after."""
+    """Change of a log prior by order by a flip of the free term j; `turned` is 0 before and after."""
     cdef int sign = -1 if m.gamma[j] else 1
     cdef int own = s.rank[j]
     cdef int o
@@ -293,7 +292,7 @@ cdef inline double _change_by_order(const space_t* s, const model_t* m, int j, i
 
 
 cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept nogil:
-    """Whether the items that j would add can be paid for."""
+    """Whether the items that j would add are within the budget."""
     cdef int e
     cdef double cost = m.cost
     for e in range(s.item_start[j], s.item_start[j + 1]):
@@ -303,7 +302,7 @@ cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept 
 
 
 cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noexcept nogil:
-    """Whether the terms that are in have the parents they need without j."""
+    """Whether the included terms have their required parents without j."""
     cdef int e, f, child, left
     for e in range(s.child_start[j], s.child_start[j + 1]):
         child = s.child[e]
@@ -311,7 +310,7 @@ cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noe
             continue
         if s.heredity == HEREDITY_STRONG:
             return False
-        left = -1               # j itself, which is in, does not count
+        left = -1               # j itself, which is included, does not count
         for f in range(s.parent_start[child], s.parent_start[child + 1]):
             left += gamma[s.parent[f]]
         if left == 0:
@@ -320,17 +319,17 @@ cdef bint children_stay(const space_t* s, const unsigned char* gamma, int j) noe
 
 
 cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcept nogil:
-    """What flipping each term adds to the log prior of a feasible model; -inf where it may not be flipped.
+    """Change of the log prior of a feasible model by flipping each term; -inf if the flip is infeasible.
 
-    The verdicts are those of `model_flip` and `model_feasible_at`; costs are summed in another order there,
-    which the tolerance of the budget is far too large to notice.
+    Feasibility agrees with `model_flip` and `model_feasible_at`, which sum costs in another order: the
+    difference is far below the tolerance of the budget.
     """
     cdef bint growing = m.size < s.max_size and m.size < s.n_terms
     cdef double entering = 0.0, leaving = 0.0
     cdef int j
     cdef int turned[MOST_ORDERS]
     memset(turned, 0, sizeof(turned))
-    if growing:         # every term that is not free is in: one that is free is out
+    if growing:         # terms that are not free are always included, so an excluded one is free
         entering = s.log_size[m.n_free + 1] - s.log_size[m.n_free]
     if m.n_free > 0:
         leaving = s.log_size[m.n_free - 1] - s.log_size[m.n_free]
@@ -351,7 +350,7 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
 
 
 cdef class _Model:
-    """A model_t with the arrays that it points to, for the functions of this file."""
+    """A model_t with its arrays, for the functions of this file."""
 
     cdef model_t c
     cdef object arrays
@@ -368,21 +367,21 @@ cdef class _Model:
 
 
 def debug_flips(Space space, gamma, const int[::1] flips):
-    """Toggle terms one after another and say what is known after each.
+    """Toggle terms one after another and record the state after each.
 
     Parameters
     ----------
     space : Space
         The space.
     gamma : array_like of uint8, shape (J,)
-        The model to begin with.
+        The initial model.
     flips : ndarray of int32, shape (m,)
         Terms to toggle, in this order, feasible or not.
 
     Returns
     -------
     gamma : ndarray of uint8, shape (J,)
-        The model at the end.
+        The final model.
     trace : ndarray, shape (m + 1, 5)
         Size, number of free terms, cost, sum of the log odds and log prior (before the constraints) at the
         start and after every flip.
@@ -404,7 +403,7 @@ def debug_flips(Space space, gamma, const int[::1] flips):
 
 
 def debug_feasible(Space space, gamma, terms):
-    """Toggle `terms` in `gamma` and say whether the result is feasible as far as they are concerned."""
+    """Toggle `terms` in `gamma` and return whether the result is feasible as far as these are concerned."""
     cdef _Model model = _Model(space, gamma)
     cdef int j
     for j in terms:
@@ -413,7 +412,7 @@ def debug_feasible(Space space, gamma, terms):
 
 
 def debug_changes(Space space, gamma):
-    """Return what flipping each term adds to the log prior of the feasible model `gamma`, shape (J,)."""
+    """Return the change of the log prior of the feasible model `gamma` by flipping each term, shape (J,)."""
     cdef _Model model = _Model(space, gamma)
     cdef double[::1] out = np.empty(max(1, space.c.n_terms))
     model_changes(&space.c, &model.c, &out[0])
@@ -423,14 +422,14 @@ def debug_changes(Space space, gamma):
 # --- enumeration -----------------------------------------------------------------------------------------
 
 
-cdef struct walk_t:             # a walk through the tree of feasible models, as it stands between two blocks
-    int depth                   # terms put in so far
+cdef struct walk_t:             # state of a traversal of the tree of feasible models between two blocks
+    int depth                   # terms added so far
     int next                    # the next position of `order` to try
     bint done
 
 
 cdef inline bint _put_in(const space_t* s, model_t* m, int j) noexcept nogil:
-    """Put j in if the model stays feasible; say whether it was done. The caller keeps the old sums."""
+    """Add j if the model stays feasible; return whether it did. The caller keeps the old sums."""
     cdef int e
     cdef double cost = m.cost
     if not parents_in(s, m.gamma, j):
@@ -466,7 +465,7 @@ cdef int64_t _walk(
     int64_t capacity, uint64_t* current, int n_words, uint64_t* words, int* size, double* cost,
     double* log_odds,
 ) noexcept nogil:
-    """Find up to `capacity` further models in depth-first order; store them unless `words` is NULL."""
+    """Find up to `capacity` further models in depth-first order, and store them unless `words` is NULL."""
     cdef int64_t found = 0
     cdef int j, k
     while found < capacity:
@@ -503,7 +502,7 @@ cdef int64_t _walk(
 
 
 def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
-    """Visit the feasible models that can be built from `start` with the terms of `order`.
+    """Enumerate the feasible models that add terms of `order` to `start`.
 
     The models come in depth-first order: each is followed by its extensions with terms later in `order`,
     so that consecutive models share a prefix. `order` must list parents before their children.
@@ -515,11 +514,11 @@ def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
     start : array_like of uint8, shape (J,)
         A feasible model; the first one visited.
     order : ndarray of int32
-        Free terms that `start` does not hold.
+        Free terms that are not in `start`.
     limit : int
-        Stop after so many models.
+        Stop after this many models.
     store : bool
-        Whether to keep the models.
+        Whether to store the models.
 
     Returns
     -------
@@ -528,7 +527,7 @@ def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
     complete : bool
         Whether these are all.
     words, size, cost, log_odds : ndarrays or None
-        The models, packed, and what is known of them (None unless `store`).
+        The packed models and their properties (None unless `store`).
     """
     cdef int64_t block = 1 << 20
     cdef int64_t count = 1
@@ -554,7 +553,7 @@ def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
     w.next = 0
     w.done = False
     if store:
-        # Counting first costs little and spares arrays that grow.
+        # Counting first is cheap and avoids growing arrays.
         total = walk(space, start, order, limit, False)[0]
         words = np.zeros((total, n_words), dtype=np.uint64)
         size = np.zeros(total, dtype=np.int32)
@@ -617,13 +616,13 @@ cdef inline void _exchange(int* terms, int a, int b) noexcept nogil:
 
 
 cdef void _prior_step(const space_t* s, model_t* m, bitgen_t* rng, int* terms, int n_free) noexcept nogil:
-    """One Metropolis step on the prior; `terms` lists the free terms, those in the model first."""
+    """One Metropolis step on the prior; `terms` lists the free terms, included ones first."""
     cdef int k = m.n_free
     cdef double before = model_log_prior(s, m)
     cdef double change
     cdef int a, b, j
     if random_standard_uniform(rng) < 0.5:
-        # A flip of a term drawn uniformly: symmetric.
+        # Flip of a uniformly drawn term: symmetric.
         a = _below(rng, n_free)
         j = terms[a]
         model_flip(s, m, j)
@@ -633,7 +632,7 @@ cdef void _prior_step(const space_t* s, model_t* m, bitgen_t* rng, int* terms, i
         else:
             _exchange(terms, a, k if m.n_free > k else k - 1)
     elif 0 < k < n_free:
-        # A term that is in against one that is out: the size stays, so the proposal is symmetric.
+        # Swap of an included and an excluded term: the size is unchanged, so the proposal is symmetric.
         a = _below(rng, k)
         b = k + _below(rng, n_free - k)
         model_flip(s, m, terms[a])
@@ -651,7 +650,7 @@ cdef void _prior_step(const space_t* s, model_t* m, bitgen_t* rng, int* terms, i
 
 
 def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
-    """Walk on the prior by flips and swaps.
+    """Run a Metropolis chain on the prior with flips and swaps.
 
     Parameters
     ----------
@@ -662,13 +661,13 @@ def metropolis(Space space, start, rng, int64_t draws, int64_t thin):
     rng : Generator
         Source of random numbers; its lock is held by the caller.
     draws, thin : int
-        Models to keep, and steps from one to the next.
+        Number of draws, and steps between them.
 
     Returns
     -------
     models : ndarray of uint8, shape (draws, J)
     inclusion : ndarray of float64, shape (J,)
-        Averages over these models of the probability of each term given all others.
+        Averages over these draws of the probability of each term given all others.
     """
     cdef _Model model = _Model(space, start)
     cdef bitgen_t* bits = bitgen_of(rng)

@@ -1,13 +1,13 @@
-# Trades of terms along a path: some leave, one after the other, and others come, also beside each other.
+# Trades: several terms leave the model one after the other, then others enter.
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.model_space._space cimport Space, model_t
 
 cdef enum:
-    MOST = 12                   # units that leave, and that come, at most
+    MOST = 12                   # most units that leave, and most that enter
 
 cdef inline int pointed_at(const double* weight, int n, double u) noexcept nogil:
-    """The place that u in [0, sum of the weights) points at, never one without weight; -1 if none has any."""
+    """The index selected by u in [0, sum of the weights), never one with weight 0; -1 if all are 0."""
     cdef int j, chosen = -1
     for j in range(n):
         if weight[j] > 0.0:
@@ -22,24 +22,24 @@ cdef class Trades:
     cdef Space space
     cdef list arrays
     cdef int n_terms
-    cdef int n_steps            # units that have left or come on the present path
+    cdef int n_steps            # units that have left or entered on the present path
     cdef int n_out              # of these, units that have left
     cdef int n_flips
-    cdef bint turned            # whether units come now
+    cdef bint turned            # whether units enter now
     cdef const int* above_start  # (J + 1), CSR: term -> all it needs under strong heredity, parents first
     cdef const int* above
-    cdef int* step              # (2 * MOST + 1) where the flips of each unit begin
+    cdef int* step              # (2 * MOST + 1) start of the flips of each unit
     cdef int* flip              # terms in the order in which they are flipped
-    cdef int* chain             # (J) weak heredity: terms that come with one, it first
-    cdef int* paid              # (items) unit that has last been priced
+    cdef int* chain             # (J) weak heredity: terms that enter with one, which comes first
+    cdef int* paid              # (items) last unit that was priced
     cdef int pricing
-    cdef unsigned char* gone    # (J) terms that have left, which do not come on this path
+    cdef unsigned char* gone    # (J) terms that have left, which do not enter again on this path
     cdef double* score          # (2 * MOST + 1, J) log mass changes by flips, along the path
     cdef double* weight         # (J) probabilities of the next unit
     cdef double* scratch        # (J)
 
-    # What the caller does: begin; fill row() and draw, until nothing is drawn, with the evidence moved by
-    # flip[step[i] : step[i + 1]] after each; then the log probabilities of both directions, or undo.
+    # Use: begin; fill row() and draw until nothing is drawn, moving the evidence by flip[step[i] : step[i +
+    # 1]] after each draw; then compute the log probabilities of both directions, or undo.
     cdef void begin(self) noexcept nogil
     cdef double* row(self) noexcept nogil
     cdef int draw(self, model_t* m, bitgen_t* rng) noexcept nogil

@@ -1,30 +1,31 @@
-"""Trades: some units of a model leave, one after the other, and then others come, which may be more or fewer.
+"""Trades: several units leave the model one after the other, then others enter, possibly more or fewer.
 
-A unit is a term with terms that it needs: under strong heredity it comes with all that it needs and that are
-missing, under weak heredity with one parent if it has none, which may need one in turn. It leaves alone or
-with terms that nothing else in the model needs any more: each of them, children before their parents, leaves
-with probability 1/2. Under weak heredity this is the only parent that is left, then the only parent of that
-one. So whatever leaves as one unit comes back as one.
+A unit is a term with terms that it requires. Under strong heredity it enters with all missing terms that it
+requires; under weak heredity with one parent if it has none, which may require one in turn. It leaves alone
+or with terms that no other term of the model requires any more: each of them, children before parents, leaves
+with probability 1/2. Under weak heredity this is the only remaining parent, then the only parent of that one.
+So terms that leave as one unit can return as one.
 
-A path from gamma to gamma' is a sequence of units that leave, at least one, and of units that come, at least
-one and none of the terms that have left. All models on the way are feasible. With probability `ON` a further
-unit leaves after each; the next one is drawn with weights that are half equal and half the roots of the
-ratios of posterior masses, over those terms that may leave. Then a unit comes, and after each a further one
-with probability S / (1 + S), held between `LEAST` and `GREATEST`, S the sum of the posterior ratios by single
-terms that may come. It is one of these with weights that are the roots of these ratios, or with probability
-`BLIND` one that comes with others, all those that are affordable alike. At most `MOST` units leave or come.
+A path from gamma to gamma' is a sequence of at least one unit that leaves and at least one that enters; terms
+that have left do not enter. All models on the path are feasible. After each unit that leaves, a further one
+leaves with probability `ON`; it is drawn from the terms that may leave, with a mixture of equal weights and
+weights proportional to the square roots of posterior ratios. Then a unit enters, and after each a further one
+with probability S / (1 + S), bounded by `LEAST` and `GREATEST`, where S is the sum of the posterior ratios of
+single terms that may enter. The unit is one of these terms with weights proportional to the square roots of
+the ratios, or with probability `BLIND` a term that enters with others, drawn uniformly from those within the
+budget. At most `MOST` units leave or enter.
 
-The path backwards, on which what came leaves in reverse order and what left comes back, passes by the same
-models. A trade is accepted with probability
+The reverse path, on which the units that entered leave in reverse order and those that left return, visits
+the same models. A trade is accepted with probability
 
-    min{1, [pi(gamma') P(path backwards)] / [pi(gamma) P(path)]},
+    min{1, [pi(gamma') P(reverse path)] / [pi(gamma) P(path)]},
 
-where both P have the normalisers of all models on the way: detailed balance holds path by path. No evidence
-is needed of any model that breaks a bound, and changes of log masses by flips are looked at once for each
-model on the path, whichever the direction.
+where both P include the normalising constants at all models on the path: detailed balance holds for each
+path. No marginal likelihood of an infeasible model is needed, and the changes of the log posterior by flips
+are computed once for each model on the path, for both directions.
 
-Single flips do not lead from an expensive term to several cheap ones that explain as much, nor from one set
-of terms to another that says the same: what is between them is infeasible or next to impossible.
+Single flips rarely lead from an expensive term to several cheap ones that explain as much, or between sets of
+terms with the same information: the models between them are infeasible or have negligible probability.
 """
 
 cimport cython
@@ -45,20 +46,20 @@ from pyrjsel.model_space._space cimport (
     parents_in,
 )
 
-# That a further unit leaves, and the bounds of the probability that a further one comes.
+# Probability that a further unit leaves, and bounds of the probability that a further one enters.
 cdef double ON = 2.0 / 3.0
 cdef double LEAST = 0.1
 cdef double GREATEST = 0.95
-# Share of units that come with others among those that come.
+# Probability that an entering unit is one that requires others.
 cdef double BLIND = 0.25
-# Share of the weights of units that leave which is equal.
+# Proportion of equal weights in the mixture for units that leave.
 cdef double EQUAL = 0.5
-# Roots of ratios below e**-700 are 0.
+# Square roots of ratios below e**-700 are set to 0.
 cdef double DEEPEST = -700.0
 
 
 def _above(parents):
-    """Return all that each term needs under strong heredity, parents before their children."""
+    """Return all terms that each term requires under strong heredity, parents before children."""
     found = {}
 
     def of(term):
@@ -66,13 +67,13 @@ def _above(parents):
             found[term] = set(parents[term]).union(*(of(parent) for parent in parents[term]))
         return found[term]
 
-    # A term has more terms above it than each of these has.
+    # A term has more ancestors than each of its ancestors.
     return [sorted(of(term), key=lambda other: (len(of(other)), other)) for term in range(len(parents))]
 
 
 @cython.final
 cdef class Trades:
-    """The path of one trade at a time.
+    """The path of a trade, one at a time.
 
     Parameters
     ----------
@@ -115,14 +116,14 @@ cdef class Trades:
         self.gone = &gone_view[0]
         self.weight, self.scratch, self.score = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
 
-    # ------------------------------------------------------------------ what may leave or come
+    # ------------------------------------------------------------------ terms that may leave or enter
 
     cdef bint may_leave(self, const model_t* m, int j) noexcept nogil:
-        """Whether term j is in and nothing in the model needs it."""
+        """Whether term j is included and no term of the model requires it."""
         return m.gamma[j] and self.space.c.free_term[j] and children_stay(&self.space.c, m.gamma, j)
 
     cdef int only_parent(self, const model_t* m, int j) noexcept nogil:
-        """The only parent of j that is in; -1 if there is none or are several."""
+        """The only included parent of j; -1 if there is none or there are several."""
         cdef int e, found = -1
         for e in range(self.space.c.parent_start[j], self.space.c.parent_start[j + 1]):
             if m.gamma[self.space.c.parent[e]]:
@@ -132,16 +133,16 @@ cdef class Trades:
         return found
 
     cdef int parents_to_choose(self, int j) noexcept nogil:
-        """The number of parents of j that have not left on this path."""
+        """Number of parents of j that have not left on this path."""
         cdef int e, n = 0
         for e in range(self.space.c.parent_start[j], self.space.c.parent_start[j + 1]):
             n += not self.gone[self.space.c.parent[e]]
         return n
 
     cdef bint affordable(self, const model_t* m, int j) noexcept nogil:
-        """Whether term j, parents of which are missing, can come with what it needs.
+        """Whether term j, which lacks parents, can enter with the terms that it requires.
 
-        Under weak heredity it is not known yet what comes with it: its own items and two terms are counted.
+        Under weak heredity these are not known yet: the items of j and two terms are counted.
         """
         cdef int e, f, term, size = m.size + 1
         cdef double cost = m.cost
@@ -162,7 +163,7 @@ cdef class Trades:
         return size <= self.space.c.max_size and cost <= self.space.c.budget
 
     cdef int weigh_out(self, const model_t* m, const double* score) noexcept nogil:
-        """Probabilities of the terms of a model to be the next that leaves; how many may."""
+        """Compute the probability of each term to be the next to leave; return how many may leave."""
         cdef int j, n = 0
         cdef double top = -INFINITY, total = 0.0
         for j in range(self.n_terms):
@@ -180,9 +181,10 @@ cdef class Trades:
         return n
 
     cdef double weigh_in(self, const model_t* m, const double* score) noexcept nogil:
-        """Probabilities of the terms to be the next that comes; the probability that any does, 0 if none may.
+        """Compute the probability of each term to enter next; return the probability that one enters, 0 if
+        none may.
 
-        This probability is that of a further one after the first.
+        The returned probability is that of a further unit after the first.
         """
         cdef int j, n_blind = 0
         cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
@@ -218,7 +220,7 @@ cdef class Trades:
             return LEAST
         return fmin(fmax(squares / (exp(fmin(-top, -DEEPEST)) + squares), LEAST), GREATEST)
 
-    # ------------------------------------------------------------------ drawing a path
+    # ------------------------------------------------------------------ simulation of a path
 
     cdef void begin(self) noexcept nogil:
         """Begin a path."""
@@ -227,11 +229,11 @@ cdef class Trades:
         memset(self.gone, 0, self.n_terms)
 
     cdef double* row(self) noexcept nogil:
-        """Where to write what each flip changes the log mass of the present model by, at the power; (J)."""
+        """The array (J) for the changes of the tempered log posterior of the present model by flips."""
         return self.score + self.n_steps * self.n_terms
 
     cdef void push(self, model_t* m, int j) noexcept nogil:
-        """Flip term j, the next of the path."""
+        """Flip term j, the next on the path."""
         self.flip[self.n_flips] = j
         self.n_flips += 1
         if m.gamma[j]:
@@ -239,7 +241,7 @@ cdef class Trades:
         model_flip(&self.space.c, m, j)
 
     cdef void take_out(self, model_t* m, int j, bitgen_t* rng) noexcept nogil:
-        """Take term j out, and at random terms that it alone needed."""
+        """Remove term j and, at random, terms that only it required."""
         cdef int e
         self.push(m, j)
         if self.space.c.heredity == HEREDITY_STRONG:
@@ -253,7 +255,7 @@ cdef class Trades:
                 j = self.only_parent(m, j)
 
     cdef int put_in(self, model_t* m, int j, bitgen_t* rng) noexcept nogil:
-        """Put term j in with what it needs; -1 if it does not fit in."""
+        """Add term j with the terms that it requires; -1 if a constraint is violated."""
         cdef int e, nth, n = 1
         if self.space.c.heredity == HEREDITY_STRONG:
             for e in range(self.above_start[j], self.above_start[j + 1]):
@@ -279,9 +281,9 @@ cdef class Trades:
         return -1 if m.size > self.space.c.max_size or m.cost > self.space.c.budget else 0
 
     cdef int draw(self, model_t* m, bitgen_t* rng) noexcept nogil:
-        """Draw the next unit and flip its terms; 1, or 0 where the path ends, -1 where it leads nowhere.
+        """Draw the next unit and flip its terms; return 1, 0 if the path ends, or -1 if it fails.
 
-        The row of the model must have been filled. Where the path ends, nothing has changed.
+        The row of the model must have been filled. If the path ends, nothing is flipped.
         """
         cdef int n, chosen
         cdef double go
@@ -311,7 +313,7 @@ cdef class Trades:
         return 1
 
     cdef void undo(self, model_t* m) noexcept nogil:
-        """Flip everything back."""
+        """Undo all flips."""
         cdef int i
         for i in range(self.n_flips - 1, -1, -1):
             model_flip(&self.space.c, m, self.flip[i])
@@ -319,7 +321,7 @@ cdef class Trades:
     # ------------------------------------------------------------------ probabilities of a path
 
     cdef double follow_out(self, model_t* m, const int* flips, int n, int stride) noexcept nogil:
-        """Take n terms out, the first chosen before; the log probability that it goes with the others."""
+        """Remove n terms, the first already chosen; return the log probability of the others."""
         cdef int e, j = flips[0], i = 1
         cdef double found = 0.0
         model_flip(&self.space.c, m, j)
@@ -342,7 +344,7 @@ cdef class Trades:
         return found
 
     cdef double follow_in(self, model_t* m, const int* flips, int n, int stride) noexcept nogil:
-        """Put n terms in, the last chosen before; the log probability that it comes with the others."""
+        """Add n terms, the last already chosen; return the log probability that the others enter with it."""
         cdef int i
         cdef double found = 0.0
         if self.space.c.heredity != HEREDITY_STRONG:
@@ -353,13 +355,13 @@ cdef class Trades:
         return found
 
     cdef int first(self, int i, bint back) noexcept nogil:
-        """Where the flips of the i-th unit of the path, or of the path backwards, begin."""
+        """Start of the flips of the i-th unit of the path or of the reverse path."""
         return self.step[self.n_steps - i] - 1 if back else self.step[i]
 
     cdef double follow(self, model_t* m, bint back) noexcept nogil:
-        """The log probability of the path that was drawn, or of the path backwards.
+        """Log probability of the path that was drawn, or of the reverse path.
 
-        The model, which is at the beginning of the one that is asked for, comes to its end.
+        The model must be at the start of that path, and is moved to its end.
         """
         cdef int i, n, k, n_out = self.n_steps - self.n_out if back else self.n_out
         cdef int stride = -1 if back else 1

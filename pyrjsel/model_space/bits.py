@@ -12,7 +12,7 @@ from pyrjsel._typing import ByteArray, IntArray, WordArray
 from pyrjsel._validate import counted
 
 WORD_BITS = 64
-# Entries that are unpacked together.
+# Entries that are unpacked at a time.
 NUMBERS = 2**19
 
 
@@ -27,9 +27,9 @@ def as_gamma(gamma: ArrayLike, n_terms: int | None = None) -> ByteArray:
     Parameters
     ----------
     gamma : array_like, shape (J,) or (m, J)
-        Models; True or any 1 is a term that is in.
+        Models; 1 or True for included terms.
     n_terms : int, optional
-        The number of columns that is asked for.
+        Required number of columns.
 
     Returns
     -------
@@ -63,12 +63,12 @@ def pack(gamma: ArrayLike) -> WordArray:
     Returns
     -------
     ndarray of uint64, shape (m, words)
-        One row a model; unused bits are 0. A single model gives one row.
+        One row per model; unused bits are 0. A single model gives one row.
 
     Raises
     ------
     ParameterError
-        If `gamma` is not of one or two dimensions or holds anything but 0 and 1.
+        If `gamma` does not have one or two dimensions or has entries other than 0 and 1.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def unpack(words: ArrayLike, n_terms: int) -> ByteArray:
 
 
 class PackedModels:
-    """An array (m, J) of models as 0 and 1, of which the rows that are asked for are unpacked.
+    """An array (m, J) of models as 0 and 1; rows are unpacked when they are accessed.
 
     Parameters
     ----------
@@ -166,12 +166,12 @@ class PackedModels:
             yield from block
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return all models unpacked, in an array of their own."""
+        """Return all models as a new, unpacked array."""
         models = unpack(self.words, self.n_terms)
         return models if dtype is None else models.astype(dtype, copy=False)
 
     def blocks(self) -> Iterator[ByteArray]:
-        """Yield all models, some at a time."""
+        """Yield all models in blocks."""
         step = max(1, NUMBERS // max(1, self.n_terms))
         for at in range(0, len(self), step):
             yield self[at : at + step]

@@ -1,13 +1,14 @@
 """Priors over models under heredity, by order of the terms.
 
 A term is open in a model if the terms that heredity requires are included. A prior by order is a product over
-the orders o = 1, 2, ... of probabilities of the terms of that order given those of lower order: with m_o open
-terms, k_o of them in,
+the orders o = 1, 2, ... of probabilities of the terms of that order given those of lower order. With m_o open
+terms, k_o of them included,
 
     log pi(gamma) = sum over o of A[k_o] + B[m_o - k_o] + C[m_o]
                   + sum of l_j over the free terms in + sum of e_j over the open free terms.
 
-It sums to one over all models that satisfy heredity, since each factor does over the terms of its order.
+It sums to one over all models that satisfy heredity, because each factor sums to one over the terms of its
+order.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,25 +24,25 @@ from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.context import PriorContext
 
 MOST_ORDERS = 64  # as in _space.pxd
-MOST_SUBSETS = 2**16  # that are gone through where an expected size is solved for
+MOST_SUBSETS = 2**16  # limit of subsets when solving for an expected size
 MOST_ANCESTORS = 14  # those of a four-way interaction
 _HALVINGS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class OrderTables:
-    """A prior by order as arrays; see the module.
+    """A prior by order as arrays; see the module docstring.
 
     Parameters
     ----------
     log_in, log_out, log_open : ndarray of float64, shape (J_free + 1,)
-        A by the number of terms in, B by that of open terms out, C by that of open terms.
+        A by the number of included terms, B by that of excluded open terms, C by that of open terms.
     log_odds, odds_open : ndarray of float64, shape (J,)
         l_j and e_j; 0 for terms that are not free.
     prior : str
         Its name, for messages.
     mixture : bool
-        Whether this is a mixture of priors under which open terms enter independently of one another.
+        Whether the prior is a mixture of priors under which open terms are independent.
     """
 
     log_in: FloatArray
@@ -53,11 +54,11 @@ class OrderTables:
 
     @property
     def exchangeable(self) -> bool:
-        """Whether the included ones of the open terms of an order are a random subset, given their number."""
+        """Whether included terms of an order are a random subset of the open ones, given their number."""
         return not (self.odds_open.any() or self.log_odds.any())
 
     def of_counts(self, n_in: IntArray, n_open: IntArray) -> FloatArray:
-        """Return the sum over the orders (last axis) of A, B and C; -inf if more terms are in than open."""
+        """Return the sum of A, B and C over orders (last axis); -inf if more terms are in than open."""
         possible = n_in <= n_open
         out = np.where(possible, n_open - n_in, 0)
         value = self.log_in[n_in] + self.log_out[out] + self.log_open[n_open]
@@ -65,7 +66,7 @@ class OrderTables:
 
 
 def open_terms(gamma: ByteArray, parents: Sequence[Sequence[int]], heredity: str | None) -> ByteArray:
-    """Return whether `parents`, which heredity asks for, are in, shape (m, len(parents))."""
+    """Return whether the required `parents` are included, shape (m, len(parents))."""
     result = np.ones((len(gamma), len(parents)), dtype=np.uint8)
     for term, needed in enumerate(parents):
         if len(needed):
@@ -75,12 +76,12 @@ def open_terms(gamma: ByteArray, parents: Sequence[Sequence[int]], heredity: str
 
 
 def counts_by_order(inside: ByteArray, rank: IntArray, n_orders: int) -> IntArray:
-    """Return how many of the marked terms (m, J) are of each order, shape (m, orders)."""
+    """Return the number of marked terms (m, J) by order, shape (m, orders)."""
     return np.stack([inside[:, rank == o].sum(axis=1, dtype=np.int64) for o in range(n_orders)], axis=1)
 
 
 def _subsets(context: PriorContext, terms: Sequence[int], limit: int) -> ByteArray:
-    """Return the feasible models of `terms`, parents first, besides terms always in; or NotCountable."""
+    """Return the feasible models of `terms`, parents first, and terms always in; or raise NotCountable."""
     models = np.array([[not free for free in context.free]], dtype=np.uint8)
     for term in terms:
         ready = open_terms(models, [context.parents[term]], context.heredity)[:, 0]
@@ -94,18 +95,18 @@ def _subsets(context: PriorContext, terms: Sequence[int], limit: int) -> ByteArr
 
 @dataclass(frozen=True, eq=False)
 class Lineage:
-    """The feasible sets of a term and its ancestors that hold it, of all terms one after another.
+    """For each term, the feasible sets of the term and its ancestors that contain it.
 
-    The probability of a term under a prior that is a mixture of independent ones is a sum over these rows.
+    Under a mixture of independent priors, the probability of a term is a sum over its rows.
 
     Parameters
     ----------
     term : ndarray of int64, shape (r,)
         The term of each row.
     n_in, n_open : ndarray of int64, shape (r, orders)
-        Terms in, and open terms among the term and its ancestors, by order.
+        Numbers of included and of open terms among the term and its ancestors, by order.
     inside, opened : list of ndarray of int64
-        Which terms those are.
+        These terms.
     """
 
     term: IntArray
@@ -156,7 +157,7 @@ class Lineage:
         )
 
     def inclusion(self, tables: OrderTables, n_terms: int) -> FloatArray:
-        """Return the prior inclusion probabilities without a bound on cost or size, shape (J,)."""
+        """Return the prior inclusion probabilities without a limit on cost or size, shape (J,)."""
         value = tables.of_counts(self.n_in, self.n_open)
         if not tables.exchangeable:
             pairs = zip(self.inside, self.opened, strict=True)
@@ -165,14 +166,14 @@ class Lineage:
         return np.asarray(inside, dtype=np.float64)
 
     def expected_size(self) -> Callable[[OrderTables], float]:
-        """Return what gives the prior mean of the number of free terms; rows that are alike are joined."""
+        """Return a function that computes the prior mean number of free terms; equal rows are merged."""
         rows, ways = np.unique(np.hstack([self.n_in, self.n_open]), axis=0, return_counts=True)
         n_in, n_open = np.hsplit(rows, 2)
         return lambda tables: float(np.exp(tables.of_counts(n_in, n_open)) @ ways)
 
 
 def _mean_by_subsets(context: PriorContext) -> Callable[[OrderTables], float]:
-    """Return what gives the prior mean of the number of free terms, by all subsets of the lower orders."""
+    """Return a function that computes the same mean over all subsets of the terms of lower order."""
     rank, n_orders = context.rank, context.n_orders
     lower = [j for j in range(len(rank)) if 0 <= rank[j] < n_orders - 1]
     models = _subsets(context, sorted(lower, key=lambda j: (rank[j], j)), MOST_SUBSETS)
@@ -194,7 +195,7 @@ def _mean_by_subsets(context: PriorContext) -> Callable[[OrderTables], float]:
 
 
 def size_mass(tables: OrderTables, m: int) -> FloatArray:
-    """Return the probabilities of 0 to m of m exchangeable open terms being in."""
+    """Return the probabilities that 0 to m of m exchangeable open terms are included."""
     from_top = np.arange(m + 1.0)
     log_ways = np.zeros(m + 1)
     log_ways[1:] = np.cumsum(np.log(m + 1.0 - from_top[1:]) - np.log(from_top[1:]))
@@ -206,25 +207,25 @@ def size_mass(tables: OrderTables, m: int) -> FloatArray:
 def solve_expected(
     make: Callable[[float], OrderTables], expected: float, context: PriorContext, prior: str, mixture: bool
 ) -> float:
-    """Return t such that the prior ``make(t)``, whose mean size rises with t, has the expected size.
+    """Return t such that the prior ``make(t)``, whose mean size increases with t, has the expected size.
 
     Parameters
     ----------
     make : callable
-        From a real number to the tables; the mean size comes near 0 and the number of free terms at the ends.
+        Returns the tables for a real number; the limits of the mean size are 0 and the number of free terms.
     expected : float
-        The mean number of free terms, before budgets and `max_size`.
+        Expected number of free terms, before budget and `max_size`.
     context : PriorContext
-        What there is to know of the terms.
+        Description of the terms.
     prior : str
         Its name, for messages.
     mixture : bool
-        Whether the prior is a mixture of priors under which open terms enter independently.
+        Whether the prior is a mixture of priors under which open terms are independent.
 
     Raises
     ------
     ParameterError
-        If the mean cannot be worked out.
+        If the mean cannot be computed.
     """
     try:
         mean = Lineage.of(context).expected_size() if mixture else _mean_by_subsets(context)
@@ -258,7 +259,7 @@ def draw_by_order(
     n: int,
     rng: np.random.Generator,
 ) -> ByteArray:
-    """Draw models from a prior by order, without a bound on cost or size: independent and exact, (n, J)."""
+    """Draw independent, exact models (n, J) from a prior by order without a limit on cost or size."""
     models = np.tile(start, (n, 1))
     chance = expit(tables.log_odds)
     for o in range(int(rank.max(initial=-1)) + 1):
@@ -268,7 +269,7 @@ def draw_by_order(
         if not tables.exchangeable:
             models[:, terms] = ready & (drawn < chance[terms])
             continue
-        # The open terms with the k smallest of independent numbers are a random subset of size k.
+        # The open terms with the k smallest of independent uniform numbers are a random subset of size k.
         m = ready.sum(axis=1)
         k = np.zeros(n, dtype=np.int64)
         for count in np.unique(m):

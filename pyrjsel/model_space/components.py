@@ -1,9 +1,8 @@
-"""Independent parts of a model space, each as a small table of (size, cost).
+"""Independent components of a model space, each as a small table by size and cost.
 
-Free terms that share a priced item or are tied by heredity belong to one component. What a component adds
-to size, cost and log prior does not depend on the others, so sums over all models become convolutions
-of the components' tables. Terms that are each alone in their component, with equal cost and prior odds, share
-one table.
+Free terms that share a priced item or are tied by heredity belong to one component. The contribution of a
+component to size, cost and log prior does not depend on the others, so sums over all models are convolutions
+of the components' tables. Components of a single term with equal cost and prior odds share one table.
 """
 
 from collections.abc import Sequence
@@ -20,12 +19,12 @@ from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.space import ModelSpace
 from pyrjsel.model_space.tied import full_table, tied_table
 
-COST_LIMIT = 200_000  # cells of the grid of costs
-RATIONAL_TOLERANCE = 1e-13  # largest relative difference between a price and its fraction
+COST_LIMIT = 200_000  # limit of cells of the grid of costs
+RATIONAL_TOLERANCE = 1e-13  # largest relative difference between a cost and its fraction
 
 
 def _rational(value: float) -> Fraction:
-    """Return the simple fraction that a price stands for (1/10 for 0.1), or raise :class:`NotCountable`."""
+    """Return a cost as a simple fraction (1/10 for 0.1), or raise :class:`NotCountable`."""
     fraction = Fraction(value).limit_denominator(1_000_000)
     if abs(float(fraction) - value) > RATIONAL_TOLERANCE * abs(value):
         raise NotCountable(f"{value!r} is not a simple fraction.")
@@ -43,7 +42,7 @@ def cost_grid(space: ModelSpace) -> CostGrid:
     room = Fraction(space.budget) * (1 + Fraction(BUDGET_TOLERANCE)) - sum(
         (prices[i] for i in paid), Fraction(0)
     )
-    # Items beyond the budget stand apart: their price says nothing about the unit.
+    # Items above the budget are ignored: their cost does not affect the unit.
     useful = [i for i in open_items if prices[i] <= room]
     if useful:
         denominator = lcm(*(prices[i].denominator for i in useful))
@@ -60,9 +59,9 @@ def cost_grid(space: ModelSpace) -> CostGrid:
 
 
 def split(space: ModelSpace, grid: CostGrid, groups: Sequence[IntArray] = ()) -> list[IntArray]:
-    """Return the free terms by component, each in an order that puts parents first.
+    """Return the free terms by component, parents first.
 
-    Terms of one of the `groups` belong together.
+    Terms of the same one of the `groups` are in one component.
     """
     root = list(range(space.n_terms))
 
@@ -94,7 +93,7 @@ def split(space: ModelSpace, grid: CostGrid, groups: Sequence[IntArray] = ()) ->
 
 
 def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable:
-    """Return the table of terms that are each a component, with the same cost and prior odds."""
+    """Return the table of single-term components with the same cost and prior odds."""
     m = len(terms)
     k = np.arange(min(m, most) + 1)
     count = [1]

@@ -1,4 +1,4 @@
-"""Terms as a model space sees them, and as a prior over models does."""
+"""Descriptions of terms for model spaces and for priors over models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pyrjsel._typing import BoolArray, IntArray
 
 
 class TermLike(Protocol):
-    """A unit that enters or leaves a model whole, as a model space sees it."""
+    """A term, as a model space uses it: it enters or leaves a model as a whole."""
 
     @property
     def name(self) -> str:
@@ -23,7 +23,7 @@ class TermLike(Protocol):
 
     @property
     def variables(self) -> Sequence[str]:
-        """Columns of the data that it uses."""
+        """Columns of the data that the term uses."""
 
     @property
     def parents(self) -> Sequence[int]:
@@ -31,29 +31,29 @@ class TermLike(Protocol):
 
     @property
     def near_parents(self) -> Sequence[int]:
-        """The maximal ones among `parents`: heredity asks for all of them (strong) or for one (weak)."""
+        """The maximal ones among `parents`: heredity requires all of them (strong) or one (weak)."""
 
 
 @dataclass(frozen=True)
 class PriorContext:
-    """The terms as a prior over models sees them.
+    """The terms of a model space, as a prior over models uses them.
 
     Parameters
     ----------
     names : tuple of str
         Names of the J terms.
     free : tuple of bool
-        Whether each term may be in or out; the others are in every model.
+        Whether each term may be excluded; the others are in every model.
     columns : tuple of int
         Number of design columns of each term.
     n_observations : float
-        Number of observations (sum of the weights where rows are grouped).
+        Number of observations (sum of the weights if rows are grouped).
     heredity : {None, "weak", "strong"}
-        The rule in force.
+        Heredity rule.
     orders : tuple of int
-        Order of each term; not needed without heredity.
+        Order of each term; unused without heredity.
     parents : tuple of tuples of int
-        The terms of which heredity asks for all or for one beside each term; likewise.
+        Parents of each term, of which heredity requires all or one; unused without heredity.
     """
 
     names: tuple[str, ...]
@@ -66,7 +66,7 @@ class PriorContext:
 
     @cached_property
     def rank(self) -> IntArray:
-        """Order of each free term, those that there are counted from 0; -1 for other terms."""
+        """Order of each free term, numbered from 0 without gaps; -1 for other terms."""
         values = np.array(self.orders, dtype=np.int64)
         result = np.full(len(self.names), -1, dtype=np.int64)
         if self.heredity is not None:
@@ -75,7 +75,7 @@ class PriorContext:
 
     @property
     def n_orders(self) -> int:
-        """Number of orders that free terms have under heredity, 0 without it."""
+        """Number of different orders of free terms under heredity, 0 without heredity."""
         return int(self.rank.max(initial=-1)) + 1
 
     @property

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.component_tables import ComponentTable, NotCountable
 
-WORK_LIMIT = 20_000_000  # additions of one pass; about a second, and 160 MB kept for the way back
+WORK_LIMIT = 20_000_000  # limit of additions of one pass: about a second, and 160 MB for the backward pass
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Plan:
     Parameters
     ----------
     tables : tuple of ComponentTable
-        The components, with entries that differ in nothing that matters joined.
+        The components, with equivalent entries merged.
     size, cost : int
-        Largest size and cost that is kept.
+        Largest size and cost of the grid.
     reach : tuple of (int, int)
-        Largest size and cost that the components before each one can add up to, and after the last.
+        Largest total size and cost of the components before each one, and of all.
     """
 
     tables: tuple[ComponentTable, ...]
@@ -34,7 +34,7 @@ class Plan:
 
 
 def _joined(table: ComponentTable, by_size: bool, by_cost: bool) -> ComponentTable:
-    """Return the table with entries joined that do not differ in what matters."""
+    """Return the table with equivalent entries merged."""
     size = table.size if by_size else np.zeros_like(table.size)
     cost = table.cost if by_cost else np.zeros_like(table.cost)
     if by_size and by_cost:
@@ -61,7 +61,7 @@ def _joined(table: ComponentTable, by_size: bool, by_cost: bool) -> ComponentTab
 
 
 def _largest_size(tables: list[ComponentTable], size: int, cost: int) -> int:
-    """Return the largest number of terms, up to `size`, that `cost` can pay for."""
+    """Return the largest number of terms, up to `size`, of total cost at most `cost`."""
     cheapest = np.full(size + 1, cost + 1, dtype=np.int64)
     cheapest[0] = 0
     for table in tables:
@@ -74,7 +74,7 @@ def _largest_size(tables: list[ComponentTable], size: int, cost: int) -> int:
 
 
 def plan(tables: list[ComponentTable], *, size: int, cost: int, by_size: bool, by_cost: bool) -> Plan:
-    """Lay out a convolution, or raise :class:`NotCountable` if it takes too long.
+    """Plan a convolution, or raise :class:`NotCountable` if it would take too long.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def plan(tables: list[ComponentTable], *, size: int, cost: int, by_size: bool, b
 
 
 def _blocks(plan_: Plan, i: int, k: int, c: int) -> tuple[tuple[slice, slice], tuple[slice, slice]] | None:
-    """Return where an entry (k, c) of table i takes from (before it) and adds to (after it), or None."""
+    """Return the cells before and after table i that an entry (k, c) connects, or None."""
     rows = min(plan_.reach[i][0], plan_.size - k) + 1
     columns = min(plan_.reach[i][1], plan_.cost - c) + 1
     if rows <= 0 or columns <= 0:
@@ -136,24 +136,24 @@ def total_count(plan_: Plan) -> int:
 def inclusion(plan_: Plan, log_size: FloatArray, n_terms: int) -> tuple[FloatArray, FloatArray]:
     """Return the probability of every term, and of every size.
 
-    The weights of the components before each one go forward, those after it backward (with the prior of the
-    size at the end), and meet in its entries; all in logs, since s(k) ranges over hundreds.
+    Forward sums over the components before each one and backward sums over those after it (including the
+    prior of the size) are combined in its entries; all in logs, since s(k) ranges over hundreds.
 
     Parameters
     ----------
     plan_ : Plan
         The convolution.
     log_size : ndarray of float64
-        s by number of free terms; any one entry stands for all where size does not matter.
+        s by number of free terms; a single entry if size does not matter.
     n_terms : int
         Number J of terms.
 
     Returns
     -------
     probability : ndarray of float64, shape (J,)
-        0 for terms of no component.
+        0 for terms in no component.
     size_probability : ndarray of float64
-        Probability of each number of free terms (of one entry where size does not matter).
+        Probability of each number of free terms (a single entry if size does not matter).
     """
     forward: list[FloatArray] = [np.zeros((1, 1))]
     for i, table in enumerate(plan_.tables):
@@ -181,7 +181,7 @@ def inclusion(plan_: Plan, log_size: FloatArray, n_terms: int) -> tuple[FloatArr
                 rest = backward[blocks[1]] + weight
                 before[blocks[0]] = np.logaddexp(before[blocks[0]], rest)
                 mass[e] = np.exp(forward[i][blocks[0]] + rest - whole).sum()
-        # Divided by its own sum: rounding in the logs is common to all entries.
+        # Divided by its own sum, since rounding of the logs is common to all entries.
         probability[table.terms] = mass @ table.share / mass.sum()
         backward = before
     return probability, np.exp(by_size - whole)

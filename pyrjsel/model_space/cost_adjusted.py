@@ -1,4 +1,4 @@
-"""A prior over models that charges for cost."""
+"""A prior over models that penalises cost."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -17,27 +17,27 @@ from pyrjsel.model_space.model_prior import ModelPrior
 
 @dataclass(frozen=True, init=False)
 class CostAdjusted(ModelPrior):
-    """Costly terms have lower prior odds, so that the posterior follows a BIC that charges for cost.
+    """Expensive terms have lower prior odds, so that the posterior follows a BIC with a penalty for cost.
 
     The log prior odds of term j are -1/2 d_j (c_j / c_0 - 1) log n, with d_j its number of columns, c_j its
-    cost, c_0 the `baseline` and n the number of observations: a BIC then charges (c_j / c_0) log n for each
-    column. Costs are per term here: a variable that two terms share is charged in both. For costs per
-    variable use a budget. Under heredity the odds are the same, over the models that satisfy it.
+    cost, c_0 the `baseline` and n the number of observations: the penalty of a BIC is then (c_j / c_0) log n
+    per column. Costs are per term: a variable of two terms is paid twice. For costs per variable use a
+    budget. Under heredity the prior is restricted to the models that satisfy it, with the same odds.
 
     Parameters
     ----------
     costs : mapping or Series of term to float
         Cost of every free term, above 0.
     baseline : float, optional
-        The cost c_0 whose terms have even odds, above 0; cheaper terms are favoured. None is the smallest
-        cost of a free term.
+        The cost c_0 of a term with prior odds of 1, above 0; cheaper terms have higher odds. None is the
+        smallest cost of a free term.
 
     Raises
     ------
     ParameterError
-        If a cost or `baseline` is not a finite number above 0; when used, if a free term has no cost.
+        If a cost or `baseline` is not a finite number above 0; in a model, if a free term has no cost.
     UnknownNameError
-        When used, if a name is not that of a term.
+        In a model, if a name is not that of a term.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class CostAdjusted(ModelPrior):
 
     def _restrict(self, context: PriorContext, keep: Collection[str]) -> "CostAdjusted":
         costs, baseline = dict(self.costs), self.baseline
-        # c_0 goes along: the cheapest term may be gone, and the others are still compared with it.
+        # c_0 is kept: the cheapest term may be excluded, and the odds of the others must not change.
         if baseline is None and context.n_free:
             baseline = min(costs[name] for name in context.free_names)
         return CostAdjusted({name: cost for name, cost in costs.items() if name in keep}, baseline)

@@ -1,4 +1,4 @@
-"""From prices of variables and terms to priced items: what a model pays for, each once."""
+"""Costs of models: items with a price, each paid once by a model."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from pyrjsel._validate import bad_value, check_real, show, unknown_name
 from pyrjsel.model_space.context import TermLike
 
 BUDGET_TOLERANCE = 1e-9
-# Limit of the sum of all prices: squares of costs, which errors of averages involve, then stay finite.
+# Limit of the sum of all costs, so that squares of costs, needed for Monte Carlo errors, remain finite.
 LARGEST_SUM = 1e150
 
 
 @dataclass(frozen=True, eq=False)
 class PricedItems:
-    """The priced items that terms pay for.
+    """Items with a cost, and the terms that use them.
 
     Parameters
     ----------
     start : ndarray of int32, shape (J + 1,)
-        Term j pays for ``item[start[j]:start[j + 1]]``.
+        Term j uses ``item[start[j]:start[j + 1]]``.
     item : ndarray of int32
         Indices of items.
     cost : ndarray of float64, shape (items,)
-        Price of each item.
+        Cost of each item.
     names : tuple of str
-        A variable, or a term with a price of its own.
+        Name of each item: a variable, or a term with its own cost.
     """
 
     start: NDArray[np.int32]
@@ -42,7 +42,7 @@ class PricedItems:
 
 
 def named_costs(costs: Any, known: Iterable[Hashable]) -> Any:
-    """Return costs with column names that are not text replaced by their text."""
+    """Return costs with column names as strings."""
     other = {name: str(name) for name in known if not isinstance(name, str)}
     if isinstance(costs, pd.Series):
         return costs.rename(index=other) if other else costs
@@ -60,7 +60,7 @@ def to_csr(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[n
 
 
 def _read_prices(costs: object) -> dict[Hashable, float]:
-    """Return the prices as a plain dictionary of finite numbers >= 0."""
+    """Return the costs as a plain dictionary of finite numbers >= 0."""
     if isinstance(costs, pd.Series):
         repeated = list(costs.index[costs.index.duplicated()].unique())
         if repeated:
@@ -81,15 +81,15 @@ def price_items(
     terms: Sequence[TermLike],
     data_columns: Iterable[Hashable],
 ) -> PricedItems:
-    """Work out what each term pays for.
+    """Determine the items of each term.
 
-    A key that is a column of the data prices that variable, even if a term has the same name. Any other
-    key must be the name of a term, and is then the whole price of this term.
+    A key that is a column of the data is the cost of that variable, even if a term has the same name. Any
+    other key must be the name of a term, and gives the total cost of that term.
 
     Parameters
     ----------
     costs : mapping or Series, or None
-        Prices by column of the data or by term. None gives no items.
+        Costs by column of the data or by term. None gives no items.
     terms : sequence of TermLike
         The terms.
     data_columns : iterable
@@ -102,7 +102,7 @@ def price_items(
     Raises
     ------
     ParameterError
-        If a price is not a finite number >= 0, occurs twice, or is missing for a variable that a term uses.
+        If a cost is not a finite number >= 0, occurs twice, or is missing for a variable of a term.
     UnknownNameError
         If a key is neither a column nor a term.
     """

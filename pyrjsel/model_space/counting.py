@@ -36,7 +36,7 @@ class PriorInclusion:
     probability : ndarray of float64, shape (J,)
         Prior probability that a term is in the model; 1 for terms in every model.
     mcse : ndarray of float64, shape (J,)
-        Monte Carlo standard errors; 0 where exact.
+        Monte Carlo standard errors; 0 if exact.
     method : {"exact", "sampled", "unknown"}
         How they were computed; unknown probabilities are NaN.
     n_models : int or None
@@ -61,7 +61,7 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     """Count the feasible models, exactly or not at all.
 
     Terms that share no priced variable and are not tied by heredity are counted separately and combined by a
-    convolution over cost and size; if that is not possible (large tied groups, prices without a common
+    convolution over cost and size; if that is not possible (large tied groups, costs without a common
     unit) models are counted one by one.
 
     Parameters
@@ -144,7 +144,7 @@ def _exact_by_order(space: ModelSpace, existence: Existence | None) -> PriorIncl
 
 
 def bound_binds(space: ModelSpace) -> bool:
-    """Whether a budget or `max_size` leaves out a model that heredity allows."""
+    """Whether a budget or `max_size` excludes a model that heredity allows."""
     everything = np.ones(space.n_terms, dtype=np.uint8)
     return space.max_size < space.n_terms or bool(space.cost(everything) > space.budget_limit)
 
@@ -186,10 +186,9 @@ def prior_inclusion_of(space: ModelSpace, words: WordArray) -> PriorInclusion:
 
 
 def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
-    """Return the inclusion probabilities from Metropolis walks on the prior, with errors by batch means.
+    """Return the inclusion probabilities from Metropolis chains on the prior, with errors by batch means.
 
-    They are averages of the probabilities of terms given all others, which know rare terms from models next
-    to those that have them.
+    They are averages of the probabilities of terms given all others, which are precise for rare terms too.
     """
     compiled = Space(space)
     thin = max(1, min(space.n_free, MOST_STEPS // (CHAINS * BATCHES * BATCH_DRAWS)))
@@ -211,7 +210,7 @@ def _sampled(space: ModelSpace, rng: np.random.Generator) -> PriorInclusion:
 
 
 def _thinned(space: ModelSpace, rng: np.random.Generator, existence: Existence) -> PriorInclusion:
-    """Return the inclusion probabilities over the models that exist, of those over all and draws."""
+    """Return the inclusion probabilities over the models that exist, from those over all models and draws."""
     whole = prior_inclusion(space, rng)
     probability, mcse = over_existing(space, whole.probability, whole.mcse, existence, rng)
     method = "unknown" if np.isnan(probability).any() else "sampled"

@@ -24,14 +24,14 @@ def count_dfs(space: ModelSpace, limit: int) -> tuple[int, bool]:
     space : ModelSpace
         The space.
     limit : int
-        Stop after so many.
+        Stop after this many models.
 
     Returns
     -------
     count : int
         Number of models found, at most `limit`.
     complete : bool
-        Whether there are no more.
+        Whether these are all.
 
     Raises
     ------
@@ -46,9 +46,8 @@ def count_dfs(space: ModelSpace, limit: int) -> tuple[int, bool]:
 def enumerate_models(space: ModelSpace, limit: int = 2**20) -> WordArray:
     """Return all models of a space.
 
-    Each model is followed by its extensions with terms that come later in ``space.order``, so that
-    consecutive models share the first terms of that order. The model of the terms that are always in comes
-    first.
+    Each model is followed by its extensions with later terms of ``space.order``, so that consecutive models
+    share the first terms of that order. The model of the terms that are always included comes first.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Priors over the models that exist: without those that the constraints allow and the data do not.
+"""Priors over the models that exist: feasible models with a coefficient prior.
 
-A coefficient prior may not exist for some models, such as a g-prior where columns are linearly dependent.
-They have no prior probability; what is left is shared by the others.
+Some models have no coefficient prior, such as a g-prior with linearly dependent columns. Their prior
+probability is 0, and that of the others is renormalised.
 """
 
 from dataclasses import replace
@@ -16,19 +16,19 @@ from pyrjsel.model_space.space import ModelSpace
 CHAINS = 4
 BATCHES = 10  # per chain
 CHAIN_DRAWS = 5_000
-MOST_STEPS = 2_500_000  # of one chain, where draws are those of a walk
+MOST_STEPS = 2_500_000  # of one chain, if draws come from a chain
 
 
 class Existence(Protocol):
-    """Which models exist: if one does, all do that have some of its terms.
+    """Which models exist: if one does, so do all models of a subset of its terms.
 
     Attributes
     ----------
     groups : list of ndarray of int64
-        Disjoint sets of terms. A model exists if, for each of them, that of its terms in this set and those
-        that are always in does; terms in none of them are never in the way.
+        Disjoint sets of terms. A model exists if, for each set, the model of its terms in the set and the
+        terms that are always in exists; terms in none of the sets do not matter.
     most : int
-        No model of more terms exists, those that are always in counted too.
+        Largest number of terms of a model that exists, including terms that are always in.
     """
 
     groups: list[IntArray]
@@ -39,7 +39,7 @@ class Existence(Protocol):
         ...
 
     def affordable(self, gamma: ByteArray) -> int:
-        """Return how many of the models (m, J), from the first on, can be looked at in a quarter second."""
+        """Return how many of the models (m, J), from the first, can be checked in a quarter second."""
         ...
 
 
@@ -57,9 +57,9 @@ def over_existing(
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate inclusion probabilities over the models that exist from draws over all.
 
-    With x = 1 for models that do not exist, P(term | exists) = [P(term) - E(term x)] / [1 - E(x)]: only what
-    is left out is estimated, and nothing where draws meet no such model. Where most do not exist, averages
-    over those that do have the smaller error.
+    With x = 1 for models that do not exist, P(term | exists) = [P(term) - E(term x)] / [1 - E(x)]: only the
+    excluded mass is estimated, which is 0 if no draw is such a model. If most models do not exist, averages
+    over those that do have a smaller error.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def over_existing(
     Returns
     -------
     probability, mcse : ndarray of float64, shape (J,)
-        Over the models that exist, with errors by batch means; NaN where draws met none. What draws have not
-        met may still be there: errors are at least those of one more draw that does not exist.
+        Over the models that exist, with errors by batch means; NaN if no draw exists. Models that do not
+        exist may have been missed: errors are at least those of one more draw that does not exist.
     """
     draws = min(CHAIN_DRAWS, max(BATCHES, MOST_STEPS // (2 * max(space.n_free, 1))))
     length = 0
@@ -104,7 +104,7 @@ def over_existing(
     error = residual.std(axis=0, ddof=1) / np.sqrt(len(batches))
     least = np.maximum(found, 1.0 - found) / (len(models) * (1.0 - share))
     error = np.sqrt(error**2 + least**2 + (mcse / (1.0 - share)) ** 2 * few)
-    # Terms that no model can hold, and those that all do.
+    # Terms that are in no model, and terms that are in all.
     alone = np.maximum(space.empty_model(), np.eye(space.n_terms, dtype=np.uint8))
     never = ~existence.exists(alone)
     found = np.where(never, 0.0, np.where(space.free == 0, 1.0, np.clip(found, 0.0, 1.0)))

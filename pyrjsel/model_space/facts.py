@@ -31,7 +31,7 @@ class OverSpace:
 
     @property
     def _existence(self) -> Existence | None:
-        """Which models exist, if some that satisfy the constraints do not."""
+        """Which models exist, if some feasible models do not."""
         return None
 
     @kept_property
@@ -73,7 +73,7 @@ class OverSpace:
         ------
         NotAvailableError
             If they cannot be counted: too many terms share variables or are tied by
-            heredity, or prices have no common unit.
+            heredity, or costs have no common unit.
         """
         count = count_models(self.space)
         if count is None:
@@ -92,14 +92,14 @@ def space_facts(space: ModelSpace, count: int | None, terms: str = "Terms") -> l
     space : ModelSpace
         The space.
     count : int or None
-        Its models, None where they were not counted.
+        Number of feasible models, None if not counted.
     terms : str, default "Terms"
-        What its terms are called.
+        Label for the terms.
 
     Returns
     -------
     list of (str, str)
-        Only of the constraints that there are.
+        Facts; constraints that are not in force are omitted.
     """
     facts = [(terms, str(space.n_terms))]
     if space.n_free < space.n_terms:
@@ -115,5 +115,5 @@ def space_facts(space: ModelSpace, count: int | None, terms: str = "Terms") -> l
 
 
 def _whole(count: int) -> str:
-    # 2**1024 models and more are no floats.
+    # 2**1024 models and more exceed the range of floats.
     return f"{count:,}" if count < 10**12 else f"{Decimal(count):.3g}"

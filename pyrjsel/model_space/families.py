@@ -1,19 +1,18 @@
-"""Families of terms: an interaction with all that heredity makes it need."""
+"""Blocks of terms: an interaction and the terms that heredity requires for it."""
 
 import numpy as np
 
 from pyrjsel._typing import IntArray
 from pyrjsel.model_space.space import ModelSpace
 
-# Times that a chain draws each family in burn-in, at least: one that it has not met later is missing.
+# Fewest updates of each block during burn-in: a block that is not visited then is missing later.
 ROUNDS = 5
-# Terms of a family at most: those of a three-way interaction. A four-way one has 15, of which 167 sets are
-# feasible.
+# Largest block, that of a three-way interaction. That of a four-way one has 15 terms and 167 feasible sets.
 LARGEST = 7
 
 
 def families(space: ModelSpace) -> list[IntArray]:
-    """Return the families of a space.
+    """Return the blocks of a space.
 
     Parameters
     ----------
@@ -22,8 +21,8 @@ def families(space: ModelSpace) -> list[IntArray]:
     Returns
     -------
     list of ndarray of int64
-        For each free term that needs others: its free ancestors, parents before their children, and itself
-        last. Families of more than seven terms are left out, those of their members are there.
+        For each free term that requires others: its free ancestors, parents before children, then the term.
+        Blocks of more than seven terms are omitted; the blocks of their members are included.
 
     Examples
     --------
@@ -50,9 +49,9 @@ def families(space: ModelSpace) -> list[IntArray]:
 
 
 def family_rates(count: int, given: float | None, burn_in: float) -> tuple[float, float]:
-    """Return how many of `count` families to draw in a unit of time, in burn-in and after it.
+    """Return the numbers of `count` blocks to update per sweep, during burn-in and after it.
 
-    `given` is what was asked for, None for one, and `burn_in` the length of burn-in.
+    `given` is the requested number, None for one, and `burn_in` the length of burn-in.
 
     Examples
     --------

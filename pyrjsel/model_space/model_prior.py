@@ -1,8 +1,8 @@
 """The base class of priors over models.
 
-Before constraints, log pi(gamma) = s(k) + sum of l_j over the k free terms that are in, up to a constant;
-under heredity some are by order (see ``by_order.py``). `tables` and `order_tables` give the arrays for the
-compiled loops; `logpmf` is the same law in plain numpy, normalised and written down independently.
+Before constraints, log pi(gamma) = s(k) + sum of l_j over the k included free terms, up to a constant; under
+heredity some are by order (see ``by_order.py``). `tables` and `order_tables` return the arrays for the
+compiled loops; `logpmf` is an independent, normalised implementation in plain numpy.
 """
 
 from abc import ABC, abstractmethod
@@ -42,9 +42,9 @@ class ModelPrior(ABC):
         Raises
         ------
         ParameterError
-            If the parameters do not fit the terms.
+            If the parameters do not match the terms.
         UnknownNameError
-            If a parameter names a term that does not exist.
+            If a parameter names an unknown term.
         """
         return self._tables(context)
 
@@ -64,9 +64,9 @@ class ModelPrior(ABC):
         Raises
         ------
         ParameterError
-            If the parameters do not fit the terms.
+            If the parameters do not match the terms.
         UnknownNameError
-            If a parameter names a term that does not exist.
+            If a parameter names an unknown term.
         """
         if not self._by_order or context.n_orders < 2:
             return None
@@ -98,9 +98,9 @@ class ModelPrior(ABC):
         Raises
         ------
         ParameterError
-            If the parameters do not fit the terms, or `gamma` is not an array of 0 and 1 over them.
+            If the parameters do not match the terms, or `gamma` is not an array of 0 and 1 of matching shape.
         UnknownNameError
-            If a parameter names a term that does not exist.
+            If a parameter names an unknown term.
         """
         if self._by_order and context.n_orders > 1:
             return self._logpmf_by_order(as_gamma(gamma, len(context.names)), context)
@@ -108,20 +108,20 @@ class ModelPrior(ABC):
         return self._logpmf(models, np.ones_like(models), context)
 
     def restrict(self, context: PriorContext, keep: Collection[str]) -> "ModelPrior":
-        """Return the same prior over the models of some of the terms.
+        """Return the same prior over models of a subset of the terms.
 
         Parameters
         ----------
         context : PriorContext
-            What there is to know of all terms.
+            Description of all terms.
         keep : collection of str
-            Names of those that are kept.
+            Names of the subset.
 
         Returns
         -------
         ModelPrior
-            The prior itself if it says nothing of single terms; a size that it has is then one of the kept
-            terms. Otherwise the prior log odds of the kept terms are what they were.
+            The prior itself if it does not refer to single terms; its expected size then refers to the
+            subset. Otherwise a prior with the same log odds for the terms of the subset.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class ModelPrior(ABC):
         return self._restrict(context, keep)
 
     def _restrict(self, context: PriorContext, keep: Collection[str]) -> "ModelPrior":
-        """Return what `restrict` does; of priors that say nothing of single terms themselves."""
+        """Return the restricted prior; by default the prior itself, which must not refer to single terms."""
         return self
 
     def _logpmf_by_order(self, gamma: ByteArray, context: PriorContext) -> FloatArray:
@@ -163,7 +163,7 @@ class ModelPrior(ABC):
 
     @abstractmethod
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
-        """Return the log probability of subsets `models` (m, J_free) of the open terms, given these."""
+        """Return the log probability of subsets `models` (m, J_free) of the given open terms."""
 
 
 def log_choose(n: int, k: FloatArray) -> FloatArray:
@@ -173,7 +173,7 @@ def log_choose(n: int, k: FloatArray) -> FloatArray:
 
 
 def one_of(first: object, first_name: str, second: object, *, needed: bool = True) -> None:
-    """Ask for exactly one of a parameter and `expected_size` (at most one unless `needed`)."""
+    """Require exactly one of a parameter and `expected_size` (at most one unless `needed`)."""
     if first is not None and second is not None:
         raise ParameterError(f"{called()} takes {first_name!r} or 'expected_size', not both.")
     if needed and first is None and second is None:
@@ -186,7 +186,7 @@ def check_expected(value: object) -> float:
 
 
 def expected_within(expected: float, prior: str, context: PriorContext) -> float:
-    """Return `expected` if a prior over the free terms can have it as its expected size."""
+    """Return `expected` if it can be the expected size of a prior over the free terms."""
     if not 0.0 < expected < context.n_free:
         raise ParameterError(
             f"The 'expected_size' parameter of {prior} must be in (0, {context.n_free}), the number of free "
@@ -202,5 +202,5 @@ def check_by(value: object) -> str:
 
 
 def said(by: str) -> str:
-    """Return what the repr of a prior says of `by`: nothing of the default."""
+    """Return `by` as shown in the repr of a prior: nothing for the default."""
     return "" if by == "order" else f", by={by!r}"

@@ -1,8 +1,8 @@
-"""Sums over all models under a prior by order, by going through the subsets of the terms others depend on.
+"""Sums over all models under a prior by order, by enumeration of the terms that others depend on.
 
-As in ``tied.py``, terms that nothing depends on (the leaves) are counted, and the subsets of all others (the
-core) are gone through, one for each number of terms of a class where they are alike. Here the whole space is
-one part, since the prior of each order depends on how many of its terms are open.
+As in ``tied.py``, terms that no other depends on (the leaves) are counted, and the subsets of the others (the
+core) are enumerated, one for each number of terms in a class of interchangeable terms. Here the whole space
+is one component, since the prior of each order depends on the number of open terms.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ def order_sums(space: ModelSpace) -> tuple[FloatArray, FloatArray]:
     probability : ndarray of float64, shape (J,)
         1 for terms that are always in.
     size_probability : ndarray of float64, shape (J + 1,)
-        Probability of each number of terms, those that are always in included.
+        Probability of each number of terms, including terms that are always in.
     """
     tables = space.by_order
     assert tables is not None
@@ -71,7 +71,7 @@ def order_sums(space: ModelSpace) -> tuple[FloatArray, FloatArray]:
     core_sum, open_sum = subsets.levelled(core, core_sum), subsets.levelled(leaves, open_sum)
     total = np.bincount(state, weights=weight)
 
-    # Every state is taken apart by the number of leaves that join; those of cost 0 alone are leaves.
+    # Every state is split by the number of included leaves; only terms of cost 0 are leaves.
     n_always = space.n_terms - space.n_free
     mass = np.zeros(len(states))
     joined = np.zeros(len(states))
@@ -93,7 +93,7 @@ def order_sums(space: ModelSpace) -> tuple[FloatArray, FloatArray]:
 
 
 def _split(space: ModelSpace, tables: OrderTables, terms: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the core and the leaves: of the terms without children those of the commonest kind."""
+    """Return the core and the leaves, the largest group of equivalent terms without children."""
     kinds = [
         None if len(space.children_of(j)) or not len(space.parents_of(j)) else
         (int(space.rank[j]), float(tables.log_odds[j]), float(tables.odds_open[j]))
@@ -107,10 +107,9 @@ def _split(space: ModelSpace, tables: OrderTables, terms: IntArray) -> tuple[Int
 def _facts(
     space: ModelSpace, tables: OrderTables, gamma: ByteArray, leaves: IntArray
 ) -> tuple[FloatArray, IntArray]:
-    """Return what the prior says of core subsets (m, J), but for the leaves' order, and its counts (m, 3).
+    """Return the log prior of core subsets (m, J) without the factor of the leaves' order, and counts (m, 3).
 
-    The counts are the core terms of the leaves' order that are in, the open terms of this order, and the
-    leaves among these.
+    For the leaves' order, the counts are those of included core terms, open terms, and open leaves.
     """
     rank, n_orders = space.rank, space.context.n_orders
     opened = open_terms(gamma, space.context.parents, space.heredity)

@@ -1,4 +1,4 @@
-"""Priors over models that treat terms alike, or one by one."""
+"""Priors over models: uniform, Bernoulli, beta-binomial, truncated Poisson."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from pyrjsel.model_space.model_prior import (
 
 @dataclass(frozen=True)
 class Uniform(ModelPrior):
-    """Every model that satisfies the constraints has the same prior probability.
+    """Equal prior probability for every model that satisfies the constraints.
 
     Examples
     --------
@@ -47,30 +47,28 @@ class Uniform(ModelPrior):
 
 @dataclass(frozen=True, init=False)
 class Bernoulli(ModelPrior):
-    """Terms enter independently of one another.
+    """Independent inclusion of terms.
 
     Parameters
     ----------
     p : float, mapping or Series of term to float, or sequence of float, optional
-        Prior inclusion probabilities in (0, 1). A mapping or Series names every free term; a sequence has
-        one value a term in the order of the formula (values of terms that are in every model are not used).
+        Prior inclusion probabilities in (0, 1). A mapping or Series names every free term; a sequence has one
+        value per term in the order of the formula (values of terms that are in every model are ignored).
     expected_size : float, optional
-        In place of `p`: expected number of free terms in the model, under heredity, before other
-        constraints.
+        In place of `p`: expected number of free terms in the model, under heredity, before other constraints.
         Without heredity p = expected_size / J_free.
     by : {"order", "size"}, default "order"
-        What heredity makes of the prior; without it both are the same. "order" is a product over the orders
-        of the terms, of probabilities of the terms of each order given those of lower order: `p` is
-        the probability of a term given that heredity lets it in.
-        "size" is the prior without heredity, truncated to the models that satisfy it.
+        Prior under heredity; without heredity both are the same. "order" is a product over the orders of the
+        terms of their probabilities given the terms of lower order: `p` is the probability of a term if
+        heredity allows it. "size" is the prior without heredity, truncated to the models that satisfy it.
 
     Raises
     ------
     ParameterError
-        If a probability is not in (0, 1), or not exactly one of `p` and `expected_size` is given; when used,
+        If a probability is not in (0, 1), or not exactly one of `p` and `expected_size` is given; in a model,
         if a free term has no probability.
     UnknownNameError
-        When used, if a mapping names a term that does not exist.
+        In a model, if a mapping has an unknown name.
 
     Examples
     --------
@@ -135,7 +133,7 @@ class Bernoulli(ModelPrior):
             values = zip(context.names, self.p, strict=True)
             return Bernoulli([p for name, p in values if name in keep], by=self.by)
         named = {name: p for name, p in self.p if name in keep}
-        # Where no name is left no term is free, and there is one model.
+        # If no name is left, no term is free and there is a single model.
         return Bernoulli(named, by=self.by) if named else Uniform()
 
     def _probabilities(self, context: PriorContext) -> FloatArray:
@@ -169,7 +167,7 @@ class Bernoulli(ModelPrior):
         return np.where(free, values, 1.0)
 
     def _common(self, expected: float, context: PriorContext) -> float:
-        """Return the probability of each term that has the expected size."""
+        """Return the inclusion probability that gives the expected size."""
         size = expected_within(expected, "Bernoulli", context)
         if not self._by_order or context.n_orders < 2:
             return size / context.n_free
@@ -200,29 +198,28 @@ class Bernoulli(ModelPrior):
 
 @dataclass(frozen=True, init=False)
 class BetaBinomial(ModelPrior):
-    """Terms enter with a common probability that has a beta law.
+    """Inclusion of terms with a common probability that has a beta distribution.
 
     Parameters
     ----------
     a : float, default 1.0
-        First shape of the beta law, above 0.
+        First shape parameter of the beta distribution, above 0.
     b : float, default 1.0
-        Second shape, above 0. With ``a = b = 1`` every size is as likely as any other; under
-        heredity every number of terms of an order among those that may enter.
+        Second shape parameter, above 0. With ``a = b = 1`` all sizes are equally probable; under heredity,
+        all numbers of included terms of an order, among the terms that heredity allows.
     expected_size : float, optional
-        In place of `b`: expected number of free terms in the model, under heredity, before other
-        constraints.
+        In place of `b`: expected number of free terms in the model, under heredity, before other constraints.
         Without heredity b = a (J_free - expected_size) / expected_size.
     by : {"order", "size"}, default "order"
-        What heredity makes of the prior; without it both are the same. "order" is a product over the orders
-        of the terms, of probabilities of the terms of each order given those of lower order: each
-        order has a probability of its own, which has the beta law, for the terms that heredity lets in.
-        "size" is the prior without heredity, truncated to the models that satisfy it.
+        Prior under heredity; without heredity both are the same. "order" is a product over the orders of the
+        terms of their probabilities given the terms of lower order: each order has its own inclusion
+        probability with the beta distribution, for the terms that heredity allows. "size" is the prior
+        without heredity, truncated to the models that satisfy it.
 
     Raises
     ------
     ParameterError
-        If a shape is not above 0, or both `b` and `expected_size` are given.
+        If a shape parameter is not above 0, or both `b` and `expected_size` are given.
 
     Examples
     --------
@@ -281,7 +278,7 @@ class BetaBinomial(ModelPrior):
         return betaln(a + k, b + context.n_free - k) - betaln(a, b), np.zeros(len(context.names))
 
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
-        # As a Polya urn: terms join one after another with odds that the earlier ones have shifted.
+        # As a Polya urn: the odds of each term depend on the numbers included and excluded before.
         a, b = self._shapes(context)
         outside = opened - models
         earlier_in = np.cumsum(models, axis=1) - models
@@ -305,22 +302,23 @@ def _rising(shape: float, k: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, init=False)
 class TruncatedPoisson(ModelPrior):
-    """The size of the model is Poisson, cut at the number of free terms.
+    """Poisson number of terms, truncated at the number of free terms.
 
-    Models of one size are equally likely.
+    Models of the same size are equally probable.
 
     Parameters
     ----------
     mean : float, optional
-        Mean lambda of the Poisson law before it is cut, above 0.
+        Mean lambda of the Poisson distribution before truncation, above 0.
     expected_size : float, optional
         In place of `mean`: expected number of free terms in the model, under heredity, before other
-        constraints. Lambda is solved for, since the mean of a truncated Poisson law is not its lambda.
+        constraints. Lambda is computed from it, since the mean of a truncated Poisson distribution is not
+        lambda.
     by : {"order", "size"}, default "order"
-        What heredity makes of the prior; without it both are the same. "order" is a product over the orders
-        of the terms, of probabilities of the terms of each order given those of lower order: the
-        number of terms of an order is Poisson, cut at the number of those that heredity lets in.
-        "size" is the prior without heredity, truncated to the models that satisfy it.
+        Prior under heredity; without heredity both are the same. "order" is a product over the orders of the
+        terms of their probabilities given the terms of lower order: the number of terms of an order is
+        Poisson, truncated at the number of those that heredity allows. "size" is the prior without heredity,
+        truncated to the models that satisfy it.
 
     Raises
     ------
@@ -360,7 +358,7 @@ class TruncatedPoisson(ModelPrior):
         return f"TruncatedPoisson(mean={self.mean!r}{said(self.by)})"
 
     def _rate(self, context: PriorContext) -> float:
-        """Return lambda, solved for where the expected size is given."""
+        """Return lambda, computed from the expected size if that is given."""
         if self.mean is not None:
             return self.mean
         assert self.expected_size is not None
@@ -376,11 +374,11 @@ class TruncatedPoisson(ModelPrior):
             weight = k * log_rate - gammaln(k + 1.0)
             return float(np.exp(weight - logsumexp(weight)) @ k) - size
 
-        # The mean is below lambda and grows with it; it comes near J_free only as lambda grows without end.
+        # The mean is below lambda and increases with it; it approaches J_free as lambda goes to infinity.
         low, high = np.log(size), np.log(context.n_free) + 1.0
         while excess(high) < 0.0:
             high += 5.0
-        # By halving: it cannot fail, and ends where no number lies between the two ends.
+        # Bisection: it cannot fail, and ends when no float lies between the two ends.
         middle = 0.5 * (low + high)
         while low < middle < high:
             if excess(middle) < 0.0:
@@ -401,7 +399,7 @@ class TruncatedPoisson(ModelPrior):
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
         size, n = models.sum(axis=1).astype(int), opened.sum(axis=1).astype(int)
         steps = np.log(np.arange(1.0, context.n_free + 1.0))
-        # log k! and log(lambda^k / k!) as running sums, apart from the gamma functions of `tables`.
+        # log k! and log(lambda^k / k!) as running sums, independently of the gamma functions in `tables`.
         factorial = np.concatenate([[0.0], np.cumsum(steps)])
         mass = np.concatenate([[0.0], np.cumsum(np.log(self._rate(context)) - steps)])
         ways = factorial[n] - factorial[size] - factorial[n - size]
@@ -426,9 +424,9 @@ def _cost_adjusted(costs: Any, baseline: Any) -> CostAdjusted:
 
 
 def prior_makers(heredity: str | None) -> Mapping[str, Callable[..., Any]]:
-    """Return what makes the priors in a file of results, by name.
+    """Return the constructors of priors in saved results, by name.
 
-    Files did not always say `by`: their priors were by size, which is the default where there is no heredity.
+    Older files lack `by`: their priors were by size, also the default without heredity.
     """
     by = "order" if heredity is None else "size"
     return {

@@ -1,4 +1,4 @@
-"""Which terms are always in, and which come before which."""
+"""Rules on terms: those that are always included, heredity, and order."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from pyrjsel.model_space.context import TermLike
 
 
 def check_always(always: object, names: tuple[str, ...]) -> set[str]:
-    """Return the names of the terms that are in every model, given as one name or several."""
+    """Return the names of the terms in every model, from one name or several."""
     if isinstance(always, str):
         always = (always,)
     try:
@@ -26,9 +26,9 @@ def check_always(always: object, names: tuple[str, ...]) -> set[str]:
 def inheritance(
     terms: Sequence[TermLike], heredity: str | None
 ) -> tuple[list[tuple[int, ...]], list[list[int]]]:
-    """Return the terms of which heredity asks for all or for one beside each term, and the same backwards.
+    """Return the parents of each term, of which heredity requires all or one, and the children.
 
-    The nearest ones are enough: where all of them are in, so are those that they need in turn.
+    The nearest ancestors are enough: if all of them are included, so are their own ancestors.
     """
     parents = [tuple(term.near_parents) if heredity else () for term in terms]
     children: list[list[int]] = [[] for _ in terms]
@@ -39,12 +39,12 @@ def inheritance(
 
 
 def depths(parents: Sequence[Sequence[int]]) -> list[int]:
-    """Return the length of the longest line of parents of each term.
+    """Return the length of the longest chain of ancestors of each term.
 
     Raises
     ------
     ParameterError
-        If a term is among its own ancestors.
+        If a term is its own ancestor.
     """
     depth = [0] * len(parents)
     waiting = [len(above) for above in parents]
@@ -65,12 +65,12 @@ def depths(parents: Sequence[Sequence[int]]) -> list[int]:
 
 
 def orders_of(terms: Sequence[TermLike], parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the order of each term: what it says itself, or its place below those that it needs."""
+    """Return the order of each term: its own attribute, or its depth below its ancestors."""
     below = depths(parents)
     return tuple(getattr(term, "order", 1 + depth) for term, depth in zip(terms, below, strict=True))
 
 
 def topological_order(parents: Sequence[Sequence[int]]) -> list[int]:
-    """Return all terms, those of lower order first; within one order as they come."""
+    """Return all terms by increasing order; within an order, in their given order."""
     depth = depths(parents)
     return sorted(range(len(parents)), key=lambda term: (depth[term], term))

@@ -14,7 +14,7 @@ from pyrjsel.model_space.space import ModelSpace
 ENUMERABLE = 2**16
 BURN_IN_SWEEPS = 100
 THIN_SWEEPS = 2
-# A prior by order is drawn from as if nothing were too dear, unless fewer than 2 % of 1,000 draws are kept.
+# Draws from a prior by order that exceed the budget are rejected, unless fewer than 2 % of 1,000 are kept.
 _TRIED, _RARE = 1_000, 0.02
 _NUMBERS = 2**22
 
@@ -29,12 +29,11 @@ def normalised(log_weights: FloatArray) -> FloatArray:
 def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteArray:
     """Draw models from the prior under the constraints.
 
-    Draws are independent and exact where the space has at most 2**16 models; where there is no constraint,
-    but for a largest size, and the prior depends on the size alone or, without a largest size, on the terms
-    one by one; and under priors by order, unless fewer than one in 50 models is affordable. Elsewhere they
-    are the states, two sweeps apart, of one Metropolis walk by flips and swaps that starts at the smallest
-    model and runs 100 sweeps before the first draw (a sweep is one step per free term): then they are
-    approximate and depend on one another.
+    Draws are independent and exact if the space has at most 2**16 models; if the only constraint is a largest
+    size and the prior depends on the size alone; if there is no constraint and terms are independent; and
+    under priors by order, unless fewer than one in 50 models is within the budget. Otherwise they are
+    dependent and approximate: states, two sweeps apart, of a Metropolis chain with flips and swaps that
+    starts at the smallest model and has a burn-in of 100 sweeps (a sweep is one step per free term).
 
     Parameters
     ----------
@@ -48,7 +47,7 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
     Returns
     -------
     ndarray of uint8, shape (n, J)
-        Models, each feasible.
+        Feasible models.
 
     Raises
     ------
@@ -97,7 +96,7 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
 
 
 def _by_order(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteArray | None:
-    """Draw from a prior by order and keep what is affordable; None where that is too rare."""
+    """Draw from a prior by order and keep models within the budget; None if these are too rare."""
     assert space.by_order is not None
     rank, parents = space.rank, space.context.parents
     block = max(1, min(max(n, 1), _NUMBERS // max(space.n_terms, 1)))

@@ -20,7 +20,7 @@ from pyrjsel.model_space.tied import MOST_CHECKED
 CHAINS = 4
 BATCHES = 10  # per chain
 CHAIN_DRAWS = 5_000
-MOST_STEPS = 2_500_000  # of one chain, where draws are those of a walk
+MOST_STEPS = 2_500_000  # of one chain, if draws come from a chain
 _CHUNK = 2**16
 
 
@@ -31,9 +31,9 @@ class PriorSizes:
     Parameters
     ----------
     probability : ndarray of float64, shape (J + 1,)
-        By number of terms, those in every model included; NaN where not known.
+        By number of terms, including terms in every model; NaN if unknown.
     mcse : ndarray of float64, shape (J + 1,)
-        Monte Carlo standard errors; 0 where exact.
+        Monte Carlo standard errors; 0 if exact.
     """
 
     probability: FloatArray
@@ -41,7 +41,7 @@ class PriorSizes:
 
 
 def _exact(space: ModelSpace, existence: Existence | None) -> FloatArray:
-    """Return the probabilities without going through all models, or raise :class:`NotCountable`."""
+    """Return the probabilities without enumeration, or raise :class:`NotCountable`."""
     if space.by_order is not None:
         if existence is not None and any(len(group) for group in existence.groups):
             raise NotCountable("The existence of models does not depend on their order alone.")
@@ -81,7 +81,7 @@ def _sampled(space: ModelSpace, existence: Existence | None, rng: np.random.Gene
 
 
 def sizes_of(space: ModelSpace, gamma_sizes: IntArray, log_prior: FloatArray) -> PriorSizes:
-    """Return the prior over the sizes of some models, which are all that have a prior probability.
+    """Return the prior over sizes, given all models with a positive prior probability.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def prior_sizes(
 ) -> PriorSizes:
     """Return the prior over the number of terms that holds under the constraints.
 
-    Exact where prior inclusion probabilities are, but for priors by order whose main effects differ in what
-    they let in and are too many to go through; else estimated from draws.
+    Exact if prior inclusion probabilities are, except for priors by order with many main effects that are not
+    interchangeable; otherwise estimated from draws.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def prior_sizes(
     rng : Generator
         Source of random numbers, used only where the prior must be sampled.
     existence : Existence, optional
-        Which models exist, the smallest one among them; None is all.
+        Which models exist, including the smallest; None means all.
 
     Returns
     -------

@@ -30,11 +30,11 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class ModelSpace:
-    """The models that are allowed, and their prior.
+    """The feasible models and their prior.
 
-    A model is a vector gamma of 0 and 1 over the J terms. Its log prior is s(k) plus the sum of l_j over its
-    free terms, with k their number, or by order (see ``by_order.py``), up to a constant, and -inf where a
-    constraint fails. Built by :meth:`build`; the arrays are C-contiguous and read-only.
+    A model is a vector gamma of 0 and 1 over the J terms. Up to a constant, its log prior is s(k) plus the
+    sum of l_j over its k free terms, or by order (see ``by_order.py``); it is -inf if a constraint is
+    violated. Built by :meth:`build`; the arrays are C-contiguous and read-only.
 
     Parameters
     ----------
@@ -45,30 +45,30 @@ class ModelSpace:
     columns : ndarray of int32, shape (J,)
         Number of design columns of each term.
     free : ndarray of uint8, shape (J,)
-        1 for terms that may be in or out, 0 for those in every model.
+        1 for terms that may be excluded, 0 for those in every model.
     log_size : ndarray of float64, shape (J_free + 1,)
-        s(k); zeros of a prior by order.
+        s(k); zeros for a prior by order.
     log_odds : ndarray of float64, shape (J,)
         l_j; 0 for terms that are not free.
     item_start, item : ndarray of int32
-        Term j pays for the items ``item[item_start[j]:item_start[j + 1]]``.
+        Term j uses the items ``item[item_start[j]:item_start[j + 1]]``.
     item_cost : ndarray of float64
-        Price of each item, paid once however many terms of a model use it.
+        Cost of each item, paid once even if several terms of a model use it.
     item_names : tuple of str
-        Names of the items: variables, or terms with a price of their own.
+        Names of the items: variables, or terms with their own cost.
     parent_start, parent, child_start, child : ndarray of int32
-        The nearest terms of lower order, of which heredity asks for all (strong) or for one (weak); empty
-        without heredity. `child` is the same read backwards.
+        The nearest terms of lower order, of which heredity requires all (strong) or one (weak), and the
+        reverse relation; empty without heredity.
     order : ndarray of int32, shape (J,)
         The terms, parents before their children.
     heredity : {None, "weak", "strong"}
-        The rule in force.
+        Heredity rule.
     budget : float
         Largest cost of a model; inf for none.
     max_size : int
-        Largest number of terms of a model, those in every model included.
+        Largest number of terms of a model, including those in every model.
     context : PriorContext
-        What the prior is told of the terms.
+        Description of the terms for the prior.
     by_order : OrderTables or None
         The prior, if it is by order.
     """
@@ -119,12 +119,12 @@ class ModelSpace:
         always : str or iterable of str, default ()
             Names of terms in every model.
         costs : mapping or Series, optional
-            Prices. A key that is a column of the data prices that variable (not used if no term uses it); any
-            other key must be a term and replaces all that this term pays.
+            Costs. A key that is a column of the data is the cost of that variable (ignored if no term uses
+            it); any other key must be a term and gives its total cost.
         budget : float, optional
             Largest cost of a model, compared with a relative tolerance of 1e-9.
         heredity : {None, "weak", "strong"}
-            Whether a term needs one of its nearest lower-order terms, or all of them.
+            Whether a term requires one of its nearest lower-order terms, or all of them.
         max_size : int, optional
             Largest number of terms of a model, `always` included.
         data_columns : iterable, default ()
@@ -135,15 +135,14 @@ class ModelSpace:
         Returns
         -------
         ModelSpace
-            The space; its arrays cannot be written.
+            The space, with read-only arrays.
 
         Raises
         ------
         ParameterError
-            If a parameter has a value that it must not have, or the terms in `always` alone break a
-            constraint.
+            If a parameter is invalid, or the terms in `always` alone violate a constraint.
         UnknownNameError
-            If `always` or `costs` has a name that is not known.
+            If `always` or `costs` has an unknown name.
 
         Examples
         --------
@@ -221,7 +220,7 @@ class ModelSpace:
             )
         return space
 
-    # --- plain facts ---------------------------------------------------------------------------------
+    # --- properties ----------------------------------------------------------------------------------
 
     @property
     def n_terms(self) -> int:
@@ -235,24 +234,24 @@ class ModelSpace:
 
     @property
     def heredity_code(self) -> int:
-        """0 without heredity, 1 for weak, 2 for strong."""
+        """0 for no heredity, 1 for weak, 2 for strong."""
         return HEREDITY_CODES[self.heredity]
 
     @property
     def budget_limit(self) -> float:
-        """The budget with its tolerance, against which costs are compared."""
+        """The budget with its tolerance, the limit of costs."""
         return self.budget * (1.0 + BUDGET_TOLERANCE)
 
     @property
     def constrained(self) -> bool:
-        """Whether any constraint leaves out a subset of the free terms."""
+        """Whether any constraint excludes a subset of the free terms."""
         everything = np.ones(self.n_terms, dtype=np.uint8)
         has_rule = self.heredity is not None and len(self.parent) > 0
         return has_rule or self.max_size < self.n_terms or bool(self.cost(everything) > self.budget_limit)
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a budget or a largest size, where flips alone can only take terms out."""
+        """Whether there is a budget or a largest size, at which single flips can only remove terms."""
         return bool(np.isfinite(self.budget)) or self.max_size < self.n_terms
 
     @property
@@ -261,7 +260,7 @@ class ModelSpace:
         return self.context.rank
 
     def items_of(self, term: int) -> NDArray[np.int32]:
-        """Return the items that a term pays for.
+        """Return the items of a term.
 
         Parameters
         ----------
@@ -276,7 +275,7 @@ class ModelSpace:
         return self.item[self.item_start[term] : self.item_start[term + 1]]
 
     def parents_of(self, term: int) -> NDArray[np.int32]:
-        """Return the terms that heredity asks for beside a term.
+        """Return the parents of a term, which heredity requires.
 
         Parameters
         ----------
@@ -286,12 +285,12 @@ class ModelSpace:
         Returns
         -------
         ndarray of int32
-            Indices of terms: all are needed under strong heredity, one under weak heredity.
+            Indices of terms: strong heredity requires all, weak heredity one.
         """
         return self.parent[self.parent_start[term] : self.parent_start[term + 1]]
 
     def children_of(self, term: int) -> NDArray[np.int32]:
-        """Return the terms for which heredity asks for this one.
+        """Return the children of a term, for which heredity requires it.
 
         Parameters
         ----------
@@ -306,12 +305,12 @@ class ModelSpace:
         return self.child[self.child_start[term] : self.child_start[term + 1]]
 
     def term_costs(self) -> FloatArray:
-        """Return what each term costs on its own.
+        """Return the cost of each term on its own.
 
         Returns
         -------
         ndarray of float64, shape (J,)
-            Costs; 0 where nothing is priced.
+            Costs; 0 if no costs are given.
         """
         return np.array([self.item_cost[self.items_of(term)].sum() for term in range(self.n_terms)])
 
@@ -341,10 +340,10 @@ class ModelSpace:
         model = self._one(gamma, "terms_of")
         return tuple(name for name, inside in zip(self.names, model, strict=True) if inside)
 
-    # --- the plain versions of what the compiled loops do -------------------------------------------
+    # --- reference implementations of the compiled loops -------------------------------------------
 
     def size(self, gamma: ArrayLike) -> IntArray | np.int64:
-        """Return the number of terms of models, those always in included.
+        """Return the number of terms of models, including terms that are always in.
 
         Parameters
         ----------
@@ -360,7 +359,7 @@ class ModelSpace:
         return _like(models.sum(axis=1, dtype=np.int64), gamma)
 
     def cost(self, gamma: ArrayLike) -> FloatArray | np.float64:
-        """Return the cost of models: each item that a term of the model uses, once.
+        """Return the cost of models: the sum over their items, each counted once.
 
         Parameters
         ----------
@@ -396,7 +395,7 @@ class ModelSpace:
         return _like(good, gamma)
 
     def log_prior(self, gamma: ArrayLike) -> FloatArray | np.float64:
-        """Return the log prior of models up to a constant, -inf where a constraint fails.
+        """Return the log prior of models up to a constant, -inf if a constraint is violated.
 
         Parameters
         ----------
@@ -410,7 +409,7 @@ class ModelSpace:
         """
         models = as_gamma(gamma, self.n_terms)
         value = np.empty(len(models))
-        # A product with floats makes floats of all indicators: of so many models at a time.
+        # A product with floats converts the indicators to floats: this many models at a time.
         block = max(1, 2**17 // max(self.n_terms, 1))
         for at in range(0, len(models), block):
             inside = models[at : at + block] * self.free
@@ -421,7 +420,7 @@ class ModelSpace:
         return _like(np.where(feasible, value, -np.inf), gamma)
 
     def log_open(self, models: ByteArray) -> FloatArray | float:
-        """Return what a prior by order adds to the sum of l_j of feasible models (m, J); 0 of others."""
+        """Return the log of a prior by order for feasible models (m, J), without the sum of l_j; else 0."""
         if self.by_order is None:
             return 0.0
         opened = open_terms(models, self.context.parents, self.heredity)
@@ -429,7 +428,7 @@ class ModelSpace:
         return np.asarray(self.by_order.of_counts(n_in, n_open) + opened @ self.by_order.odds_open)
 
     def why_infeasible(self, gamma: ArrayLike) -> str | None:
-        """Return why one model is not allowed, as a sentence, or None if it is.
+        """Return why a model is infeasible, as a sentence, or None if it is feasible.
 
         Parameters
         ----------
@@ -439,7 +438,7 @@ class ModelSpace:
         Returns
         -------
         str or None
-            The first constraint that fails.
+            The first constraint that is violated.
         """
         models = self._one(gamma, "why_infeasible")[None, :]
         absent = [
@@ -493,19 +492,19 @@ def _like(values: NDArray[Any], gamma: ArrayLike) -> Any:
 
 
 def check_bounds(space: ModelSpace) -> None:
-    """Raise :class:`ParameterError` if a largest size or a budget leaves the model without terms alone.
+    """Raise :class:`ParameterError` if a largest size or a budget excludes all models with terms.
 
-    Terms that are always in meet the bounds, which has been checked by then; others need not.
+    The terms that are always in are known to satisfy the limits.
 
     Parameters
     ----------
     space : ModelSpace
-        The space that a user asks for.
+        The requested space.
 
     Raises
     ------
     ParameterError
-        If there are terms, none is always in, and none can be in a model.
+        If there are terms, none is always included, and none can be.
     """
     if not space.n_terms or not space.free.all():
         return
@@ -513,7 +512,7 @@ def check_bounds(space: ModelSpace) -> None:
         raise bad_value("max_size", "an int of at least 1, since no model could have a term", 0)
     if not np.isfinite(space.budget):
         return
-    # A model with terms that heredity allows has one without parents, and costs as much at least.
+    # Under heredity, a model with terms has one without parents, and costs at least as much.
     roots = [term for term in range(space.n_terms) if not len(space.parents_of(term))]
     costs = space.term_costs()[roots]
     cheapest = int(costs.argmin())

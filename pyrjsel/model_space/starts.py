@@ -1,4 +1,4 @@
-"""Models that chains start from."""
+"""Starting models of chains."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -11,7 +11,7 @@ from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.space import ModelSpace
 
-# Tries at a dispersed start that has a coefficient prior, each with half the terms of the last.
+# Attempts at a dispersed start with a coefficient prior, each with half the terms of the last.
 START_TRIES = 12
 
 
@@ -33,14 +33,14 @@ def checked_start(start: object) -> tuple[str, ...] | str | None:
 def given_start(
     start: str | Sequence[str] | None, space: ModelSpace, exists: Callable[[ByteArray], bool]
 ) -> ByteArray | None:
-    """Return the model that the option `start` names, None for None.
+    """Return the model of the option `start`, None for None.
 
     `exists` says whether a model has a coefficient prior.
 
     Raises
     ------
     UnknownNameError
-        If a term is not known.
+        If a term is unknown.
     ParameterError
         If the model is not feasible, or has no coefficient prior.
     """
@@ -65,7 +65,7 @@ def given_start(
 def dispersed_start(
     space: ModelSpace, exists: Callable[[ByteArray], bool], rng: np.random.Generator, most: int | None = None
 ) -> ByteArray:
-    """Draw a model from the prior, thinned out until it has a coefficient prior and at most `most` terms."""
+    """Draw a model from the prior, reduced until it has a coefficient prior and at most `most` terms."""
     gamma = sample_models(space, 1, rng)[0]
     for _ in range(START_TRIES):
         if (most is None or gamma.sum() <= most) and exists(gamma):

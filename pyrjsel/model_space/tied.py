@@ -1,10 +1,9 @@
-"""Tables of terms that are tied to one another, by going through their feasible subsets.
+"""Tables of terms that are tied by heredity, by enumeration of their feasible subsets.
 
-Where heredity ties terms, most subsets differ only in terms that nothing else depends on (the leaves, such as
-the interactions of the highest order). It is then enough to go through the subsets of the other terms (the
-core): each leaves m leaves open, any of which may join at no further cost. Where core terms are alike, such
-as the main effects of ``(a + b + ...)**2``, only their number matters: one subset stands for all of the same
-numbers.
+Most subsets of tied terms differ only in terms that no other depends on (the leaves, such as the interactions
+of highest order). It is enough to enumerate the subsets of the other terms (the core): each allows m leaves,
+any of which can be included at no further cost. If core terms are interchangeable, such as the main effects
+of ``(a + b + ...)**2``, only their number matters: one subset represents all of the same numbers.
 """
 
 from collections import Counter
@@ -22,9 +21,9 @@ from pyrjsel.model_space.component_tables import ComponentTable, CostGrid, NotCo
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.space import ModelSpace
 
-COMPONENT_LIMIT = 2**20  # feasible subsets to go through
-MOST_CHECKED = 2**13  # of which it must be worked out whether they exist
-MOST_NUMBERS = 2**26  # indicators of subsets that are held together
+COMPONENT_LIMIT = 2**20  # limit of feasible subsets
+MOST_CHECKED = 2**13  # the same, if their existence must be checked
+MOST_NUMBERS = 2**26  # indicators of subsets in memory at a time
 _CHUNK = 2**16
 
 
@@ -52,7 +51,7 @@ def _relative(log_weight: FloatArray, entry: IntArray, n: int) -> tuple[FloatArr
 
 
 def _sums(weight: FloatArray, inside: ByteArray, entry: IntArray, out: FloatArray) -> None:
-    """Add the weight of the subsets that have each term in, by entry, to `out`, shape (entries, terms)."""
+    """Add the weight of the subsets that include each term, by entry, to `out`, shape (entries, terms)."""
     for column in range(inside.shape[1]):
         out[:, column] += np.bincount(entry, weights=weight * inside[:, column], minlength=len(out))
 
@@ -64,18 +63,18 @@ def full_table(
     terms: IntArray,
     existence: Existence | None = None,
 ) -> ComponentTable:
-    """Return the table of tied terms by going through all their feasible subsets.
+    """Return the table of tied terms by enumeration of all their feasible subsets.
 
     Parameters
     ----------
     space, compiled : ModelSpace, Space
-        The space, and the same compiled.
+        The space, and its compiled form.
     grid : CostGrid
-        The costs as whole numbers.
+        Costs as whole numbers.
     terms : ndarray of int64
         The terms, parents first.
     existence : Existence, optional
-        Which subsets exist beside the terms that are always in; None is all.
+        Which subsets exist together with the terms that are always in; None means all.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def full_table(
 
 
 def _needs(space: ModelSpace, leaf: int) -> NDArray[np.int32]:
-    """Return the free terms of which a leaf needs all (strong heredity) or one (weak)."""
+    """Return the free terms of which a leaf requires all (strong heredity) or one (weak)."""
     parents = space.parents_of(leaf)
     free = parents[space.free[parents] == 1]
     settled = space.heredity == "weak" and len(free) < len(parents)
@@ -129,7 +128,7 @@ def _above(space: ModelSpace, term: int) -> set[int]:
 
 
 def _core_and_leaves(space: ModelSpace, grid: CostGrid, terms: IntArray) -> tuple[IntArray, IntArray]:
-    """Split tied terms; raise :class:`NotCountable` where leaves differ or cost something of their own."""
+    """Split tied terms; raise :class:`NotCountable` if leaves differ or have their own costs."""
     members = set(terms.tolist())
     is_leaf = np.array([not members & set(space.children_of(term).tolist()) for term in terms.tolist()])
     return core_and_leaves(space, grid, terms[~is_leaf], terms[is_leaf])
@@ -138,7 +137,7 @@ def _core_and_leaves(space: ModelSpace, grid: CostGrid, terms: IntArray) -> tupl
 def core_and_leaves(
     space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Return both; raise :class:`NotCountable` where leaves differ or cost something of their own."""
+    """Return both; raise :class:`NotCountable` if leaves differ or have their own costs."""
     alike = len(set(space.log_odds[leaves].tolist())) == 1
     for leaf in leaves.tolist():
         strong = space.heredity == "strong"
@@ -155,7 +154,7 @@ def core_and_leaves(
 
 
 def _open_leaves(space: ModelSpace, gamma: ByteArray, leaves: IntArray) -> ByteArray:
-    """Return which leaves may join each model, shape (m, leaves)."""
+    """Return the leaves that each model allows, shape (m, leaves)."""
     result = np.ones((len(gamma), len(leaves)), dtype=np.uint8)
     for column, leaf in enumerate(leaves.tolist()):
         needs = gamma[:, _needs(space, leaf)]
@@ -165,10 +164,10 @@ def _open_leaves(space: ModelSpace, gamma: ByteArray, leaves: IntArray) -> ByteA
 
 
 def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> list[IntArray]:
-    """Return the core by classes of terms any two of which can change places without changing the space.
+    """Return the core in classes of terms that can be exchanged without changing the space.
 
-    That two terms can is an equivalence, and exchanges of two make all permutations of a class. Core terms
-    that are tied to one another, by heredity or a price, are on their own.
+    Exchangeability is an equivalence relation, and exchanges of two terms generate all permutations of a
+    class. Core terms that are tied to each other, by heredity or a shared item, form their own classes.
     """
     needs = Counter(frozenset(_needs(space, leaf).tolist()) for leaf in leaves.tolist())
     asked: dict[int, list[frozenset[int]]] = {term: [] for term in core.tolist()}
@@ -196,7 +195,7 @@ def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: 
         if space.by_order is not None:
             kind = (*kind, float(space.rank[term]), float(space.by_order.odds_open[term]))
         known = classes.setdefault(kind, [])
-        # The first of a class speaks for it.
+        # The first of a class represents it.
         home = (
             None if alone(term) else next((c for c in known if not alone(c[0]) and alike(term, c[0])), None)
         )
@@ -209,7 +208,7 @@ def _interchangeable(space: ModelSpace, grid: CostGrid, core: IntArray, leaves: 
 
 @dataclass(frozen=True, eq=False)
 class Core:
-    """Subsets of the core, each of which stands for as many as exchanges of terms make of it.
+    """Subsets of the core, each of which represents all its images under exchanges of terms.
 
     Attributes
     ----------
@@ -217,12 +216,11 @@ class Core:
     size, units : ndarray of int64, shape (m,)
         Number of terms, and cost in units.
     log_weight : ndarray (m,)
-        Log of the sum of exp(sum of l_j) over those that each stands for.
+        Log of the sum of exp(sum of l_j) over the subsets that each represents.
     ways : list of int
-        How many these are.
+        Number of subsets that each represents.
     classes : list of ndarray of int64
-        Terms that may be exchanged, of the core and, with each other's, of the leaves: what is known of one
-        is known of all.
+        Exchangeable terms, of the core and correspondingly of the leaves: results for one hold for all.
     """
 
     words: NDArray[np.uint64]
@@ -234,13 +232,13 @@ class Core:
 
     @classmethod
     def plain(cls, space: ModelSpace, compiled: Space, grid: CostGrid, core: IntArray) -> "Core":
-        """All subsets, each for itself."""
+        """All subsets, each representing itself."""
         words, size, units, log_odds = _subsets(space, compiled, grid, core)
         return cls(words, size, units, log_odds, [1] * len(words), [])
 
     @classmethod
     def by_number(cls, space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray) -> "Core":
-        """One subset for each number of terms of each class: its first terms."""
+        """One subset for each number of terms of each class, made of its first terms."""
         classes = _interchangeable(space, grid, core, leaves)
         m = prod(len(group) + 1 for group in classes)
         if m * space.n_terms > MOST_NUMBERS:
@@ -269,7 +267,7 @@ class Core:
         )
 
     def levelled(self, terms: IntArray, sums: FloatArray) -> FloatArray:
-        """Return sums (states, terms) over all subsets from those over what stands for them."""
+        """Return sums (states, terms) over all subsets from sums over their representatives."""
         column = {term: number for number, term in enumerate(terms.tolist())}
         for group in self.classes:
             if int(group[0]) in column:
@@ -281,14 +279,14 @@ class Core:
 def core_table(
     space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray, most: int
 ) -> ComponentTable:
-    """Return the table of tied terms by going through the subsets of those that others depend on.
+    """Return the table of tied terms by enumeration of the subsets of terms that others depend on.
 
     Parameters
     ----------
     space, compiled : ModelSpace, Space
-        The space, and the same compiled.
+        The space, and its compiled form.
     grid : CostGrid
-        The costs as whole numbers.
+        Costs as whole numbers.
     terms : ndarray of int64
         The terms, parents first.
     most : int
@@ -302,7 +300,7 @@ def core_table(
     Raises
     ------
     NotCountable
-        If there are too many subsets, or the leaves differ in prior odds or cost something of their own.
+        If there are too many subsets, or the leaves differ in prior odds or have their own costs.
     """
     core, leaves = _core_and_leaves(space, grid, terms)
     try:
@@ -315,7 +313,7 @@ def core_table(
 def _joined_leaves(
     space: ModelSpace, grid: CostGrid, core: IntArray, leaves: IntArray, subsets: Core, most: int
 ) -> ComponentTable:
-    """Return the table of the core and the leaves that its subsets leave open."""
+    """Return the table of the core and the leaves that its subsets allow."""
     step = max(1, min(_CHUNK, MOST_NUMBERS // space.n_terms))
     chunks = [slice(low, low + step) for low in range(0, len(subsets.size), step)]
     n_open = np.concatenate(
@@ -340,7 +338,7 @@ def _joined_leaves(
         _sums(weight[c], _open_leaves(space, gamma, leaves), state[c], open_sum)
     core_sum, open_sum = subsets.levelled(core, core_sum), subsets.levelled(leaves, open_sum)
 
-    # Every state is taken apart by the number of leaves that join.
+    # Every state is split by the number of included leaves.
     cell_of, open_of = np.divmod(states, len(leaves) + 1)
     joined: list[tuple[int, int, int]] = []
     choose: list[float] = []
@@ -378,7 +376,7 @@ def _joined_leaves(
 def tied_table(
     space: ModelSpace, compiled: Space, grid: CostGrid, terms: IntArray, most: int
 ) -> ComponentTable:
-    """Return the table of tied terms by the way that is possible; see :func:`core_table`."""
+    """Return the table of tied terms by the method that applies; see :func:`core_table`."""
     try:
         return full_table(space, compiled, grid, terms)
     except NotCountable:

@@ -1,4 +1,4 @@
-"""The table of visited models: each packed model once, with a number; and draws, which are such numbers."""
+"""The table of visited models, each packed and stored once, and draws as row numbers of this table."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from pyrjsel._validate import check_int, counted
 from pyrjsel.model_space._index import index_rows
 from pyrjsel.model_space.bits import PackedModels, n_words, unpack
 
-_BLOCK = 2**16  # rows looked up at a time, so that room is made for so many new ones only
+_BLOCK = 2**16  # rows looked up at a time, which limits the space reserved for new ones
 
 
 class ModelTable:
-    """Packed models in the order in which they were first met.
+    """Packed models in the order of their first visits.
 
-    Draws are kept as numbers of rows of this table, so that a long run stores each visited model once.
+    Draws are stored as row numbers of this table, so that a long run stores each visited model once.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ class ModelTable:
             self._rows = grown
         if 2 * needed > len(self._slots):
             self._slots = np.full(1 << (4 * needed - 1).bit_length(), -1, dtype=np.int64)
-            # The rows are distinct, so that adding them to an empty index puts them where they stand.
+            # The rows are distinct, so adding them to an empty index preserves their numbers.
             index_rows(self._slots, self._rows, 0, self._rows[: self._n], True)
 
     def add(self, packed: ArrayLike) -> IntArray:
-        """Return the numbers of models, appending those that are new.
+        """Return the row numbers of models, appending new ones.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class ModelTable:
         return index
 
     def lookup(self, packed: ArrayLike) -> IntArray:
-        """Return the numbers of models, -1 for those that are not in the table.
+        """Return the row numbers of models, -1 for those that are not in the table.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class ModelTable:
         return unpack(self.words, self.n_terms)
 
     def merge(self, other: "ModelTable") -> IntArray:
-        """Add the models of another table.
+        """Merge another table into this one.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class ModelTable:
         Raises
         ------
         ParameterError
-            If `other` is over another number of terms.
+            If `other` has another number of terms.
         """
         if other.n_terms != self.n_terms:
             raise ParameterError(
@@ -188,7 +188,7 @@ class ModelTable:
         Parameters
         ----------
         arrays : dict of str to ndarray
-            What :meth:`to_arrays` returned.
+            Result of :meth:`to_arrays`.
 
         Returns
         -------
@@ -198,7 +198,7 @@ class ModelTable:
         Raises
         ------
         ParameterError
-            If the arrays are not such a state: missing, of the wrong shape, or with a model twice.
+            If an array is missing or has the wrong shape, or a model occurs twice.
         """
         missing = {"words", "n_terms"} - set(arrays)
         if missing:
@@ -216,7 +216,7 @@ class ModelTable:
 def chain_visits(draws: np.ndarray, words: WordArray) -> tuple[WordArray, np.ndarray]:
     """Return the models that one chain visited, in the order of first visits, and the row of each draw.
 
-    This is what :func:`merge_visits` had been given.
+    The inverse of :func:`merge_visits` for one chain.
 
     Parameters
     ----------
@@ -253,9 +253,9 @@ def merge_visits(
     Parameters
     ----------
     chains : iterable of (ndarray, ndarray)
-        Packed models of each chain, once each, and the row of each of its draws.
+        Distinct packed models of each chain, and the row of each of its draws.
     draws : int
-        Draws to take of each chain.
+        Number of draws to use from each chain.
     n_terms : int
         Number J of terms.
 
@@ -264,7 +264,7 @@ def merge_visits(
     index : ndarray of int32, shape (chains, draws)
         The model of each draw.
     models : PackedModels (m, J)
-        The models of these draws, those visited most first.
+        The models of these draws, most visited first.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def merge_visits(
     found = [table.add(words).astype(np.int32)[rows[:draws]] for words, rows in chains]
     index = np.empty((len(found), draws), dtype=np.int32)
     for row in index:
-        row[:] = found.pop(0)  # which makes room
+        row[:] = found.pop(0)  # which frees memory
     visits = count_visits(index, len(table))
     order = np.argsort(-visits, kind="stable")
     order = order[visits[order] > 0]
@@ -290,7 +290,7 @@ def merge_visits(
 
 def count_visits(index: np.ndarray, models: int) -> IntArray:
     """Return how often each of `models` models (m,) is among draws (chains, draws)."""
-    # A part at a time: numpy takes a copy with 8 bytes a number.
+    # In parts: numpy makes a copy with 8 bytes per number.
     size, row, found = 2**20, index.reshape(-1), np.zeros(models, dtype=np.int64)
     for at in range(0, row.size, size):
         found += np.bincount(row[at : at + size], minlength=models)
@@ -298,14 +298,14 @@ def count_visits(index: np.ndarray, models: int) -> IntArray:
 
 
 class ByModel:
-    """Numbers of draws that their models decide, looked up where they are asked for.
+    """Values of draws that are functions of their models, looked up when accessed.
 
-    A slice of it is of some chains, two indices give numbers.
+    A slice selects chains; two indices return values.
 
     Parameters
     ----------
     values : ndarray (m,)
-        Number of each model.
+        Value of each model.
     model : ndarray of int, shape (chains, draws)
         Model of each draw.
 
@@ -334,11 +334,11 @@ class ModelDraws:
     Attributes
     ----------
     model : ndarray of int32, shape (chains, draws)
-        Row of `packed` that each draw was in; row 0 is the model that was visited most.
+        Row of `packed` of each draw; row 0 is the most visited model.
     packed : PackedModels (visited, J)
         The visited models.
     model_cost : ndarray (visited,)
-        Cost of each.
+        Cost of each model.
     log_posterior : ndarray (chains, draws)
         Unnormalised log posterior density.
     """
@@ -350,12 +350,12 @@ class ModelDraws:
 
     @property
     def size(self) -> np.ndarray:
-        """Terms in the model of each draw, int32, shape (chains, draws); made on demand."""
+        """Number of terms of each draw, int32, shape (chains, draws); computed on demand."""
         return self.packed.sizes().astype(np.int32)[self.model]
 
     @property
     def models(self) -> ByteArray:
-        """The visited models, uint8, shape (visited, J), one column a term; made on demand."""
+        """The visited models, uint8, shape (visited, J), one column per term; unpacked on demand."""
         return np.asarray(self.packed)
 
     @property
@@ -365,7 +365,7 @@ class ModelDraws:
 
     @property
     def changes(self) -> np.ndarray:
-        """Terms that differ between each draw and the one before it, shape (chains, draws - 1)."""
+        """Number of terms that differ between consecutive draws, shape (chains, draws - 1)."""
         words = self.packed.words
         return np.stack(
             [
@@ -376,7 +376,7 @@ class ModelDraws:
 
     @property
     def included(self) -> np.ndarray:
-        """Inclusion of each term in each draw, bool, shape (chains, draws, J); made on demand."""
+        """Inclusion of each term in each draw, bool, shape (chains, draws, J); computed on demand."""
         return self.models.astype(bool)[self.model]
 
     def __repr__(self) -> str:

@@ -103,7 +103,7 @@ class Features:
         new : DataFrame or mapping of columns
             m rows, with the columns that the features are made of. Of features that no formula made also
             a matrix of the same columns.
-        unseen : {"raise", "prior"}, default "raise"
+        unseen : {"raise", "mark"}, default "raise"
             Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
             A missing value is such a level where missing values are levels.
         missing : {"raise", "mark"}

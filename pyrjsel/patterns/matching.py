@@ -1,7 +1,7 @@
 """The groups whose patterns new cases express."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -31,8 +31,8 @@ class Matches:
     inside, outside : ndarray of float64, shape (parts, O + 1)
         Patterns by order that are expressed, and the others of the group.
     unseen : ndarray of float64, shape (m, O + 1)
-        Patterns by order that the case and none of the fit expresses, apart from those that fix an unseen
-        level.
+        Patterns by order that the case expresses and no training case does. Those that fix an unseen level
+        are included on request.
     """
 
     indptr: IntArray
@@ -43,7 +43,9 @@ class Matches:
     unseen: FloatArray
 
 
-def match(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matches]:
+def match(
+    groups: Groups, features: Features, new: CodeArray, *, unseen_levels: bool = False
+) -> Iterator[Matches]:
     """Match new cases with groups, in blocks.
 
     Parameters
@@ -54,6 +56,8 @@ def match(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matche
         Cases of the fit.
     new : ndarray of int32, shape (m, p)
         New cases by the levels of `features`; -1 is an unseen level.
+    unseen_levels : bool, default False
+        Whether `unseen` includes the patterns that fix an unseen level.
 
     Yields
     ------
@@ -67,11 +71,48 @@ def match(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matche
     """
     new = np.ascontiguousarray(new, dtype=np.int32)
     if groups.kind == "sequence":
-        yield from _sequences(groups, new)
+        blocks = _sequences(groups, new)
     elif groups.compressed:
-        yield from _interactions(groups, features, new)
+        blocks = _interactions(groups, features, new)
     else:
-        yield from _patterns(groups, new)
+        blocks = _patterns(groups, new)
+    first = 0
+    for matches in blocks:
+        last = first + len(matches.unseen)
+        if unseen_levels:
+            yield replace(matches, unseen=matches.unseen + with_unseen_levels(groups, new[first:last]))
+        else:
+            yield matches
+        first = last
+
+
+def with_unseen_levels(groups: Groups, new: CodeArray) -> FloatArray:
+    """Count the patterns of new cases that fix an unseen level, by order.
+
+    Parameters
+    ----------
+    groups : Groups
+        Groups; only their kind and order are used.
+    new : ndarray of int32, shape (m, p)
+        New cases; -1 is an unseen level.
+
+    Returns
+    -------
+    ndarray of float64, shape (m, O + 1)
+        Numbers of patterns.
+    """
+    if groups.kind == "sequence":
+        # A pattern of order o fixes the last o features.
+        beyond = np.arange(groups.order + 1) > _known_end(groups, new)[:, None]
+        return beyond.astype(np.float64)
+    p, orders = new.shape[1], range(groups.order + 1)
+    table = np.array([[float(comb(p, o) - comb(known, o)) for o in orders] for known in range(p + 1)])
+    return table[(new != ANY).sum(axis=1)]
+
+
+def _known_end(groups: Groups, new: CodeArray) -> IntArray:
+    """Return the number of levels of each history that are known, from the most recent one back."""
+    return np.minimum.accumulate(new[:, ::-1][:, : groups.order] != ANY, axis=1).sum(axis=1)
 
 
 def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
@@ -98,8 +139,8 @@ def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
         inside = ((low <= orders) & (orders <= end)).astype(np.float64)
         outside = ((end < orders) & (orders <= high)).astype(np.float64)
         # Longer histories, back to the first unseen level.
-        known = np.minimum.accumulate(block[:, ::-1][:, :order] != ANY, axis=1).sum(axis=1)
-        unseen = ((depth[:, None] < orders) & (orders <= known[:, None])).astype(np.float64)
+        known = _known_end(groups, block)[:, None]
+        unseen = ((depth[:, None] < orders) & (orders <= known)).astype(np.float64)
         yield Matches(indptr, group, part, inside, outside, unseen)
 
 

@@ -99,6 +99,8 @@ def predict_probabilities(
     new: CodeArray,
     rng: np.random.Generator,
     repeats: int = 1,
+    *,
+    unseen_levels: bool = False,
 ) -> FloatArray:
     """Return class probabilities of new cases, averaged over draws.
 
@@ -114,6 +116,9 @@ def predict_probabilities(
         New cases by the levels of `features`; -1 is an unseen level.
     repeats : int, default 1
         How often sums are split and unseen patterns drawn for each of the draws.
+    unseen_levels : bool, default False
+        Whether coefficients of patterns that fix an unseen level are drawn from their prior; otherwise
+        they are 0.
 
     Returns
     -------
@@ -122,7 +127,7 @@ def predict_probabilities(
     """
     n_classes = 2 if sums.shape[1] == 1 else sums.shape[1]
     done = []
-    for matches in match(groups, features, new):
+    for matches in match(groups, features, new, unseen_levels=unseen_levels):
         total = np.zeros((len(matches.unseen), n_classes))
         for _ in range(repeats):
             blocks = linear_predictors(sums, sigma, prior, matches, rng)

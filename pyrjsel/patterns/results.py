@@ -35,6 +35,8 @@ from pyrjsel.results import Description, RecordedRun, SampledResults, true_class
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
 
+# Treatments of levels that no training case has.
+UNSEEN = ("raise", "prior", "ignore")
 # Central intervals of the tables.
 INTERVAL = (0.025, 0.975)
 
@@ -264,10 +266,11 @@ class PatternResults(SampledResults[PatternModel]):
 
     def _encode(self, new: Any, unseen: str) -> tuple[CodeArray, pd.Index]:
         """Return codes of new cases, or of those of the fit, and the labels of their rows."""
-        check_choice(unseen, "unseen", ("raise", "prior"))
+        check_choice(unseen, "unseen", UNSEEN)
         if new is None:
             return self.model.features.codes, self.model.data.index
-        codes = self.model.features.encode(new, unseen, missing="mark")
+        known = "raise" if unseen == "raise" else "mark"
+        codes = self.model.features.encode(new, known, missing="mark")
         return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
 
     def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
@@ -282,9 +285,10 @@ class PatternResults(SampledResults[PatternModel]):
             How often the sum of each group of which a case expresses a part is split, and the sum of the
             patterns that no case of the fit has drawn from its prior, for every draw of the posterior. More
             take away noise where the posterior has few draws.
-        unseen : {"raise", "prior"}
-            Whether a level that no case of the fit has is an error, or only patterns that avoid it count.
-            With ``missing="level"`` a missing value is such a level where no case of the fit has one.
+        unseen : {"raise", "prior", "ignore"}
+            How to treat a level that no training case has: as an error; with coefficients of the patterns
+            that fix it drawn from their prior given the scales; or with these coefficients set to 0. With
+            ``missing="level"`` a missing value is such a level if no training case has one.
 
         Returns
         -------
@@ -315,6 +319,7 @@ class PatternResults(SampledResults[PatternModel]):
             codes[complete],
             self._stream(b"predict"),
             draws,
+            unseen_levels=unseen == "prior",
         )
         return pd.DataFrame(probability, index=index.copy(), columns=pd.Index(model.classes))
 

@@ -1,4 +1,4 @@
-"""Arrays and names in; Monte Carlo errors, tables, text and plots out. Knows no model."""
+"""Monte Carlo errors, tables, summaries and plots made from arrays and names; independent of any model."""
 
 from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz

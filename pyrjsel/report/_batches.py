@@ -10,34 +10,34 @@ from scipy.special import fdtrc
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ByModel, PackedModels
 
-# Fewer draws than this in a chain give no batch means worth the name.
+# Fewest draws of a chain for batch means.
 SHORTEST = 4
-# At most about so many batches a chain: the longer a batch is against the memory of the chain, the less
-# its error is underestimated, and thirty batches a chain still leave an error that four chains know to
-# seven percent. Batches of sqrt(draws) alone were a third too optimistic on chains with a memory of 80.
+# Batches per chain, at most about this many: longer batches underestimate the error of a slowly mixing chain
+# less, and thirty batches in each of four chains estimate it to within seven percent. Batches of length
+# sqrt(draws) underestimated it by a third for chains with an autocorrelation time of 80.
 MOST_BATCHES = 30
-# Level of the test that the chains spread more than their batches predict, for all quantities together.
+# Level of the test that the chains differ by more than their batches predict, for all quantities jointly.
 LEVEL = 1e-3
-# Draws whose inclusion vectors are looked at together; 2^16 of 100 terms are 26 MB.
+# Draws whose inclusion vectors are processed together; 2^16 of 100 terms take 26 MB.
 CHUNK = 2**16
-# Numbers of inclusion vectors of models that are looked at together.
+# Entries of inclusion vectors that are processed together.
 NUMBERS = 2**18
-# Columns of batch means that are looked at together.
+# Columns of batch means that are processed together.
 COLUMNS = 256
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of a chain.
+    """Division of a chain into batches.
 
     Attributes
     ----------
     draws : int
-        Draws of the chain.
+        Number of draws of the chain.
     length : int
         Draws of a batch.
     batches : int
-        Batches that it has.
+        Number of batches.
     """
 
     draws: int
@@ -47,20 +47,20 @@ class Batches:
 
 @dataclass(frozen=True)
 class Plan(Batches):
-    """How a chain of `draws` draws is cut.
+    """Division of a chain of `draws` draws into batches and halves.
 
     Attributes
     ----------
     draws : int
-        Draws of a chain.
+        Number of draws of a chain.
     length : int
-        Draws of a batch: floor(sqrt(draws)), and more where that makes over 30 batches.
+        Draws per batch: floor(sqrt(draws)), or more if that would make over 30 batches.
     batches : int
-        Batches of a chain; the first ``draws - batches * length`` draws belong to none.
+        Batches per chain; the first ``draws - batches * length`` draws belong to none.
     half : int
-        Draws of each half for R-hat; of an odd number the middle one belongs to neither.
+        Draws of each half for R-hat; with an odd number of draws, the middle one belongs to neither.
     edges : ndarray of shape (segments + 1,)
-        Cuts at every end of a batch or half: sums over these segments give both.
+        Boundaries of all batches and halves; both are sums over the segments between them.
     """
 
     half: int
@@ -77,7 +77,7 @@ class Plan(Batches):
         return cls(draws, length, batches, half, edges)
 
     def parts(self) -> Iterator[IntArray]:
-        """Yield the edges part by part, each of whole segments and CHUNK draws or one segment."""
+        """Yield the edges in parts of whole segments, each with at most CHUNK draws or one segment."""
         segment, last = 0, len(self.edges) - 1
         while segment < last:
             stop = int(np.searchsorted(self.edges, self.edges[segment] + CHUNK, side="right")) - 1
@@ -108,7 +108,7 @@ def inclusion_sums(chain: IntArray, gamma: ByteArray | PackedModels, plan: Plan)
     gamma : ndarray or PackedModels, shape (n_models, J)
         Terms of each model.
     plan : Plan
-        How the chain is cut.
+        Division of the chain.
     """
     for edges in plan.parts():
         models, column = np.unique(chain[edges[0] : edges[-1]], return_inverse=True)
@@ -150,28 +150,28 @@ def visit_sums(chain: IntArray, models: IntArray, plan: Plan) -> Iterator[FloatA
 def combine(
     chain_means: FloatArray, batch_means: FloatArray, plan: Batches, least: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return the pooled means, their Monte Carlo errors, and where the chains disagree.
+    """Return the pooled means, their Monte Carlo errors, and whether the chains disagree.
 
     Parameters
     ----------
     chain_means : ndarray of shape (chains, k)
         Mean of each chain.
     batch_means : ndarray of shape (chains, batches, k)
-        Means of the batches of each chain, in their order.
+        Batch means of each chain, in order.
     plan : Batches
-        How each chain is cut.
+        Division of each chain.
     least : ndarray of shape (k,)
-        What the variance of a chain mean is at least, for what batches do not show.
+        Lower bound of the variance of a chain mean, for variation that batches do not show.
 
     Returns
     -------
     mean, mcse : ndarray of shape (k,)
-        `mcse` comes from the variance of the batch means within chains; where batches that follow each
-        other are alike, from their long-run variance if that is larger; and where the chains disagree,
-        from the spread of their means if that is larger still. NaN for chains of fewer than 4 draws.
+        `mcse` is computed from the variance of the batch means within chains; from their long-run variance if
+        consecutive batches are correlated and it is larger; and from the spread of the chain means if the
+        chains disagree and it is larger still. NaN for chains of fewer than 4 draws.
     disagree : ndarray of shape (k,)
-        Whether an F test finds the chain means further apart than independent batches could put them.
-        Its level is 0.001 for the k quantities together.
+        Whether the chain means differ by more than independent batches explain, by an F test of level 0.001
+        for the k quantities jointly.
     """
     chains = chain_means.shape[0]
     mean = chain_means.mean(axis=0)
@@ -182,7 +182,8 @@ def combine(
     for at in range(0, mean.size, COLUMNS):
         columns = slice(at, at + COLUMNS)
         some = batch_means[:, :, columns]
-        # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
+        # The mean of equal numbers can differ from them by rounding; deviations from the first are exactly
+        # zero.
         within[columns] = share * (some - some[:, :1]).var(axis=1, ddof=1).mean(axis=0)
         slow[columns] = share * slow_variance(some)
     within = np.maximum(within, least)
@@ -190,13 +191,13 @@ def combine(
     if chains == 1:
         return mean, np.sqrt(variance), np.zeros(mean.shape, dtype=bool)
     between = chain_means.var(axis=0, ddof=1)
-    # Chain means that agree to rounding do not disagree, though their batches may not move at all.
+    # Chain means that differ by rounding only do not disagree, even if the batches do not vary at all.
     between[between <= (1e-12 * np.abs(mean)) ** 2] = 0.0
-    # The long-run variance is no yardstick here: it is centred on the mean of all chains, and so holds
-    # the very distances that are tested.
+    # The long-run variance cannot be used here: it is centred on the mean of all chains and so contains the
+    # differences that are tested.
     ratio = np.divide(between, within, out=np.zeros_like(within), where=within > 0)
     ratio[(within == 0) & (between > 0)] = np.inf
-    # Bonferroni; quantities that no chain moved and no chain disputes cannot raise an alarm.
+    # Bonferroni; quantities that are constant and equal in all chains are not tested.
     tested = max(1, int(np.count_nonzero((within > 0) | (between > 0))))
     disagree = fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL / tested
     disagree |= np.isinf(ratio)
@@ -205,16 +206,16 @@ def combine(
 
 
 def slow_variance(batch_means: FloatArray) -> FloatArray:
-    """Return the long-run variance of batch means that depend on each other; 0 where they seem not to.
+    """Return the long-run variance of autocorrelated batch means; 0 where they appear uncorrelated.
 
     Geyer's initial monotone positive sequence, applied to the batches. Autocovariances are centred on the
     mean over all chains, pooled over chains, and divided by the number of all batches: centred on each
-    chain's own mean they would lose what moves more slowly than a chain is long.
+    chain's own mean, they would miss variation slower than the length of a chain.
 
     Parameters
     ----------
     batch_means : ndarray of shape (chains, batches, k)
-        Means of the batches of each chain, in their order; at least two batches.
+        Batch means of each chain, in order; at least two batches.
 
     Returns
     -------
@@ -238,7 +239,7 @@ def slow_variance(batch_means: FloatArray) -> FloatArray:
         pair = np.zeros(slow.size)
         for shift in (lag, lag + 1):
             pair += np.einsum("cbk,cbk->k", deviations[:, shift:], deviations[:, : batches - shift]) / total
-        # Once a pair is not positive it stays the smallest, so that no later pair counts.
+        # A pair that is not positive remains the minimum, so no later pair counts.
         smallest = np.maximum(np.minimum(smallest, pair), 0.0)
         if not smallest.any():
             break
@@ -250,7 +251,7 @@ def slow_variance(batch_means: FloatArray) -> FloatArray:
 def split_r_hat(half_means: FloatArray, half_variances: FloatArray, half: int) -> FloatArray:
     """Return R-hat (k,) from means and variances (2 * chains, k) of half chains of `half` draws.
 
-    NaN where no half chain moves.
+    NaN if no half chain varies.
     """
     within = half_variances.mean(axis=0)
     between = half_means.var(axis=0, ddof=1)

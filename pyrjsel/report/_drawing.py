@@ -1,4 +1,4 @@
-"""Shared parts of plots: colours, axes, rows of names, and checks of arrays."""
+"""Shared parts of plots: colours, axes, axis labels, and validation of arrays."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 Drawn = TypeVar("Drawn")
 Parameters = ParamSpec("Parameters")
-# matplotlib is not made for several threads, in different figures neither.
+# matplotlib is not thread-safe, even for separate figures.
 _drawing = threading.RLock()
 
-# Blue and vermilion of Okabe and Ito, told apart with every kind of colour vision.
+# Blue and vermilion of Okabe and Ito, distinguishable with every kind of colour vision.
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREY = "#8C8C8C"
 FAINT = "#E6E6E6"
-# Inches of height around the rows, of a row of text, and of one where there are many.
+# Height in inches of the margins, of a row of text, and of a row if there are many.
 FRAME = 1.3
 ROW, TIGHT_ROW = 0.2, 0.15
 MANY = 40
-# The largest number that is drawn: margins beyond it, and differences, must not overflow.
+# Largest number that is drawn: margins beyond it, and differences, must not overflow.
 HIGHEST = 1e300
 
 
 def one_at_a_time(draw: Callable[Parameters, Drawn]) -> Callable[Parameters, Drawn]:
-    """Return a function that uses matplotlib, of all such functions one at a time."""
+    """Decorate a function that uses matplotlib: only one such function runs at a time."""
 
     @wraps(draw)
     def wait(*args: Parameters.args, **named: Parameters.kwargs) -> Drawn:
@@ -89,7 +89,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def name_axis(ax: Any, names: Sequence[str]) -> None:
-    """Put names on the vertical axis, the first on top, and take the frame away."""
+    """Put names on the vertical axis, the first on top, and remove the frame."""
     size = 9.0 if len(names) <= MANY else 7.5
     ax.set_yticks(np.arange(len(names)), [_short(name) for name in names], fontsize=size)
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
@@ -104,7 +104,7 @@ def legend_above(ax: Any, **options: Any) -> None:
 
 
 def row_order(probability: FloatArray, top: int | None, sort: bool) -> IntArray:
-    """Return the rows to show: the `top` of highest probability, by probability or as they stand."""
+    """Return the rows to show: the `top` of highest probability, by probability or in their order."""
     highest = np.argsort(-probability, kind="stable")
     order = highest if check_bool(sort, "sort") else np.arange(probability.size)
     if top is None:
@@ -113,14 +113,14 @@ def row_order(probability: FloatArray, top: int | None, sort: bool) -> IntArray:
 
 
 def _short(name: str) -> str:
-    """Return a label that leaves room for the plot and is not read as mathematics."""
+    """Return a label short enough to leave room for the plot, with mathematics escaped."""
     text = str(name)
     text = text if len(text) <= 36 else text[:20] + "…" + text[-15:]
     return text.replace("$", r"\$")
 
 
 def numbers(values: object) -> FloatArray | None:
-    """Return `values` as floats, or None where they are not numbers in the shape of an array."""
+    """Return `values` as floats, or None if they are not an array of numbers."""
     try:
         array = np.asarray(values)
         if array.dtype == object and all(isinstance(item, Real) for item in array.flat):
@@ -139,7 +139,7 @@ def vector(values: ArrayLike, name: str, length: int) -> FloatArray:
 
 
 def drawable(values: FloatArray, *, missing: bool = False) -> bool:
-    """Return whether all values have a place on an axis; NaN too, if some may be `missing`."""
+    """Return whether all values can be drawn on an axis; NaN is allowed if values may be `missing`."""
     return bool(np.all((np.abs(values) <= HIGHEST) | (missing & np.isnan(values))))
 
 

@@ -1,4 +1,4 @@
-"""Numbers as text: as many decimals as the Monte Carlo error leaves meaning in."""
+"""Numbers as text, with as many decimals as the Monte Carlo error justifies."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,7 +9,8 @@ import pandas as pd
 from pyrjsel._validate import check_choice
 
 NOTHING = "–"
-# Effective sample sizes from here on, as averages of walks can have, are shown in powers of ten.
+# Effective sample sizes from here on, as averages of conditional probabilities can have, are shown as powers
+# of ten.
 LONG_COUNT = 1e7
 # A probability is never shown with more decimals than this.
 MOST = 4
@@ -23,7 +24,7 @@ def decimals(error: float) -> int:
 
 
 def probability(value: float, error: float = 0.0) -> str:
-    """Return a probability; 0 and 1 without a known error show no decimals they have not earned."""
+    """Return a probability; 0 and 1 without a known error are shown without decimals."""
     if math.isnan(value):
         return NOTHING
     if math.isnan(error) and value in (0.0, 1.0):
@@ -43,7 +44,7 @@ def prior(value: float, error: float = 0.0) -> str:
 
 
 def error_of_probability(value: float, error: float = 0.0) -> str:
-    """Return a Monte Carlo error with one decimal more than the number that it belongs to."""
+    """Return a Monte Carlo error with one decimal more than its estimate."""
     if math.isnan(value):
         return NOTHING
     if value == 0:
@@ -91,7 +92,7 @@ def significant(value: float, digits: int) -> str:
         return "0"
     if abs(value) >= 1e5 or abs(value) < 1e-4:
         return f"{value:.{digits - 1}e}"
-    # Rounded first: 9.996 with three digits is 10.0, not 10.00. Whole digits stay all the same.
+    # Rounded first: 9.996 with three digits is 10.0, not 10.00. Digits before the point are never rounded.
     rounded = float(f"{value:.{digits - 1}e}")
     places = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
     return f"{value:.{places}f}"
@@ -105,7 +106,7 @@ def count(value: float, error: float = 0.0) -> str:
 
 
 def effective(value: float, error: float = 0.0) -> str:
-    """Return an effective sample size: a whole number, or two digits of one that is too long to read."""
+    """Return an effective sample size: a whole number, or two significant digits of a very large one."""
     return f"{value:.1e}" if LONG_COUNT <= value < math.inf else count(value)
 
 
@@ -172,7 +173,7 @@ COLUMNS: dict[str, tuple[str, str | None]] = {
 }
 
 
-# Columns that a report shows as the digits of others alone.
+# Columns shown in a summary only through the digits of others.
 HIDDEN = ("prior_mcse", "bayes_factor_mcse")
 
 

@@ -1,4 +1,4 @@
-"""Plot of a curve with its bands."""
+"""Plot of a curve with bands."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def plot_band(
     xlabel: str = "",
     ylabel: str = "",
 ) -> Axes:
-    """Plot a curve, bands around it, points, and ticks at the foot.
+    """Plot a curve with bands, points, and ticks along the horizontal axis.
 
     Parameters
     ----------
     x, curve : array_like of shape (K,)
         The curve, `x` increasing.
     bands : mapping of str to (lower, upper)
-        Ends of each band, shape (K,), by label; later ones are drawn darker.
+        Lower and upper curve of each band, shape (K,), by label; later bands are drawn darker.
     points : (x, y), optional
         Points, such as data.
     ticks : (x, strength), optional
-        Places on the horizontal axis, and how strongly each is drawn, from 0 to 1.
+        Positions on the horizontal axis and the opacity of each tick, from 0 to 1.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        Of the axes.
+        Axis labels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Draws for ArviZ."""
+"""Export of draws to ArviZ."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,20 @@ from pyrjsel._errors import NotAvailableError
 def to_arviz(
     groups: Mapping[str, Mapping[str, tuple[Sequence[str], ArrayLike]]], coords: Mapping[str, Sequence[Any]]
 ) -> Any:
-    """Return draws as ArviZ's container.
+    """Return draws in ArviZ's container.
 
     Parameters
     ----------
     groups : mapping of str to mapping
-        By group ("posterior", "sample_stats", "observed_data"), and in it by the name of a variable, its
-        dimensions and its values. Draws begin with dimensions "chain" and "draw", which are not named.
+        Dimensions and values of each variable, by group ("posterior", "sample_stats", "observed_data") and
+        name. Draws begin with the dimensions "chain" and "draw", which are not listed.
     coords : mapping of str to sequence
         Labels along each dimension.
 
     Returns
     -------
     InferenceData or DataTree
-        That of ArviZ 0.x; where it is 1.x or not there, that of arviz-base.
+        From ArviZ 0.x; from arviz-base if ArviZ is 1.x or not installed.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def to_arviz(
     dims = {
         name: list(named) for variables in groups.values() for name, (named, _) in variables.items() if named
     }
-    # Labels that are tuples, of several levels, stay one label each.
+    # Tuples remain single labels instead of becoming levels.
     labels = {name: pd.Index(list(label), tupleize_cols=False).to_numpy() for name, label in coords.items()}
     with contextlib.suppress(ImportError):
         import arviz

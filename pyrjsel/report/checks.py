@@ -1,4 +1,4 @@
-"""Plots of what simulated responses look like beside the data."""
+"""Plots of posterior predictive checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above, o
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# So many different values and fewer get a bar each; more of them share this number of bars.
+# Up to this many distinct values get a bar each; otherwise this is the number of bars.
 BARS = 30
 
 
@@ -23,16 +23,16 @@ BARS = 30
 def plot_check(
     name: str, replicated: ArrayLike, observed: ArrayLike, p_value: float, *, ax: Axes | None = None
 ) -> Axes:
-    """Plot a statistic of simulated responses as a histogram, with that of the data.
+    """Plot the histogram of a statistic of simulated responses and its value for the data.
 
     Parameters
     ----------
     name : str
-        Of the statistic.
+        Name of the statistic.
     replicated : array_like of shape (m,)
         The statistic of simulated responses.
     observed : array_like of shape (m,)
-        That of the data: a line if it is the same for all draws, else a histogram of its own.
+        The statistic of the data: a line if it is the same for all draws, otherwise a second histogram.
     p_value : float
         Shown in the legend.
     ax : matplotlib Axes, optional
@@ -79,7 +79,7 @@ def plot_check(
 
 @one_at_a_time
 def plot_checks(found: Sequence[tuple[str, ArrayLike, ArrayLike, float]]) -> np.ndarray:
-    """Plot several statistics as :func:`plot_check` does, each in a panel of a new figure.
+    """Plot several statistics as :func:`plot_check` does, one per panel of a new figure.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def plot_checks(found: Sequence[tuple[str, ArrayLike, ArrayLike, float]]) -> np.
 
 
 def bar_edges(values: FloatArray) -> list[float]:
-    """Return edges of bars: around each value where these are few, else of equal width."""
+    """Return the edges of bars: around each value if there are few, otherwise of equal width."""
     levels = np.unique(values)
     if levels.size == 1:
         half = 0.5 * max(abs(float(levels[0])), 1.0)

@@ -1,4 +1,4 @@
-"""Plots of rows of several classes: in a plane with ellipses, and how right their probabilities were."""
+"""Plots for classification: observations in a plane with ellipses, and calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ MARKERS = "os^Dv<>p"
 
 @dataclass(frozen=True, eq=False)
 class Ellipses:
-    """Ellipses whose axes are those of the plane.
+    """Ellipses with axes parallel to those of the plane.
 
     Attributes
     ----------
     centre, radius : ndarray, shape (e, 2)
-        Of each, along both axes.
+        Centre and radius of each ellipse along both axes.
     group : ndarray of int, shape (e,)
-        The class in whose colour each is drawn.
+        Class whose colour each ellipse has.
     strength : ndarray, shape (e,)
-        How strongly, from 0 to 1.
+        Opacity of each ellipse, from 0 to 1.
     """
 
     centre: FloatArray
@@ -61,22 +61,22 @@ def plot_plane(
     xlabel: str = "",
     ylabel: str = "",
 ) -> Axes:
-    """Plot points of several classes in a plane, and ellipses.
+    """Plot points of several classes in a plane, with ellipses.
 
     Parameters
     ----------
     points : array_like of shape (n, 2)
-        Those with a NaN are not shown.
+        Coordinates; points with a NaN are not shown.
     group : array_like of int, shape (n,)
-        Class of each, -1 for none.
+        Class of each point, -1 for none.
     names : sequence of str, length K
-        Of the classes.
+        Names of the classes.
     ellipses : Ellipses
-        Drawn below the points; those far outside do not change the limits.
+        Drawn below the points; they do not change the limits of the axes.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        Of the axes.
+        Axis labels.
 
     Returns
     -------
@@ -150,22 +150,22 @@ def plot_plane(
 
 @one_at_a_time
 def plot_calibration(table: pd.DataFrame, what: str, *, ax: Axes | None = None) -> Axes:
-    """Plot shares of events against the probabilities that were said.
+    """Plot observed proportions of an event against predicted probabilities.
 
     Parameters
     ----------
     table : DataFrame
-        As :func:`calibration_table` makes it.
+        Calibration table, as from :func:`calibration_table`.
     what : str
-        The event.
+        Name of the event.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     matplotlib Axes
-        The axes: a point a bin, its area that of its cases, and two standard errors to either side of the
-        diagonal.
+        The axes: one point per bin, with an area that grows with its number of observations, and two standard
+        errors on either side of the diagonal.
 
     Raises
     ------

@@ -22,9 +22,9 @@ from pyrjsel.report._batches import (
     visit_sums,
 )
 
-# Models whose probabilities get Monte Carlo errors and a row in the table of models.
+# Number of models with a Monte Carlo error and a row in the table of models.
 MODEL_ROWS = 1000
-# Numbers that are ranked for R-hat, at most.
+# Largest number of values that are ranked for R-hat.
 RANKED = 2**18
 
 
@@ -35,7 +35,7 @@ class IndicatorStats:
     Attributes
     ----------
     mean : ndarray of float
-        Share of the draws that include the term.
+        Proportion of draws that include the term.
     mcse : ndarray of float
         Monte Carlo standard error of `mean`; NaN if unknown, as for a term that never moved.
     ess : ndarray of float
@@ -46,7 +46,7 @@ class IndicatorStats:
         Whether the term never moved in any chain.
     disagree : ndarray of bool
         Whether the chains differ by more than their batches predict, by a test of level 0.001 for
-        all terms together; `mcse` is then at least the error that the spread of the chains implies.
+        all terms jointly; `mcse` is then at least the error implied by the spread of the chains.
     """
 
     mean: FloatArray
@@ -64,14 +64,13 @@ class ModelStats:
     Attributes
     ----------
     probability, mcse : ndarray of float
-        Share of the draws in the model, and its Monte Carlo standard error.
+        Proportion of draws in the model, and its Monte Carlo standard error.
     odds, odds_mcse : ndarray of float
-        Posterior odds of the first of the models against this one, and their error by the delta
-        method, which allows for the covariance of the two shares; infinite and NaN for a model
-        that no draw visited.
+        Posterior odds of the first model against this one, and their error by the delta method, including the
+        covariance of the two proportions; infinite and NaN for a model that was not visited.
     disagree : ndarray of bool
         Whether the chains differ by more than their batches predict, by a test of level 0.001 for
-        all m models together.
+        all m models jointly.
     """
 
     probability: FloatArray
@@ -83,18 +82,18 @@ class ModelStats:
 
 @dataclass(frozen=True)
 class ScalarStats:
-    """One real quantity estimated from draws.
+    """Estimates for one real quantity from draws.
 
     Attributes
     ----------
     mean, sd : float
-        Of the draws of all chains.
+        Mean and standard deviation of the draws of all chains.
     mcse : float
         Monte Carlo standard error of `mean`; NaN if unknown.
     ess : float
         Effective sample size for the mean, ``(sd / mcse)**2``.
     r_hat : float
-        Rank-normalised split R-hat, the larger of that of the draws and of the folded draws.
+        Rank-normalised split R-hat, the larger of the values for the draws and the folded draws.
     disagree : bool
         Whether the chains differ by more than their batches predict, by a test of level 0.001.
     """
@@ -108,13 +107,12 @@ class ScalarStats:
 
 
 def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> IndicatorStats:
-    """Estimate inclusion probabilities with their errors from the models that chains visited.
+    """Estimate inclusion probabilities and their errors from the visited models.
 
-    Batch means within each chain (about thirty batches, fewer of short chains), pooled over chains. Where
-    batches that follow each other are alike, because the chain remembers longer than a batch lasts, their
-    long-run variance takes the place of their variance if it is larger (Geyer's initial monotone positive
-    sequence, over all chains). Draws are looked at in parts, so that the (draws x J) inclusion matrix never
-    exists.
+    Errors come from batch means within each chain (about thirty batches, fewer in short chains), pooled over
+    chains. If consecutive batches are correlated, their long-run variance is used where it is larger (Geyer's
+    initial monotone positive sequence, over all chains). Draws are processed in parts, so that the (draws x
+    J) inclusion matrix is never stored.
 
     Parameters
     ----------
@@ -131,7 +129,7 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> 
     Raises
     ------
     ParameterError
-        If an array has the wrong shape or kind, or an index points nowhere.
+        If an array has the wrong shape or type, or an index is out of range.
 
     Examples
     --------
@@ -172,7 +170,7 @@ def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
     model_index : array_like of int, shape (chains, draws)
         Model of each draw.
     models : array_like of int, shape (m,)
-        Models of interest, each once, the one to compare the others with first.
+        Models of interest, without repetition; the first is the reference of the odds.
 
     Returns
     -------
@@ -182,7 +180,7 @@ def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
     Raises
     ------
     ParameterError
-        If an array has the wrong shape or kind, or `models` names one twice.
+        If an array has the wrong shape or type, or `models` has repeated values.
 
     Examples
     --------
@@ -221,12 +219,12 @@ def _odds(
     seen = probability > 0
     odds[seen] = probability[0] / probability[seen]
     if probability[0] > 0:
-        # Delta method: the log odds move as x_0/p_0 - x_k/p_k, whose own batch means carry the
-        # covariance of the two shares.
+        # Delta method: the log odds vary as x_0/p_0 - x_k/p_k, whose batch means include the covariance of
+        # the two proportions.
         scale = probability[seen]
         change = batches[:, :, :1] / probability[0] - batches[:, :, seen] / scale
         _, error, _ = combine(means[:, :1] / probability[0] - means[:, seen] / scale, change, plan)
-        # Frequencies that no chain changed say nothing of their error, although the formula gives 0.
+        # The error of a frequency that is constant in all chains is unknown, although the formula gives 0.
         error[(error == 0) & np.all((means[:, seen] == 0) | (means[:, seen] == 1), axis=0)] = np.nan
         odds_mcse[seen] = odds[seen] * error
         odds_mcse[0] = 0.0
@@ -244,9 +242,9 @@ def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
     Returns
     -------
     ScalarStats
-        Mean, sd, Monte Carlo error, effective sample size and R-hat (of more than 2**18 draws in all, that
-        of every k-th). A quantity that never changes has NaN for the last three, as have chains of fewer than
-        4 draws.
+        Mean, sd, Monte Carlo error, effective sample size and R-hat (from every k-th draw if there are more
+        than 2**18). The last three are NaN for a quantity that never changes and for chains of fewer than 4
+        draws.
 
     Raises
     ------
@@ -287,13 +285,13 @@ def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
 
 
 def _ess(variance: FloatArray, mcse: FloatArray) -> FloatArray:
-    """Return variance / mcse^2; infinite where the batches agree exactly, NaN where mcse is NaN."""
+    """Return variance / mcse^2; infinite where mcse is 0, NaN where it is NaN."""
     out = np.where(np.isnan(mcse), np.nan, np.inf)
     return np.divide(variance, mcse**2, out=out, where=mcse > 0)
 
 
 def _rank_r_hat(every: np.ndarray | ByModel) -> float:
-    """Return the larger of the bulk and folded R-hat of (chains, draws) values, of at most RANKED of them."""
+    """Return the larger of bulk and folded R-hat from at most RANKED of the (chains, draws) values."""
     step = -(-every.shape[0] * every.shape[1] // RANKED)
     x: FloatArray = every[:, ::step].astype(np.float64)
     plan = Plan.of(x.shape[1])
@@ -304,7 +302,7 @@ def _rank_r_hat(every: np.ndarray | ByModel) -> float:
         scores = _normal_scores(halves)
         means, variances = scores.mean(axis=1)[:, None], scores.var(axis=1, ddof=1)[:, None]
         found.append(float(split_r_hat(means, variances, plan.half)[0]))
-    # The folded draws of a quantity with two values never move; the draws themselves do.
+    # The folded draws of a quantity with two values can be constant although the draws are not.
     return float(np.nanmax(found)) if not np.all(np.isnan(found)) else np.nan
 
 

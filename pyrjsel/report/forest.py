@@ -27,7 +27,7 @@ from pyrjsel.report._drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Areas of the dots of columns with inclusion probabilities 0 and 1, in points squared.
+# Areas of dots for inclusion probabilities 0 and 1, in points squared.
 SMALLEST, LARGEST = 4.0, 40.0
 # Distance between the two marks of a row, in rows.
 APART = 0.26
@@ -48,7 +48,7 @@ def plot_coefficients(
     sort: bool = True,
     label: str = "Coefficient",
 ) -> Axes:
-    """Plot model-averaged coefficients, and below each the coefficient given inclusion.
+    """Plot model-averaged coefficients and, below each, the coefficient given inclusion.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ def plot_coefficients(
     inclusion : array_like of shape (K,)
         Inclusion probabilities; a dot's area grows with them.
     mean, ci_lower, ci_upper : array_like of shape (K,)
-        Posterior mean over all models and the ends of its interval, drawn in blue.
+        Posterior mean over all models and the ends of the credible interval, drawn in blue.
     mean_included, sd_included : array_like of shape (K,)
-        Mean and standard deviation given inclusion, drawn in grey with two standard deviations to either
-        side; NaN for a column that no model had, which gets no such mark.
+        Mean and standard deviation given inclusion, drawn in grey with two standard deviations on either
+        side; NaN for a column that was in no model, which gets no grey mark.
     ax : matplotlib Axes, optional
         Where to draw; a new figure that is high enough for all rows by default.
     top : int, optional
@@ -68,22 +68,22 @@ def plot_coefficients(
     sort : bool
         Whether columns are sorted by inclusion probability rather than kept in order.
     label : str
-        Of the horizontal axis.
+        Label of the horizontal axis.
 
     Returns
     -------
     matplotlib Axes
-        The axes, one row a column of the design, the first on top.
+        The axes, one row per column of the design, the first on top.
 
     Raises
     ------
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` or `label` are no strings, an array has the wrong length or no numbers, an inclusion
-        probability is outside [0, 1], a mean or end is not finite (one given inclusion may be NaN), the ends
-        of an interval are the wrong way round, a standard deviation is negative, or `ax`, `top` or `sort` is
-        not valid.
+        If `names` or `label` are not strings, an array has the wrong length or is not numeric, an inclusion
+        probability is outside [0, 1], a mean or end is not finite (a mean given inclusion may be NaN), the
+        ends of an interval are reversed, a standard deviation is negative, or `ax`, `top` or `sort` is not
+        valid.
 
     Examples
     --------

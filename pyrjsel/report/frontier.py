@@ -22,7 +22,7 @@ from pyrjsel.report._drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Areas of dots of probability 0 and 1, in points squared.
+# Areas of dots for probabilities 0 and 1, in points squared.
 SMALLEST, LARGEST = 8.0, 120.0
 
 
@@ -36,18 +36,18 @@ def plot_frontier(
     xlabel: str = "Budget",
     ylabel: str = "Deviance",
 ) -> Axes:
-    """Plot steps of deviance against budget, with a dot for each.
+    """Plot the deviance against the budget as steps, with a dot for each.
 
     Parameters
     ----------
     budget, deviance : array_like of shape (m,)
-        Budgets in rising order, and what is reached with each.
+        Budgets in increasing order, and the deviance of the best model under each.
     posterior : array_like of shape (m,)
-        Probability of the model that reaches it; a dot's area grows with it.
+        Probability of that model; a dot's area grows with it.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        Of the axes.
+        Axis labels.
 
     Returns
     -------
@@ -59,8 +59,8 @@ def plot_frontier(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has another length or cannot be drawn, budgets fall, a probability is outside [0, 1], or
-        `ax` is not valid.
+        If an array has the wrong length or cannot be drawn, budgets do not increase, a probability is outside
+        [0, 1], or `ax` is not valid.
 
     Examples
     --------

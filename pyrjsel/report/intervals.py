@@ -1,4 +1,4 @@
-"""Plot of quantities with their intervals."""
+"""Plot of estimates with intervals."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def plot_intervals(
     ax: Axes | None = None,
     label: str = "",
 ) -> Axes:
-    """Plot quantities with their intervals, a row each, against a line at 0.
+    """Plot estimates with intervals, one row each, with a line at 0.
 
     Parameters
     ----------
     names : sequence of str, length K
-        Quantities.
+        Names of the quantities.
     middle, lower, upper : array_like of shape (K,)
-        Point and ends of the interval.
+        Estimates and ends of their intervals.
     inner : (lower, upper), optional
         Ends of a narrower interval, drawn thicker.
     symlog : bool, default False
@@ -53,7 +53,7 @@ def plot_intervals(
     ax : matplotlib Axes, optional
         Where to draw; a new figure that is high enough for all rows by default.
     label : str
-        Of the horizontal axis.
+        Label of the horizontal axis.
 
     Returns
     -------
@@ -65,8 +65,8 @@ def plot_intervals(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are no strings, an array has the wrong length or values that cannot be drawn, the ends of
-        an interval are the wrong way round, or `ax` is not valid.
+        If `names` are not strings, an array has the wrong length or values that cannot be drawn, the ends of
+        an interval are reversed, or `ax` is not valid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables that are made once and handed out as copies."""
+"""Tables that are computed once and returned as copies."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -12,14 +12,14 @@ Table = TypeVar("Table", pd.DataFrame, pd.Series)
 
 
 def own_copy(table: Table) -> Table:
-    """Return a copy that shares nothing with a table, so that other threads may use that.
+    """Return a copy that shares nothing with a table, safe to use in another thread.
 
-    Copies that pandas makes share the look-up tables of their labels, which it makes at the first look.
+    Copies made by pandas share the lazily built hash tables of their indexes.
 
     Parameters
     ----------
     table : DataFrame or Series
-        What is copied.
+        The table.
 
     Returns
     -------
@@ -35,10 +35,10 @@ def own_copy(table: Table) -> Table:
 
 
 def kept_table(make: Callable[[Any], Table]) -> Callable[[Any], Table]:
-    """Return a method that makes its table at the first call, and hands out copies.
+    """Cache the table that a method returns, and return copies.
 
-    What is done to one of them reaches neither the object nor the next, and of all threads the first makes it
-    while the others wait. To be put beneath ``property``.
+    Changes of a copy affect neither the object nor other copies. If several threads call, the first computes
+    the table and the others wait. Apply beneath ``property``.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def kept_table(make: Callable[[Any], Table]) -> Callable[[Any], Table]:
     Returns
     -------
     callable
-        The method; the object keeps what it made, beside its attributes.
+        The method; the table is cached on the object, apart from its attributes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plot of series that are measured at the same kind of points."""
+"""Plot of series against whole numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = "os^Dv"
-# Of markers, next to each other, so that errors of equal points do not cover each other.
+# Horizontal distance between markers, so that error bars at equal points do not overlap.
 APART = 0.08
 
 
@@ -30,16 +30,16 @@ def plot_lines(
     ylabel: str = "",
     log: bool = False,
 ) -> Axes:
-    """Plot series against whole numbers, such as an order, with two standard errors to either side.
+    """Plot series against whole numbers, such as orders, with two standard errors on either side.
 
     Parameters
     ----------
     series : mapping of str to (x, y) or (x, y, error)
-        By label; vectors of the same length.
+        Vectors of equal length, by label.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        Of the axes.
+        Axis labels.
     log : bool, default False
         Whether the vertical axis is logarithmic.
 
@@ -53,7 +53,7 @@ def plot_lines(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `series` is no such mapping or has values that cannot be drawn, or `ax` is not valid.
+        If `series` is not such a mapping or has values that cannot be drawn, or `ax` is not valid.
 
     Examples
     --------

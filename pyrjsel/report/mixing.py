@@ -1,4 +1,4 @@
-"""Mixing of chains: a table of diagnostics, and warnings."""
+"""Diagnostics of chains, and warnings about poor mixing."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,13 +11,13 @@ from pyrjsel.model_space import ByModel
 from pyrjsel.report.errors import IndicatorStats, scalar_stats
 from pyrjsel.runtime import RunTime
 
-# Limit of split R-hat over all chains: above it, the chains have clearly not converged.
+# Largest acceptable split R-hat over all chains; above it, the chains have clearly not converged.
 WORST_R_HAT = 1.2
 # Fewest effective draws for a reliable estimate: 100 leave a probability of one
 # half uncertain by 0.05, and the ends of a 95 % interval by a quarter of the posterior deviation.
 LEAST_ESS = 100
-# Monte Carlo error of an average of conditional probabilities that is small enough whatever its effective
-# sample size, which compares it with draws of 0 and 1 and says nothing if the probability is near either.
+# Monte Carlo error of an average of conditional probabilities that is acceptable whatever its effective
+# sample size, which compares it with draws of 0 and 1 and is uninformative for probabilities near these.
 PRECISE = 0.01
 
 
@@ -36,14 +36,14 @@ def chain_diagnostics(
     moves : sequence of str
         Names of the moves.
     values : iterable of (str, ndarray or ByModel, of shape (chains, draws))
-        Quantities by name, at least one; gone through once, one at a time.
+        At least one quantity, by name; iterated over once.
     spent : sequence of RunTime
-        Of each chain.
+        Run time of each chain.
 
     Returns
     -------
     DataFrame
-        A row a chain and one of all.
+        One row per chain, and one over all chains.
 
     Examples
     --------
@@ -80,21 +80,21 @@ def chain_diagnostics(
 def selection_notes(
     terms: IndicatorStats, names: Sequence[str], diagnostics: pd.DataFrame, averaged: bool = False
 ) -> list[str]:
-    """Return warnings about the chains of a model with terms that enter and leave.
+    """Return warnings about the chains of a variable selection.
 
     Parameters
     ----------
     terms : IndicatorStats
-        Inclusion of the terms; those that are stuck have no effective sample size and are left out.
+        Inclusion of the terms; stuck terms have no effective sample size and are omitted.
     names : sequence of str
-        Of the terms.
+        Names of the terms.
     diagnostics : DataFrame
-        As of :func:`chain_diagnostics`, with size and log posterior among the quantities.
+        Table of :func:`chain_diagnostics`, with size and log posterior among the quantities.
     averaged : bool, default False
-        Whether inclusion probabilities are averages of conditional ones. These can be precise where visits
-        vary little: those with an MCSE of at most 0.01 are not reported as having few effective draws.
-        Nor is disagreement of chains reported there: the MCSE allows for their spread, and if one visit in a
-        thousand decides, batches are too far from normal for a test.
+        Whether inclusion probabilities are averages of conditional ones. These can be precise although the
+        draws vary little: those with an MCSE of at most 0.01 are not reported as having few effective draws.
+        Nor is disagreement of chains reported for them: the MCSE includes their spread, and if one visit in a
+        thousand decides, batch means are too far from normal for a test.
     """
     row = diagnostics.loc["all"]
     quantities = {"the model size": "size", "the log posterior": "log_posterior"}
@@ -108,9 +108,9 @@ def selection_notes(
 
 
 def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0.0) -> list[str]:
-    """Return a warning about inclusion probabilities on which the chains disagree, if there are any.
+    """Return a warning about inclusion probabilities on which the chains disagree, if any.
 
-    Those with an MCSE of at most `precise` are left out.
+    Those with an MCSE of at most `precise` are omitted.
     """
     bad = np.flatnonzero(terms.disagree & ~(terms.mcse <= precise)).tolist()
     if not bad:
@@ -124,16 +124,16 @@ def disagreement(terms: IndicatorStats, names: Sequence[str], precise: float = 0
 
 
 def poor_mixing(r_hat: pd.Series, ess: pd.Series, draws: int, worst: float = WORST_R_HAT) -> list[str]:
-    """Return a warning about quantities whose R-hat is too large, else about those with few effective draws.
+    """Return a warning about quantities with a large R-hat, or else about those with few effective draws.
 
     Parameters
     ----------
     r_hat, ess : Series of float
-        Of quantities by name, over all chains; NaN where unknown, as of what never moved.
+        R-hat and effective sample sizes over all chains, by name; NaN if unknown, as for constant quantities.
     draws : int
-        Of all chains.
+        Number of draws of all chains.
     worst : float
-        R-hat that is too large.
+        Largest acceptable R-hat.
     """
     bad = r_hat[r_hat > worst].sort_values(ascending=False)
     if len(bad):

@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing beside it."""
+"""A summary with plots as a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyrjsel.report.render import Report
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Dots to an inch of the pictures: sharp on screens of twice the usual density.
+# Dots per inch of the plots: sharp on high-density screens.
 RESOLUTION = 160
 
 STYLE = """\
@@ -45,11 +45,11 @@ class Picture:
     Attributes
     ----------
     heading : str
-        What stands above it.
+        Heading above the plot.
     caption : str
-        What it shows, in a sentence: also for those who cannot see it.
+        A sentence that describes the plot; also its alternative text.
     png : bytes
-        The picture.
+        The plot as a PNG file.
     """
 
     heading: str
@@ -64,12 +64,12 @@ def as_png(figure: Figure) -> bytes:
     Parameters
     ----------
     figure : matplotlib Figure
-        What is drawn; it stays open.
+        The figure; it stays open.
 
     Returns
     -------
     bytes
-        A file, without the time at which it was made: equal figures give equal files.
+        The file, without a time stamp: equal figures give equal files.
 
     Examples
     --------
@@ -91,32 +91,32 @@ def html_page(
     warnings: Sequence[str] = (),
     footer: str = "",
 ) -> str:
-    """Return a page with a summary, what was warned of, and pictures.
+    """Return an HTML page with warnings, a summary and plots.
 
     Parameters
     ----------
     title : str
-        Of the page.
+        Title of the page.
     report : Report
         The summary.
     pictures : sequence of Picture
         The plots, in order.
     command : str
-        What made the page, to be run again.
+        Command that made the page.
     warnings : sequence of str
-        Texts that must not be missed; they come first.
+        Warnings, shown first.
     footer : str
-        What stands at the end.
+        Text at the end of the page.
 
     Returns
     -------
     str
-        HTML that needs no other file, no script and no network.
+        HTML without scripts and without links to other files.
 
     Raises
     ------
     ParameterError
-        If `report` or `pictures` are something else.
+        If `report` or `pictures` have the wrong type.
 
     Examples
     --------

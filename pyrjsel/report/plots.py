@@ -28,11 +28,11 @@ from pyrjsel.report._drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Shares below which a column of the model plot gets no rank of its own: they would overlap.
+# Narrowest column of the model plot, as a proportion of its width, that is labelled with its rank.
 LEAST_LABELLED = 0.035
-# Sizes beyond the last of such a probability are not drawn.
+# Sizes at both ends with smaller probabilities are not drawn.
 LEAST_SHOWN = 0.001
-# Of more terms than these, the model plot shows those alone that are in one of the models.
+# With more terms than this, the model plot shows only those in at least one of the models.
 MOST_ROWS = 40
 
 
@@ -47,7 +47,7 @@ def plot_inclusion(
     top: int | None = None,
     sort: bool = True,
 ) -> Axes:
-    """Plot posterior inclusion probabilities with two Monte Carlo errors to either side.
+    """Plot posterior inclusion probabilities with two Monte Carlo errors on either side.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def plot_inclusion(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are no strings, an array has the wrong length or no numbers, or `ax`, `top` or `sort` is
-        not valid.
+        If `names` are not strings, an array has the wrong length or is not numeric, or `ax`, `top` or `sort`
+        is not valid.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def plot_sizes(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length or no numbers, or `ax` is not valid.
+        If an array has the wrong length or is not numeric, or `ax` is not valid.
 
     Examples
     --------
@@ -205,17 +205,17 @@ def plot_models(
     Returns
     -------
     matplotlib Axes
-        The axes; the lower horizontal axis is the cumulative posterior mass, the upper one has
-        the ranks of the models that are wide enough for a number. Of more than 40 terms, those that are in
-        none of the models have no row; the lower axis says how many.
+        The axes; the lower horizontal axis is the cumulative posterior mass, the upper one has the ranks of
+        the models that are wide enough for a label. With more than 40 terms, those in none of the models are
+        omitted; the lower axis says how many.
 
     Raises
     ------
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are no strings, an array has the wrong shape or no numbers, no model has any probability,
-        or `ax` is not valid.
+        If `names` are not strings, an array has the wrong shape or is not numeric, all probabilities are
+        zero, or `ax` is not valid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one renderer: title, facts, tables and notes as text, HTML, LaTeX or CSV."""
+"""Renderer of summaries: title, facts, tables and notes as text, HTML, LaTeX or CSV."""
 
 import html
 import textwrap
@@ -15,12 +15,12 @@ from pyrjsel.report._formats import HIDDEN, NOTHING, format_column, prior
 
 # Characters of a line of text.
 WIDTH = 100
-# A column of terms is never narrower than this, whatever the others take.
+# Minimum width of a column of terms.
 NARROWEST = 36
 # Longer row names (of terms or columns) are wrapped.
 LONGEST_NAME = 40
 GAP = "  "
-# Stands for a space where a line must not break; no white space to textwrap.
+# Non-breaking space; not white space to textwrap.
 HELD = "\ue000"
 
 LABELS = {
@@ -67,7 +67,7 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class _Grid:
-    """A table of text cells: what every output format starts from."""
+    """A table of text cells, the common input of all output formats."""
 
     caption: str
     header: list[str]
@@ -77,7 +77,7 @@ class _Grid:
 
 
 class Report(Summary):
-    """A summary of results, made of a title, facts, tables and notes.
+    """A summary of results: title, facts, tables and notes.
 
     A statsmodels ``Summary``: prints as text, shows as HTML in a notebook, and has ``as_text``,
     ``as_html``, ``as_latex`` and ``as_csv``. Numbers have the decimals that their Monte Carlo
@@ -89,7 +89,7 @@ class Report(Summary):
     title : str
         Heading of the summary.
     info : sequence of (str, object)
-        Labels and values: what was fitted, how, and to which data.
+        Labels and values that describe the model, the sampler and the data.
     tables : sequence of (str, DataFrame) or (str, DataFrame, mapping)
         Caption, table, and optionally the kind of number of some columns, by column:
         "probability", "prior", "mcse", "ratio", "bayes_factor", "two_digits", "count", "effective", "fixed2",
@@ -207,16 +207,16 @@ class Report(Summary):
 
 
 def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> str:
-    """Return a caption that says what share of the posterior mass a model table holds.
+    """Return the caption of a model table, with the posterior mass that it covers.
 
     Parameters
     ----------
     models : DataFrame
         The model table, with column ``posterior``.
     listed : int
-        How many of its rows, from the top, are printed.
+        Number of rows that are printed, from the top.
     how : str
-        How the models came into the table: "visited", "enumerated".
+        How the models were found: "visited" or "enumerated".
 
     Returns
     -------
@@ -250,7 +250,7 @@ def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:
     Parameters
     ----------
     n_dropped, n_rows : int
-        Rows that were dropped, and all.
+        Numbers of dropped rows and of all rows.
     missing : Series
         Missing values by column.
 
@@ -284,7 +284,7 @@ def _mass(posterior: pd.Series) -> str:
 
 
 def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None = None) -> _Grid:
-    """Return `frame` as text cells; a column of tuples comes last and flows."""
+    """Return `frame` as text cells; a column of tuples comes last and is wrapped."""
     if not isinstance(frame, pd.DataFrame):
         raise bad_value("tables", "pairs of a caption and a DataFrame", frame)
     flowing = [name for name in frame.columns if any(isinstance(cell, tuple) for cell in frame[name])]
@@ -302,7 +302,7 @@ def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None =
 
 
 def _align(cells: list[str]) -> list[str]:
-    """Return numbers padded on the right, so that decimal points stand under each other."""
+    """Return numbers padded on the right, so that decimal points align."""
     tails = [len(cell) - cell.index(".") if "." in cell and "e" not in cell else 0 for cell in cells]
     longest = max(tails, default=0)
     known = [cell not in (NOTHING, "inf") and "e" not in cell for cell in cells]
@@ -313,7 +313,7 @@ def _align(cells: list[str]) -> list[str]:
 
 
 def _wrap(cell: str, width: int) -> list[str]:
-    """Return the lines of a cell; a sum of terms breaks after a plus, a term only if it must."""
+    """Return the lines of a cell; a sum of terms breaks after a plus, and within a term only if necessary."""
     held = " + ".join(part.replace(" ", HELD) for part in cell.split(" + ")).replace(" +", HELD + "+")
     lines = textwrap.wrap(held if " + " in cell else cell, width, break_on_hyphens=False)
     return [line.replace(HELD, " ") for line in lines] or [""]
@@ -356,7 +356,7 @@ def _text_lines(grid: _Grid, width: int) -> list[str]:
 
 
 def _info_lines(info: list[tuple[str, str]], width: int) -> list[str]:
-    """Return the facts, two to a line where they are short."""
+    """Return the facts, two per line if they are short."""
     room = (width - 4) // 2
     short = [(label, value) for label, value in info if len(label) + len(value) + 3 <= room]
     long = [pair for pair in info if pair not in short]
@@ -378,7 +378,7 @@ def _pairs(info: list[tuple[str, str]]) -> list[str]:
 
 
 def _simple(grid: _Grid, escape: Callable[[str], str]) -> SimpleTable:
-    """Return the grid as a statsmodels table whose cells have gone through `escape`."""
+    """Return the grid as a statsmodels table, with `escape` applied to its cells."""
     rows = [[escape(cell) for cell in row] for row in grid.rows]
     header = [escape(cell) for cell in grid.header] or None
     # Width 0: HTML needs no padding. Notebooks align cells on the right, where words do not belong.
@@ -420,6 +420,6 @@ def results_html(results: Any) -> str:
 
 
 def model_html(title: str, model: Any, facts: Sequence[tuple[str, str]]) -> str:
-    """Return what a model is as HTML, for notebooks: its formula and (label, value) pairs."""
+    """Return the description of a model as HTML, for notebooks: its formula and (label, value) pairs."""
     formula = [("Formula", repr_short(model.design.formula))] if model.design.formula else []
     return Report(title, [*formula, *facts], []).as_html()

@@ -1,4 +1,4 @@
-"""Plot of what went on from row to row."""
+"""Plot of a quantity from row to row."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def plot_path(
     values : array_like of shape (t,)
         The quantity after rows 1 to t.
     marks : array_like of bool, shape (t,), optional
-        Rows that are marked on the line.
+        Rows marked on the line.
     level : float, optional
-        Where a horizontal line is drawn.
+        Height of a horizontal line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
-        Of the axes.
+        Axis labels.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def plot_path(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `values` cannot be drawn, `marks` are not as many, or `ax` is not valid.
+        If `values` cannot be drawn, `marks` has another length, or `ax` is not valid.
 
     Examples
     --------

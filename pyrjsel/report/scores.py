@@ -9,18 +9,18 @@ from pyrjsel._typing import FloatArray, IntArray
 
 
 def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
-    """Return means of scores over cases, with their standard errors.
+    """Return means of scores over observations, with their standard errors.
 
     Parameters
     ----------
     scores : mapping of str to ndarray, shape (n,)
-        Scores of the same n cases by name, n at least 1.
+        Scores of the same n observations by name, n at least 1.
 
     Returns
     -------
     DataFrame
-        By score; columns ``value``, ``se``, the standard error over cases (NaN for one case, and where a
-        score is infinite), and ``cases``.
+        One row per score; columns ``value``, ``se`` (standard error over observations; NaN for one
+        observation or an infinite score) and ``cases``, the number of observations.
 
     Examples
     --------
@@ -37,14 +37,14 @@ def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
 
 
 def log_chosen(probability: FloatArray, true: IntArray) -> FloatArray:
-    """Return the log probabilities (n,) of true classes, -inf where one had probability 0.
+    """Return the log probabilities (n,) of the true classes, -inf for a probability of 0.
 
     Parameters
     ----------
     probability : ndarray, shape (n, K)
-        Predicted.
+        Predicted probabilities.
     true : ndarray of int64, shape (n,)
-        Positions of the true classes.
+        True classes as column numbers.
 
     Returns
     -------
@@ -61,22 +61,23 @@ def log_chosen(probability: FloatArray, true: IntArray) -> FloatArray:
 
 
 def calibration_table(probability: FloatArray, event: FloatArray, bins: int) -> pd.DataFrame:
-    """Return how often events happened whose probabilities were alike.
+    """Return observed proportions of an event by bins of predicted probability.
 
     Parameters
     ----------
     probability : ndarray, shape (n,)
-        Predicted.
+        Predicted probabilities.
     event : ndarray, shape (n,)
-        1 where it happened, else 0.
+        1 if the event happened, else 0.
     bins : int
-        The interval [0, 1] is cut into so many of the same length.
+        Number of bins of equal length in [0, 1].
 
     Returns
     -------
     DataFrame
-        By bin that has cases, from 1; columns ``lower``, ``upper``, ``predicted`` (mean probability),
-        ``observed`` (share of events), ``se`` (of `observed`, if the probabilities are right) and ``cases``.
+        One row per bin with observations, numbered from 1; columns ``lower``, ``upper``, ``predicted`` (mean
+        probability), ``observed`` (proportion of events), ``se`` (of `observed`, if the probabilities are
+        right) and ``cases``, the number of observations.
 
     Examples
     --------

@@ -14,11 +14,12 @@ from pyrjsel.report._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Of Okabe and Ito, told apart with every kind of colour vision; the yellow is left out, it is too faint.
+# Okabe and Ito's colours, distinguishable with every kind of colour vision, without yellow, which is too
+# faint.
 COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", ":", "-.")
 MARKS = ("o", "s", "^", "D")
-# Names of priors longer than this in all do not fit side by side.
+# Total length of the names of priors beyond which they do not fit side by side.
 WIDE = 50
 
 
@@ -33,7 +34,7 @@ def plot_sensitivity(
     ax: Axes | None = None,
     top: int = 8,
 ) -> Axes:
-    """Plot inclusion probabilities against priors, a line a term.
+    """Plot inclusion probabilities against priors, one line per term.
 
     Parameters
     ----------
@@ -44,13 +45,14 @@ def plot_sensitivity(
     priors : sequence of str, length m
         Names of the priors.
     places : array_like of shape (m,), optional
-        Positive values of a parameter, drawn on a logarithmic axis; the priors by name otherwise.
+        Positive values of a parameter, drawn on a logarithmic axis; by default the priors are drawn by name.
     label : str
-        Of the horizontal axis.
+        Label of the horizontal axis.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     top : int
-        Terms with a colour and a name, those of highest inclusion probability anywhere.
+        Number of terms with a colour and a label, those with the highest inclusion probability under any
+        prior.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Figures of a run that stops by itself which are not accurate enough yet."""
+"""Estimates that are not yet accurate enough for a run to stop."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,12 +9,12 @@ from pyrjsel.report.errors import scalar_stats
 from pyrjsel.report.mixing import LEAST_ESS
 from pyrjsel.runtime import Figure, above
 
-# R-hat over all chains at most.
+# Largest acceptable R-hat over all chains.
 R_HAT = 1.05
-# Errors that more draws do not lower are made up for by draws up to this share of the error asked for:
-# these then take 1 / (1 - 0.8^2) = 2.8 times as many. What is larger has to be lowered where it comes from.
+# Errors that more draws do not reduce are compensated by more draws up to this proportion of the target: 1 /
+# (1 - 0.8^2) = 2.8 times as many. Larger ones must be reduced at their source.
 SHARE = 0.8
-# What never happened in n draws has a probability of at most 3 / n, with a confidence of 95 %.
+# An event that did not occur in n draws has a probability of at most 3 / n, with 95 % confidence.
 NEVER = 3.0
 
 
@@ -31,16 +31,15 @@ def inclusion_figures(
     Parameters
     ----------
     mcse : ndarray (J,)
-        Of each term; NaN of those that never came or went.
+        Error of each term; NaN for those that never changed.
     free : ndarray (J,)
-        Which may.
+        Whether a term may change.
     names : sequence of str
     draws : int
-        Of all chains.
+        Number of draws of all chains.
     target : float
     other : ndarray (J,), optional
-        Errors beside those of the draws, which more of these do not lower; left out where they are too large
-        to be made up for.
+        Errors that more draws do not reduce; omitted if too large to be compensated.
 
     Returns
     -------
@@ -63,12 +62,12 @@ def inclusion_figures(
 
 
 def mixing_figures(quantities: Iterable[tuple[str, np.ndarray | ByModel]]) -> list[Figure]:
-    """Return the R-hat that are too large, and the quantities with too few effective draws.
+    """Return values of R-hat that are too large, and quantities with too few effective draws.
 
     Parameters
     ----------
     quantities : iterable of (str, ndarray or ByModel, of shape (chains, draws))
-        By name.
+        Draws by name.
 
     Returns
     -------
@@ -86,6 +85,6 @@ def mixing_figures(quantities: Iterable[tuple[str, np.ndarray | ByModel]]) -> li
 
 
 def few_draws(name: str, ess: float) -> Figure:
-    """Return that a quantity has fewer effective draws than it is to have."""
+    """Return the figure of a quantity with too few effective draws."""
     text = f"the {name} has {ess:.3g} effective draws, fewer than {LEAST_ESS}"
     return Figure(text, LEAST_ESS / ess)

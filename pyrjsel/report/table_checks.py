@@ -1,4 +1,4 @@
-"""Tables in files of results, checked for what their columns mean."""
+"""Validation of tables in saved results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +9,13 @@ import pandas as pd
 from pyrjsel.storage import Content, frame_from_plain
 
 SHARE, POSITIVE, ANY = (0.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
-# The least and the largest number of a column, by its name or by what that begins with.
+# Smallest and largest valid number of a column, by its name or prefix.
 RANGES = {
     **dict.fromkeys(("rate", "posterior", "error_rate", "acceptance"), SHARE),
     **dict.fromkeys(("ess", "r", "mcse", "sd", "se", "difference_se"), POSITIVE),
     **dict.fromkeys(("draws", "models", "integrated", "seconds", "cpu_seconds"), POSITIVE),
 }
-# Columns that know every number.
+# Columns without missing values.
 COMPLETE = ("posterior", "error_rate", "draws", "models", "integrated")
 TYPES = (np.dtype(np.float64), np.dtype(np.int64))
 
@@ -26,28 +26,28 @@ def table_from_plain(
     index: Sequence[Any] | None = None,
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Return a table of diagnostics, or of what is known of several fits.
+    """Return a table of diagnostics or of several fits.
 
     Parameters
     ----------
     content : Content
-        What holds it.
+        Content of the file.
     key : str
-        Its name there.
+        Name of the table.
     index : sequence, optional
-        Labels that its rows must have.
+        Required row labels.
     columns : sequence of str, optional
-        Columns that it must have.
+        Required columns.
 
     Returns
     -------
     DataFrame
-        As it was written.
+        The table as it was saved.
 
     Raises
     ------
     StoreError
-        If it has other rows or columns, or numbers that these cannot have.
+        If rows or columns differ, or a number is out of range.
     """
     frame = frame_from_plain(content.part(key), columns)
     if index is not None and frame.index.tolist() != list(index):

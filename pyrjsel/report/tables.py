@@ -1,4 +1,4 @@
-"""Tables of results as data frames of full precision."""
+"""Tables of results as data frames in full precision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,11 +15,11 @@ from pyrjsel.model_space import ModelSpace, PriorInclusion
 from pyrjsel.report._formats import HIDDEN
 from pyrjsel.report.errors import IndicatorStats
 
-# More terms than this are listed by posterior probability instead of in the order of the formula.
+# With more terms than this, they are listed by posterior probability instead of formula order.
 LONG_TABLE = 20
-# Terms of such a list at most; the table of inclusion has them all.
+# Most terms in such a list; the table of inclusion has all.
 MOST_TERMS = 100
-# Prior odds with a larger relative error than this make no Bayes factor.
+# Largest relative error of prior odds for which a Bayes factor is computed.
 MOST_PRIOR_ERROR = 0.3
 
 INCLUSION_COLUMNS = [
@@ -53,7 +53,7 @@ COEFFICIENT_COLUMNS = [
     "mean_included",
     "sd_included",
 ]
-# Relative differences of odds that are rounding.
+# Relative differences of odds that are attributed to rounding.
 ROUNDING = 1e-9
 
 
@@ -67,14 +67,14 @@ def inclusion_bayes_factor(
     prior, posterior : array_like of shape (J,)
         Probabilities of inclusion.
     excluded : array_like of shape (J,), optional
-        Posterior probabilities of exclusion, where they are known better than one minus `posterior`,
-        which is made of rounding errors where `posterior` is next to one.
+        Posterior probabilities of exclusion, if known more precisely than one minus `posterior`, which is
+        dominated by rounding for `posterior` near one.
 
     Returns
     -------
     ndarray of shape (J,)
-        0 and inf where the posterior is 0 and 1 (inf also beyond 1e308); NaN where the prior is 0, 1 or
-        NaN (such a term has nothing to learn) and where the posterior is NaN.
+        0 and inf for a posterior of 0 and 1 (inf also beyond 1e308); NaN if the prior is 0, 1 or NaN, or the
+        posterior is NaN.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def inclusion_bayes_factor(
         raise bad_value("excluded", f"of length {a.size}", excluded)
     known = (a > 0) & (a < 1) & ~np.isnan(b)
     out = np.full(a.shape, np.nan)
-    # Millions of rows leave probabilities of exclusion that are subnormal, or 0.
+    # With millions of rows, probabilities of exclusion can be subnormal or 0.
     with np.errstate(divide="ignore", over="ignore"):
         out[known] = b[known] / out_of[known] * ((1 - a[known]) / a[known])
     return out
@@ -115,7 +115,7 @@ def inclusion_of(
     excluded : array_like of shape (J,)
         Posterior probabilities of exclusion.
     priced : bool
-        Whether terms have prices.
+        Whether terms have costs.
     """
     free = space.free.astype(bool)
     table = inclusion_table(
@@ -129,13 +129,13 @@ def inclusion_of(
         excluded,
         prior.mcse,
     )
-    # Draws that all agree bound a Bayes factor, and do not say what it is.
+    # Draws that all agree give a bound on a Bayes factor, not an estimate.
     table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
     return table
 
 
 def without_errors(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of inclusion without the columns that reports show as the digits of others alone."""
+    """Return a table of inclusion without columns that a summary shows only through the digits of others."""
     return table.drop(columns=list(HIDDEN))
 
 
@@ -157,7 +157,7 @@ def inclusion_table(
     names : sequence of str, length J
         Terms.
     prior, posterior : array_like of shape (J,)
-        Probabilities of inclusion; a prior of 1 marks a term that is in every model.
+        Probabilities of inclusion; a prior of 1 means that the term is in every model.
     mcse, ess, r_hat : array_like of shape (J,) or scalar
         Monte Carlo error of `posterior`, effective sample size, and R-hat; NaN if unknown.
     cost : array_like of shape (J,) or scalar
@@ -165,7 +165,7 @@ def inclusion_table(
     excluded : array_like of shape (J,), optional
         Posterior probabilities of exclusion; see :func:`inclusion_bayes_factor`.
     prior_mcse : array_like of shape (J,) or scalar, default 0
-        Monte Carlo error of `prior`, where it was estimated.
+        Monte Carlo error of `prior` if it was estimated.
 
     Returns
     -------
@@ -208,18 +208,18 @@ def inclusion_table(
 
 
 def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """Return the table of inclusion as a summary shows it, under its caption.
+    """Return the table of inclusion as printed in a summary, with its caption.
 
     Parameters
     ----------
     inclusion : DataFrame
-        As :func:`inclusion_table` makes it.
+        Table of :func:`inclusion_table`.
 
     Returns
     -------
     caption : str
     table : DataFrame
-        Of more than 20 terms by falling probability, 100 at most.
+        If there are more than 20 terms, in order of decreasing probability and at most 100.
 
     Examples
     --------
@@ -261,12 +261,12 @@ def model_table(
     posterior, mcse : array_like of shape (m,) or scalar
         Posterior probability and its Monte Carlo error.
     odds, odds_mcse : array_like of shape (m,) or scalar
-        Posterior odds of the first model against each, and their Monte Carlo error; where they are known and
-        probabilities are counted, these need not fall from rank to rank.
+        Posterior odds of the first model against each, and their Monte Carlo error. If odds are exact and
+        probabilities are relative frequencies, the latter need not decrease with rank.
     log_marginal : array_like of shape (m,) or scalar, optional
-        Log marginal likelihood, NaN if unknown; None has no such column.
+        Log marginal likelihood, NaN if unknown; None omits the column.
     deviance : array_like of shape (m,) or scalar, optional
-        Smallest deviance found; None has no such column.
+        Smallest deviance found; None omits the column.
 
     Returns
     -------
@@ -276,7 +276,7 @@ def model_table(
     Raises
     ------
     ParameterError
-        If a column has the wrong length or the models are not in order of rising odds.
+        If a column has the wrong length or the odds decrease from rank to rank.
 
     Examples
     --------
@@ -328,13 +328,13 @@ def coefficient_table(
     names : sequence of str, length K
         Columns of the design.
     mean, sd : array_like of shape (K,) or scalar
-        Posterior mean and standard deviation over all models, 0 where a column is out.
+        Posterior mean and standard deviation over all models; coefficients of excluded columns are 0.
     ci_lower, ci_upper : array_like of shape (K,) or scalar
         Ends of a posterior interval.
     prob_positive : array_like of shape (K,) or scalar
         Posterior probability of a positive coefficient.
     mean_included, sd_included : array_like of shape (K,) or scalar
-        The same given that the column is in the model; NaN if it never was.
+        Mean and standard deviation given inclusion of the column; NaN if it was never included.
 
     Returns
     -------
@@ -344,7 +344,7 @@ def coefficient_table(
     Raises
     ------
     ParameterError
-        If a column has the wrong length or an interval is upside down.
+        If a column has the wrong length or the ends of an interval are reversed.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def coefficient_table(
 
 
 def covered_mass(models: pd.DataFrame) -> float:
-    """Return the posterior mass that the listed `models` hold, of all models.
+    """Return the posterior mass of the listed `models`.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def covered_mass(models: pd.DataFrame) -> float:
 
 
 def _column(values: ArrayLike, name: str, length: int) -> FloatArray:
-    """Return `values` as a float vector; a scalar fills the column."""
+    """Return `values` as a float vector; a scalar is repeated."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0:
         return np.full(length, float(array))
@@ -394,7 +394,7 @@ def _column(values: ArrayLike, name: str, length: int) -> FloatArray:
 
 
 def _odds_error(inside: FloatArray, outside: ArrayLike, error: FloatArray) -> FloatArray:
-    """Return the relative errors of odds of probabilities `inside` and `outside`; 0 where these are exact."""
+    """Return relative errors of the odds of probabilities `inside` and `outside`; 0 if these are exact."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(error == 0, 0.0, error / inside / np.asarray(outside, dtype=np.float64))
 
@@ -402,7 +402,7 @@ def _odds_error(inside: FloatArray, outside: ArrayLike, error: FloatArray) -> Fl
 def _probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Return `values` as floats, each NaN or in [0, 1] up to rounding."""
     array = np.asarray(values, dtype=np.float64)
-    # Sums of many probabilities come out above 1 by rounding; anything more is a mistake.
+    # Sums of many probabilities can exceed 1 by rounding; a larger excess is an error.
     if np.any((array < -1e-9) | (array > 1 + 1e-9)):
         raise bad_value(name, "probabilities in [0, 1]", values)
     return array

@@ -1,4 +1,4 @@
-"""Traces of chains, with the distribution of what was drawn beside them."""
+"""Trace plots of chains, with the distribution of the draws."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from pyrjsel.report._drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours without yellow, which is too light for a line; used again from the ninth chain on.
+# Okabe and Ito's colours without yellow, which is too light for a line; recycled for later chains.
 CHAIN_COLOURS = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F3C8D")
-# Points of a chain that a trace shows; of longer chains it shows every k-th draw.
+# Most points of a chain in a trace; for longer chains every k-th draw is shown.
 MOST_POINTS = 500
-# A quantity with at most so many values gets a bar for each.
+# A quantity with at most this many values gets a bar for each.
 MOST_LEVELS = 40
-# Bins of a histogram: the square root of the draws of a chain, within these limits.
+# Limits of the number of bins of a histogram, the square root of the draws of a chain.
 FEWEST_BINS, MOST_BINS = 10, 40
-# Beyond so many chains a legend would be all that is seen.
+# Most chains that are listed in a legend.
 MOST_NAMED = 8
-# With at most so many draws a chain, each is marked.
+# Draws are marked individually up to this many per chain.
 FEW_DRAWS = 40
 
 
@@ -46,34 +46,35 @@ FEW_DRAWS = 40
 def plot_trace(
     panels: Mapping[str, ArrayLike], *, continuous: Collection[str] = (), ax: ArrayLike | None = None
 ) -> NDArray[Any]:
-    """Plot quantities against the draws, and beside each trace the shares of its values.
+    """Plot traces of quantities and, beside each, the distribution of its values.
 
     Parameters
     ----------
     panels : mapping of str to array_like, shape (chains, draws)
-        The draws of each quantity, by the label of its axis. One that has fewer draws than another (such as
-        differences) has no value for the first draws.
+        The draws of each quantity, by the label of its axis. A quantity with fewer draws than another (such
+        as differences) has no value for the first draws.
     continuous : collection of str
-        Labels of the quantities that get a histogram even if they have few values.
+        Labels of quantities that get a histogram even if they have few values.
     ax : array_like of matplotlib Axes, shape (panels, 2), optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     ndarray of matplotlib Axes, shape (panels, 2)
-        One row a quantity: the trace on the left, a line a chain, and on the right the share of the draws
-        with each value (or in each bin): bars for all chains together, dots (or outlines) for each. Traces
-        show at most 500 draws of a chain, which the axis says; the shares are those of all.
+        One row per quantity: on the left the trace, one line per chain; on the right the proportion of draws
+        with each value (or in each bin), as bars for all chains together and dots (or outlines) for each.
+        Traces show at most 500 draws per chain, as the axis says; the proportions use all draws.
 
     Raises
     ------
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `panels` is no mapping of labels, a panel is no matrix of numbers, panels differ in their chains
-        or have no draws, `continuous` is no collection of strings, or `ax` has another shape.
+        If `panels` is not a mapping of labels, a panel is not a matrix of numbers, panels differ in their
+        number of chains or have no draws, `continuous` is not a collection of strings, or `ax` has the wrong
+        shape.
     UnknownNameError
-        If `continuous` has a label that no panel has.
+        If `continuous` has a label of no panel.
     DataError
         If a value is not finite, or beyond 1e300.
 
@@ -132,7 +133,7 @@ def _matrix(label: str, draws: ArrayLike) -> FloatArray:
 
 
 def _check_labels(continuous: object, known: Collection[str]) -> None:
-    """Raise an error unless `continuous` is a collection of labels that are known."""
+    """Raise an error unless `continuous` is a collection of known labels."""
     if not isinstance(continuous, Collection) or isinstance(continuous, str):
         raise bad_value("continuous", "a collection of labels of 'panels'", continuous)
     for label in continuous:
@@ -159,9 +160,9 @@ def _grid(ax: ArrayLike | None, rows: int) -> NDArray[Any]:
 
 
 def _levels(draws: FloatArray) -> FloatArray | None:
-    """Return the values of a quantity that has few of them, or None.
+    """Return the distinct values of a quantity if they are few, or None.
 
-    Sums of prices that differ by rounding alone are one value.
+    Sums of costs that differ only by rounding count as one value.
     """
     found = np.unique(draws)
     if found.size > 1:
@@ -189,7 +190,7 @@ def _trace(ax: Axes, draws: FloatArray, longest: int, step: int, *, stepped: boo
 
 
 def _shares(ax: Axes, draws: FloatArray, levels: FloatArray | None) -> None:
-    """Draw the share of the draws with each value: bars of all chains, dots or outlines of each."""
+    """Draw the proportion of draws with each value: bars for all chains, dots or outlines for each."""
     if levels is None:
         bins = min(max(int(np.sqrt(draws.shape[1])), FEWEST_BINS), MOST_BINS)
         edges = np.histogram_bin_edges(draws, bins=bins, range=_ends(draws))
@@ -216,12 +217,12 @@ def _gap(levels: FloatArray) -> float:
 
 
 def _rounding(draws: FloatArray) -> float:
-    """Return how far rounding may set values apart that are one, and bins may not be told apart."""
+    """Return the largest distance between values that is attributed to rounding."""
     return 4 * MOST_BINS * float(np.spacing(np.abs(draws).max()))
 
 
 def _ends(draws: FloatArray) -> tuple[float, float]:
-    """Return the lowest and the highest value, moved apart where they are one but for rounding."""
+    """Return the lowest and the highest value, moved apart if they are equal up to rounding."""
     low, high, rounding = float(draws.min()), float(draws.max()), _rounding(draws)
     apart = 0.0 if high - low > rounding else max(1.0, rounding)
     return low - apart, high + apart

@@ -1,4 +1,4 @@
-"""Results of models of classes: the true classes of rows whose classes were predicted."""
+"""True classes of observations, for assessing predicted classes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,25 +12,26 @@ from pyrjsel.design import LabelDesign
 def true_classes(
     labels: LabelDesign, new: Any, endog: Any, fitted: Callable[[], IntArray], count: int
 ) -> IntArray:
-    """Return the positions of the true classes of `count` rows among the classes.
+    """Return the true classes of `count` observations, as positions among the classes.
 
     Parameters
     ----------
     labels : LabelDesign
-        What the classes are.
+        The classes.
     new, endog
-        Rows with their response, or its values where the rows do not have it; None are the rows of the fit.
+        Data with the response, or the values of the response if the data do not have it; None is the training
+        data.
     fitted : callable
-        Returns the positions of the classes of the rows of the fit, which may not be there.
+        Returns the classes of the training data, as positions; these data may be missing.
     count : int
-        Rows whose classes were predicted.
+        Number of observations whose classes were predicted.
 
     Raises
     ------
     UnknownNameError
-        If the rows do not have the response.
+        If the data do not have the response.
     DataError
-        If a class is missing or not one of the fit; if there are other numbers of rows and classes, or none.
+        If a class is missing or unknown; if the numbers of observations and classes differ or are zero.
     """
     if endog is not None:
         true = labels.encode_classes(endog)

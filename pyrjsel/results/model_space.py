@@ -113,7 +113,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         return [shown_inclusion(self._inclusion), (caption, rows)]
 
     def plot_inclusion(self, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:
-        """Plot prior and posterior inclusion probabilities, with two Monte Carlo errors to either side.
+        """Plot prior and posterior inclusion probabilities, with two Monte Carlo errors on either side.
 
         Parameters
         ----------
@@ -154,8 +154,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         Returns
         -------
         matplotlib Axes
-            The axes, with one row per term; of more than 40 terms, those that none of the models includes are
-            left out.
+            The axes, with one row per term; with more than 40 terms, those in none of the models are omitted.
 
         Raises
         ------

@@ -34,7 +34,7 @@ class ModelOverSpace(FittedModel, Protocol):
 
 
 class ModelPosterior(Protocol):
-    """Posterior probabilities of models, the most probable first; of fewer of these errors and odds."""
+    """Posterior probabilities of models in decreasing order; errors and odds of the first of these."""
 
     @property
     def packed(self) -> PackedModels:

@@ -1,4 +1,4 @@
-"""Constraints, options and pairs of text, read from files of any room."""
+"""Constraints, options and pairs of strings of saved results, common to all kinds of models."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,12 +11,12 @@ from pyrjsel.storage import Content, Plain, described
 
 
 def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
-    """Return the pairs of text of that name.
+    """Return pairs of strings by their name.
 
     Raises
     ------
     StoreError
-        If they are something else.
+        If the content is invalid.
     """
     found = content.sequence(name, (list,))
     if not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in found):
@@ -32,7 +32,7 @@ def options_from_plain(
     Raises
     ------
     StoreError
-        If they are something else.
+        If the content is invalid.
     """
     part = content.part("options")
     try:
@@ -47,7 +47,7 @@ def model_prior_from_plain(content: Content, heredity: str | None = None) -> Mod
     Raises
     ------
     StoreError
-        If it is something else.
+        If the content is invalid.
     """
     found = described(content.plain("model_prior"), prior_makers(heredity))
     if not isinstance(found, ModelPrior):
@@ -62,7 +62,7 @@ def constraints_to_plain(
     max_size: int | None,
     known: Iterable[Any],
 ) -> dict[str, Plain]:
-    """Return the constraints of a space as plain data; `known` are the columns that may have prices."""
+    """Return the constraints of a space as plain data; `known` are the columns that may have costs."""
     return {
         "costs": None if costs is None else {str(name): float(cost) for name, cost in costs.items()},
         "budget": None if budget is None else float(budget),
@@ -73,12 +73,12 @@ def constraints_to_plain(
 
 
 def constraints_from_plain(content: Content) -> dict[str, Any]:
-    """Return what was written by :func:`constraints_to_plain`.
+    """Return the constraints that :func:`constraints_to_plain` wrote.
 
     Raises
     ------
     StoreError
-        If it is something else.
+        If the content is invalid.
     """
     costs = None
     if "costs" in content:

@@ -1,4 +1,4 @@
-"""Inverse temperatures of replicas: checks of user input, and adaptation during burn-in."""
+"""Inverse temperatures of replicas: validation, and adaptation during burn-in."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,8 @@ import numpy as np
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_int, check_real
 
-# Target share of accepted exchanges between neighbours: near the optimum of 0.23 for the time to
-# traverse a ladder, on the side that loses fewer temperatures if the posterior is rugged.
+# Target acceptance rate of exchanges between neighbours: slightly above 0.23, the optimum for the time to
+# traverse the ladder, which is safer if the posterior is rugged.
 EXCHANGE_RATE = 0.3
 # Size of an adaptation step on the log of the gap: gain / sqrt(step number) times the error of the rate.
 GAIN = 3.0

@@ -1,4 +1,4 @@
-"""The record of an audit: for each term a model that chains have not visited, and its odds."""
+"""Record of an audit: for each term, a model that chains have not visited, and its odds."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from pyrjsel._validate import counted, listed
 from pyrjsel.model_space import ModelSpace, PackedModels, pack
 from pyrjsel.storage import Content, Plain
 
-# How a model was found.
+# Ways in which a model was found.
 VISITS, SEARCH, FLIP, NOTHING = range(4)
 HOW = ("visits", "search", "flip", "nothing")
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The models that a search found and no chain has visited.
+    """Models found by a search that no chain has visited.
 
     Attributes
     ----------
     without : bool array (J,)
-        Terms in all draws, of which the best model without them is asked for; else it is that with a term.
+        Terms in all draws, for which the best model without the term is searched; otherwise that with the
+        term.
     models : PackedModels (J, J)
-        The best model by term; of those without one, zeros.
+        The best model by term; zeros if there is none.
     log_odds : float array (J,)
-        Log posterior odds against the best visited model; NaN where there is no model.
+        Log posterior odds against the best visited model; NaN without a model.
     how : uint8 array (J,)
-        How it was found; places in HOW.
+        How it was found; positions in HOW.
     missed : uint8 array (m, J)
-        Models found and not visited that matter, best first.
+        Relevant models that were found and not visited, best first.
     missed_terms : int array (m,)
-        The terms that they were found for.
+        Terms for which they were found.
     missed_log_odds : float array (m,)
         Their log odds.
     """
@@ -49,12 +50,12 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """Whether no model was missed that matters."""
+        """Whether no relevant model was missed."""
         return not len(self.missed)
 
     @property
     def visited(self) -> BoolArray:
-        """Whether chains have visited the model of each term, (J,)."""
+        """Whether chains have visited the model for each term, (J,)."""
         return self.how == VISITS
 
     def table(self, space: ModelSpace) -> pd.DataFrame:
@@ -72,7 +73,7 @@ class Audit:
         )
 
     def warning(self, space: ModelSpace) -> str | None:
-        """Return what a warning says of missed models, None where there are none."""
+        """Return the warning about missed models, None if there are none."""
         if self.clean:
             return None
         gamma, term = self.missed[0], int(self.missed_terms[0])
@@ -88,13 +89,13 @@ class Audit:
         return text + " Run longer, with more chains, or from another `start`."
 
     def line(self) -> str | None:
-        """Return the line of a summary on a clean audit; missed models have the text of their warning."""
+        """Return the note of a summary on a clean audit; for missed models there is the warning."""
         asked = int(np.sum(~self.visited))
         if not asked or not self.clean:
             return None
         flips = int(np.sum(self.how == FLIP))
         text = f"Audit: for the {counted(asked, 'term')} that never moved, no missed model matters"
-        return text + (f" (for {flips:,} of them one flip was looked at)." if flips else ".")
+        return text + (f" (for {flips:,} of them only one flip was evaluated)." if flips else ".")
 
     def to_plain(self) -> Plain:
         """Return the audit as plain data."""
@@ -115,7 +116,7 @@ class Audit:
         Raises
         ------
         StoreError
-            If it is not one of this space.
+            If it does not match the space.
         """
         n_terms = space.n_terms
         words = content.array("words", np.uint64, (n_terms, pack(np.zeros((1, n_terms), np.uint8)).shape[1]))

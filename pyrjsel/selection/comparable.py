@@ -1,4 +1,4 @@
-"""Whether two models are of the same data, priors and constraints."""
+"""Comparison of the data, priors and constraints of two models."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ from pyrjsel.report import repr_short
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows, same_sums
 
-# Numbers of one prior that is written in two ways, such as GPrior("n") and GPrior(189), agree to rounding.
+# Tolerance for equal priors in different notation, such as GPrior("n") and GPrior(189).
 ROUNDING = 1e-9
 
 
 def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
-    """Return what is different in the data or terms of two models, to stand after "have", or None.
+    """Return the difference in the data or terms of two models, to follow "have", or None.
 
     Terms are compared by name and order; family, columns, response, weights and offset by value. No weights
-    are weights of one, no offset is one of zero, and labels of rows do not matter. Of rows that came in
-    chunks the sums are compared.
+    are equal to weights of one, and no offset to zero; labels of rows are ignored. For data in chunks the
+    sums are compared.
     """
     differ = sorted(set(first.term_names) ^ set(second.term_names))
     if differ:
@@ -36,7 +36,7 @@ def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
         return "another family"
     pairs: dict[str, tuple[Any, Any]] = {
         "another response": (one.y, other.y),
-        "other weights": (one.weights, other.weights),  # None where all are one
+        "other weights": (one.weights, other.weights),  # None if all are one
         "another offset": (one.offset, other.offset),
         "other values in the columns of their terms": (first.data.X, second.data.X),
     }
@@ -44,9 +44,9 @@ def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
 
 
 def same_space(first: SelectionModel, second: SelectionModel, *, budget: bool = True) -> str | None:
-    """Return what is different in the priors or constraints of two models of the same terms, or None.
+    """Return the difference in the priors or constraints of two models with the same terms, or None.
 
-    Values are compared, not how they were written; budgets only if `budget` says so.
+    Values are compared, not their notation; budgets only if `budget` is true.
     """
     one, other = first.space, second.space
     if budget and one.budget != other.budget:
@@ -77,7 +77,8 @@ def _same_prior(one: ModelSpace, other: ModelSpace) -> bool:
     if first is None or second is None:
         return first is second
     parts = ("log_in", "log_out", "log_open", "odds_open")
-    # Powers of a number that go from A to B and C and back would be the same prior; no two are written so.
+    # Moving powers of a number between A, B and C gives the same prior, but no two notations differ in this
+    # way.
     return np.array_equal(one.rank, other.rank) and all(
         _close(getattr(first, part), getattr(second, part)) for part in parts
     )

@@ -1,4 +1,4 @@
-"""The draws of a sampler: indices into the table of visited models, and thinned coefficients."""
+"""Draws of a sampler: row numbers of visited models, and thinned coefficients."""
 
 from dataclasses import dataclass, field
 
@@ -18,15 +18,15 @@ class Draws(ModelDraws):
     model, packed, model_cost
         As in :class:`pyrjsel.model_space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
-        Unnormalised log posterior density of model and coefficients, in units of the design's columns; of
-        the sampler ``collapsed`` that of the model, coefficients integrated out. Reversible jumps of linear
-        models have sigma^2 in it, and are given g.
+        Unnormalised log posterior density of model and coefficients, in units of the design's columns; for
+        the sampler ``collapsed`` that of the model, with coefficients integrated out. For reversible jumps of
+        linear models it includes sigma^2 and is conditional on g.
     vectors : sparse array (chains * kept, D + 1)
-        Coefficients of the design's columns, intercept first, 0 outside the model, of every
-        `coefficients_every`-th draw, chain by chain: of thousands of columns most are 0.
+        Coefficients of the design's columns, intercept first, 0 outside the model, for every
+        `coefficients_every`-th draw, chain by chain. Sparse, since most of thousands of columns are 0.
     coefficients_every : int
     nuisance : mapping of str to ndarray (chains, kept)
-        Nuisance parameters that go with the coefficients.
+        Corresponding nuisance parameters.
     """
 
     vectors: sparse.csr_array
@@ -35,10 +35,10 @@ class Draws(ModelDraws):
 
     @property
     def variance(self) -> FloatArray | None:
-        """Error variances that go with the coefficients, (chains, kept), in families that have one."""
+        """Corresponding error variances, (chains, kept), for families that have one."""
         return self.nuisance.get("variance")
 
     @property
     def coefficients(self) -> FloatArray:
-        """Coefficients of every `coefficients_every`-th draw, (chains, kept, D + 1); made on demand."""
+        """Coefficients of every `coefficients_every`-th draw, (chains, kept, D + 1); computed on demand."""
         return self.vectors.toarray().reshape(len(self.model), -1, self.vectors.shape[1])

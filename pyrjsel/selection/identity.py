@@ -1,4 +1,4 @@
-"""The identity of a fit as plain data, by which checkpoints and saved results recognise it."""
+"""The identity of a fit as plain data, for checkpoints and saved results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyrjsel.storage import Plain, plain
 
 
 def rows_of(model: SelectionModel) -> Plain:
-    """Return the rows of a model, or what is known of them, as plain data."""
+    """Return the rows of a model, or their placeholder, as plain data."""
     data = model.data
     if isinstance(data, SummedRows):
         return plain(data.sums)
@@ -18,7 +18,7 @@ def rows_of(model: SelectionModel) -> Plain:
 
 
 def identity(model: SelectionModel, sampler: str, options: Any) -> dict[str, Plain]:
-    """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
+    """Return all that draws of a fit depend on besides their number and seed, by user-visible name."""
     choices = model._choices
     costs = (
         None if choices.costs is None else {str(name): float(cost) for name, cost in choices.costs.items()}

@@ -1,4 +1,4 @@
-"""The posterior that a sampler returns: models, inclusion, coefficients, draws, diagnostics."""
+"""Posterior returned by a sampler: models, inclusion, coefficients, draws, diagnostics."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pyrjsel.selection.draws import Draws
 
 @dataclass(frozen=True)
 class Moments:
-    """Model-averaged coefficients of the design's own columns, intercept first; shapes (D + 1,).
+    """Model-averaged coefficients of the design's own columns, intercept first, shapes (D + 1,).
 
     Attributes
     ----------
     mean, sd, prob_positive : ndarray
-        Over all models; a coefficient outside a model is 0 there.
+        Over all models; coefficients of excluded columns are 0.
     mean_included, sd_included : ndarray
-        Given inclusion; NaN where a column is in no model.
+        Given inclusion; NaN for a column that is in no model.
     """
 
     mean: FloatArray
@@ -35,10 +35,10 @@ class Moments:
 
     @classmethod
     def of_sums(cls, sums: FloatArray, scale: FloatArray, centre: float = 0.0) -> Moments:
-        """From averages (4 or 6, D + 1) of internal coefficients with the intercept of the design's columns.
+        """Make moments from averages (4 or 6, D + 1) of internal coefficients and the raw-scale intercept.
 
-        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,). Means and
-        mean squares are those of the intercept less `centre`: far from 0, a square would not know the spread.
+        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,). The
+        intercept enters minus `centre`, since mean squares far from 0 would lose the spread.
         """
         unit = np.concatenate([[1.0], scale])
         powers = np.array([1, 2, 0, 0, 1, 2])[: len(sums)]
@@ -57,10 +57,10 @@ class Moments:
         first_in: FloatArray | None = None,
         second_in: FloatArray | None = None,
     ) -> Moments:
-        """From E[b], E[b^2], P(b > 0) and P(included) over all models, of the design's own columns.
+        """Make moments from E[b], E[b^2], P(b > 0) and P(included) over all models, on the raw scale.
 
-        The last two are parts of the first two: of the models that include a column, where it has
-        coefficients in others too.
+        The last two are the parts of the first two from models that include a column, if it has coefficients
+        in other models too.
         """
         variance = np.maximum(second - first**2, 0.0)
         share = np.where(included > 0, included, np.nan)
@@ -77,10 +77,9 @@ class Moments:
 
 @dataclass
 class Posterior:
-    """The posterior over models and coefficients that a sampler found.
+    """The posterior over models and coefficients, as found by a sampler.
 
-    Models are in falling order of posterior mass where this is known of each, else of how often they were
-    visited; J terms, m models.
+    Models are sorted by decreasing posterior mass if known, otherwise by number of visits; J terms, m models.
 
     Attributes
     ----------
@@ -88,9 +87,9 @@ class Posterior:
     packed : PackedModels (m, J)
     probability, mcse : ndarray (m,)
     odds, odds_mcse : ndarray
-        Of the best model against each of the first models, as many as were worked out.
+        Odds of the best model against each of the first models, as many as were computed.
     log_marginal : ndarray (m,) or None
-        Where the sampler knows it.
+        Log marginal likelihoods, if the sampler computes them.
     inclusion, inclusion_mcse, ess, r_hat : ndarray (J,)
     stuck, disagree : ndarray (J,)
         Terms that never moved; terms on which chains disagree by more than their errors.
@@ -98,22 +97,22 @@ class Posterior:
     draws : Draws or None
     diagnostics : DataFrame
     estimator : str
-        Where the probabilities come from, in words.
+        Source of the probabilities, in words.
     entropy : bytes
         Seed of the random streams of single models.
     pairs : int
-        Importance draws (pairs) a model, wherever marginal likelihoods are integrated.
+        Pairs of importance draws per model, if marginal likelihoods are integrated.
     notes : list of str
     excluded : ndarray (J,), optional
-        Probabilities of exclusion, where they are known better than as those of the models without a term.
+        Probabilities of exclusion, if more accurate than sums over models without a term.
     ends : Ends, optional
-        Where the chains ended, of a sampler that draws.
+        Final states of chains.
     asked : int, optional
-        Draws that each chain was to have, of a sampler that draws.
+        Requested draws per chain.
     audit : Audit, optional
-        What a search found that no chain has visited, of a sampler that draws.
+        Record of the search for missed models.
     alarms : list of str
-        Those of the notes that are warnings when the results are made.
+        Notes that are also issued as warnings when the results are created.
     """
 
     sampler: str
@@ -143,11 +142,11 @@ class Posterior:
     alarms: list[str] = field(default_factory=list)
 
     def alarm(self, texts: Sequence[str]) -> None:
-        """Have more notes that are warnings when the results are made."""
+        """Add notes that are also issued as warnings when the results are created."""
         self.notes += texts
         self.alarms += texts
 
     @property
     def gamma(self) -> ByteArray:
-        """The models as an array (m, J), made on demand."""
+        """The models as an array (m, J), unpacked on demand."""
         return np.asarray(self.packed)

@@ -1,4 +1,4 @@
-"""The model as results, studies and audits see it."""
+"""Interface of selection models for results, studies and audits."""
 
 from typing import Any, ClassVar, Protocol, Self
 
@@ -11,12 +11,12 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.specification import Choices
 
-# What answers questions about single models: marginal likelihoods, deviances, moments, draws.
+# Evaluators of single models: marginal likelihoods, deviances, moments, draws.
 SingleModel = MarginalLikelihood | SingleModels
 
 
 class SelectionModel(Protocol):
-    """A selection model, as its results and studies of several fits see it."""
+    """A selection model, as its results and studies with several fits use it."""
 
     title: ClassVar[str]
     design: Design

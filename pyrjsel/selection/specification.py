@@ -37,10 +37,10 @@ class Choices:
     sigma_prior: InverseGamma | None = None
 
     def restrict(self, context: PriorContext, keep: Collection[str]) -> Choices:
-        """Return the choices for the terms `keep` among those of `context`, those of `always` kept."""
+        """Return the choices for the terms `keep` of `context`, which include those in `always`."""
         prior, costs = self.model_prior, self.costs
         if costs is not None:
-            # Prices of terms go with them; those of variables that no term uses any more do no harm.
+            # Costs of other terms are dropped; costs of unused variables are harmless.
             gone = set(context.names).difference(keep, map(str, self.known))
             costs = {str(name): cost for name, cost in costs.items() if name not in gone}
         return replace(

@@ -150,7 +150,7 @@ def test_missing_values_as_levels(holes):
     assert made.encode(new).tolist() == [[2, 2, 1, 2, 2, 1, 1]] * 2
     # Where no row of the fit has none, it is an unseen level.
     new["odd name"] = [np.nan, 1]
-    assert made.encode(new, unseen="prior")[:, -1].tolist() == [-1, 0]
+    assert made.encode(new, unseen="mark")[:, -1].tolist() == [-1, 0]
     with pytest.raises(DataError, match=r"missing values of the term 'odd name' in 1 rows.*an unseen level"):
         made.encode(new)
 
@@ -246,7 +246,7 @@ def test_new_rows(frame):
     new = pd.DataFrame(
         {"text": ["b", "z"], "grade": ["hi", "mid"], "dose": [2.5, 1.0], "flag": [0, 1], "more": 1}
     )
-    assert made.encode(new, unseen="prior").tolist() == [[1, 1, 1, 0], [-1, -1, -1, 1]]
+    assert made.encode(new, unseen="mark").tolist() == [[1, 1, 1, 0], [-1, -1, -1, 1]]
     with pytest.raises(
         DataError, match=r"unseen levels of the column 'text'.*'z'. Levels in the fit: 'a', 'b'"
     ):
@@ -284,9 +284,9 @@ def test_columns_whose_levels_are_known():
     made = LabelDesign.of_columns("z", (1, 2), ("x1", "x2"), (("a", "b"), ("a", "b")))
     assert (made.response, made.classes, made.names) == ("z", (1, 2), ("x1", "x2"))
     new = pd.DataFrame({"x1": ["b", "a"], "x2": ["a", "c"], "z": [2, 1]})
-    assert made.encode(new, unseen="prior").tolist() == [[1, 0], [0, -1]]
+    assert made.encode(new, unseen="mark").tolist() == [[1, 0], [0, -1]]
     assert made.encode_response(new).tolist() == [1, 0]
     made = LabelDesign.of_columns("z", (1, 2), ("x1", "x2"), (("a", "b", None), ("a", "b")), True)
     assert made.levels == (("a", "b", None), ("a", "b"))
     new = pd.DataFrame({"x1": ["b", None], "x2": [None, "a"]})
-    assert made.encode(new, unseen="prior").tolist() == [[1, -1], [2, 0]]
+    assert made.encode(new, unseen="mark").tolist() == [[1, -1], [2, 0]]

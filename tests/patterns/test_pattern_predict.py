@@ -28,9 +28,10 @@ def small(kind):
     return make_features(codes, kind, 4 if kind == "sequence" else 3), np.array(new, dtype=np.int32)
 
 
+@pytest.mark.parametrize("unseen_levels", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictors_have_the_law_of_all_coefficients(kind, family):
+def test_predictors_have_the_law_of_all_coefficients(kind, family, unseen_levels):
     features, new = small(kind)
     groups = find_groups(features)
     rng, n_draws = np.random.default_rng(12), 20_000
@@ -41,10 +42,10 @@ def test_predictors_have_the_law_of_all_coefficients(kind, family):
     sums, direct = np.zeros((n_draws, 1, groups.n_groups)), np.zeros((n_draws, 3))
     wanted = {pattern: [] for pattern in home}
     for i, case in enumerate(new):
-        every = make_features(np.vstack([np.maximum(case, 0), 1 - np.maximum(case, 0)]), kind, features.order)
+        known = np.where(case < 0, 2, case)  # the unseen level is one more
+        every = make_features(np.vstack([known, 1 - np.minimum(known, 1)]), kind, features.order)
         for pattern, extent in list_patterns(every).items():
-            fixed = np.array(pattern) >= 0
-            if 0 in extent and (case[fixed] >= 0).all():
+            if 0 in extent and (unseen_levels or 2 not in pattern):
                 wanted.setdefault(pattern, []).append(i)
     for pattern, cases in wanted.items():
         order = int((np.array(pattern) >= 0).sum())
@@ -53,10 +54,10 @@ def test_predictors_have_the_law_of_all_coefficients(kind, family):
             sums[:, 0, home[pattern]] += sigma[:, order] * noise
         for i in cases:
             direct[:, i] += sigma[:, order] * noise
-    (matches,) = match(groups, features, new)
+    (matches,) = match(groups, features, new, unseen_levels=unseen_levels)
     assert len(matches.inside) > 0
     assert matches.unseen.any()
-    # Jointly with what is known of the sums: 3 cases x 3 tests of level 1e-7 (of 4 such tests). Half of the
+    # Jointly with what is known of the sums: 3 cases x 3 tests of level 1e-7 (of 8 such tests). Half of the
     # draws are split, the others are those of the coefficients themselves.
     half = n_draws // 2
     split = np.concatenate(list(linear_predictors(sums[:half], sigma[:half], family, matches, rng)))

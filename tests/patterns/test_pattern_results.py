@@ -275,7 +275,7 @@ def test_errors(births, text):
     with pytest.raises(rj.ParameterError, match="'draws' parameter of predict"):
         results.predict(data, draws=0)
     with pytest.raises(rj.ParameterError, match="'unseen'"):
-        results.predict(data, unseen="ignore")
+        results.predict(data, unseen="drop")
     with pytest.raises(rj.DataError, match="true classes 3"):
         results.score(data.head(), [0, 1, 0])
     with pytest.raises(rj.UnknownNameError, match="low"):

@@ -1,1 +1,1 @@
-"""Marginal likelihoods of single models, and what is known of one: moments, draws, deviance."""
+"""Single models: marginal likelihoods, moments, draws, deviances."""

@@ -7,19 +7,19 @@ from pyrjsel.selection.evidence._tableau cimport Tableau
 cdef class ConjugateEvidence(Evidence):
     cdef readonly GaussianScore score
     cdef readonly Tableau tableau
-    cdef readonly Tableau prior       # of the prior precision; None where it is diagonal or a multiple of A
+    cdef readonly Tableau prior       # of the prior precision; None if it is diagonal or a multiple of A
     cdef object arrays
-    cdef int n_base                   # leading columns that every model has
-    cdef int prior_base               # of them those that the prior leaves flat
-    cdef int most                     # columns of a model, at most; INT_MAX for no limit
-    cdef int d                        # columns of the model besides those
-    cdef int inside                   # terms in the model
-    cdef bint lost                    # rounding has left no number where there is one
+    cdef int n_base                   # number of leading columns in every model
+    cdef int prior_base               # number of these with a flat prior
+    cdef int most                     # largest number of columns of a model; INT_MAX for no limit
+    cdef int d                        # number of other columns of the model
+    cdef int inside                   # number of terms of the model
+    cdef bint lost                    # a value was lost to rounding
     cdef double rank_tol, least, log_precision, penalty, doubt
     cdef const double* log_weights    # (J): log det of the prior precision by term
     cdef const double* penalties      # (J)
     cdef unsigned char* gamma         # (J)
-    cdef double* ratio                # (J), as the next three: what `changes` needs
+    cdef double* ratio                # (J), as the next three: workspace of `changes`
     cdef double* fits
     cdef double* rest
     cdef double* found

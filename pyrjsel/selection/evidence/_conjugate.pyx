@@ -1,7 +1,7 @@
-"""Marginal likelihoods of gaussian models: a value, and what each flip changes.
+"""Marginal likelihoods of gaussian models: values, and their changes by flips.
 
-The sums of ``_score.pyx`` come from tableaux. With k columns in the model and D in all, one flip of a
-column costs about 2 k D multiplications, and the changes by all J terms one or two logarithms a term.
+The sums of ``_score.pyx`` come from tableaux. With k of D columns in the model, a flip of a column costs
+about 2 k D multiplications, and the changes by all J terms one or two logarithms per term.
 """
 
 from libc.limits cimport INT_MAX
@@ -15,15 +15,15 @@ from pyrjsel.selection.regression._gram cimport Gram
 from pyrjsel.selection.priors._score cimport CONJUGATE, KNOWN
 from pyrjsel.selection.evidence._tableau cimport gain_t
 
-# Rounding of one sweep is multiplied by one over the share that the other columns leave of the one that
-# moves. Once such factors add up to this, the state is made anew: errors of log marginal likelihoods stay
-# below 1e-9 (tests/selection/linear/test_drift.py), and well-conditioned models flip 10,000 times between.
+# Rounding errors of a sweep are amplified by one over the proportion of the moving column that the others
+# leave. When these factors add up to this, the state is recomputed: errors of log marginal likelihoods stay
+# below 1e-9 (tests/selection/linear/test_drift.py), and well-conditioned models flip 10,000 times in between.
 cdef double DOUBT = 1e4
-# Shares of models are known exactly where they are this many times the least that is allowed, or less.
+# Proportions left of columns are computed exactly up to this many times the tolerance.
 cdef double NEAR = 100.0
-# A column of which the others leave less than this is rounding.
+# A column of which the others leave less than this proportion is due to rounding.
 cdef double ROUNDING = 1e-12
-# What the vectorised logarithm is given is between this and its inverse.
+# Arguments of the vectorised logarithm are between this and its inverse.
 cdef double TINY = 1e-300
 
 LOST = (
@@ -41,25 +41,25 @@ cdef class ConjugateEvidence(Evidence):
     score : GaussianScore
         The formula.
     gram : FullGram or ColumnGram
-        A = P + X'WX; X'WX alone for a g-prior.
+        The matrix A = P + X'WX; X'WX for a g-prior.
     cross : float64 array (D,)
-        c = X'Wy + P m.
+        The vector c = X'Wy + P m.
     term_start : int32 array (J + 1,)
         Term j owns the columns ``term_start[j]:term_start[j + 1]``. Columns before the first term are in
         every model.
     log_weights : float64 array (D,), optional
-        What each column adds to log det P.
+        Contribution of each column to log det P.
     prior : Gram, optional
-        P, where its determinant is not a sum over columns.
+        P, if log det P is not a sum over columns.
     flat : int
-        Leading columns that `prior` leaves out.
+        Number of leading columns excluded from `prior`.
     penalty : float64 array (D,), optional
-        What each column adds to m'P m.
+        Contribution of each column to m'P m.
     rank_tol : float
-        A model has no prior where a column keeps no more than this share of its sum of squares (of its
-        precision, with `prior`) given the others; 0 for priors that always exist.
+        A model has no prior if the others leave at most this proportion of the sum of squares of a column (of
+        its precision, with `prior`); 0 for priors that always exist.
     most : int, optional
-        Columns of a model, at most: more have no prior.
+        Largest number of columns of a model with a prior.
     """
 
     def __init__(self, GaussianScore score not None, Gram gram not None, const double[::1] cross not None,
@@ -97,11 +97,11 @@ cdef class ConjugateEvidence(Evidence):
         self.which = &which[0]
         self.value = NAN
 
-    # ------------------------------------------------------------------ the current model
+    # ------------------------------------------------------------------ current model
 
     cdef double worth(self, int inside, int d, double log_precision, double log_det,
                       double fit) noexcept nogil:
-        """The score of sums of a model of so many terms and columns; -inf where rounding left no number."""
+        """The score for given numbers of terms and columns and given sums; -inf if lost to rounding."""
         cdef double value = NAN
         if fit > -INFINITY:
             value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
@@ -119,10 +119,10 @@ cdef class ConjugateEvidence(Evidence):
             self.inside, self.d, precision, self.tableau.log_det, self.tableau.fit - self.penalty)
 
     cdef int enter(self, int column) noexcept nogil:
-        """Sweep a column into all tableaux; non-zero where that cannot be."""
+        """Sweep a column into all tableaux; non-zero if that is impossible."""
         cdef double share = self.tableau.enter(column)
         if not share > ROUNDING:
-            # Under a g-prior the rank rule has seen that before, or will; a normal prior has no such rule.
+            # Under a g-prior the rank rule catches this before or after; a normal prior has no such rule.
             self.lost = self.lost or self.rank_tol <= 0.0
             if share > 0.0:
                 self.tableau.leave(column)
@@ -135,7 +135,7 @@ cdef class ConjugateEvidence(Evidence):
         return 0
 
     cdef void settle(self) noexcept nogil:
-        """What follows from the tableaux and gamma: d, prior sums, the least share, the value."""
+        """Update what is derived from the tableaux and gamma: d, prior sums, smallest proportion, value."""
         cdef int j
         self.d = self.tableau.n_active - self.n_base
         self.inside = 0
@@ -157,7 +157,7 @@ cdef class ConjugateEvidence(Evidence):
         self.value = self.now()
 
     cdef int reload(self) noexcept nogil:
-        """The current model from scratch, columns in order."""
+        """Recompute the current model from scratch, columns in order."""
         cdef int j, k
         self.tableau.clear()
         if self.prior is not None:
@@ -171,7 +171,7 @@ cdef class ConjugateEvidence(Evidence):
                 for k in range(self.tableau.start[self.n_base + j], self.tableau.start[self.n_base + j + 1]):
                     if self.enter(k) != 0:
                         return 1
-        # What loading costs in digits cannot be had back by loading again.
+        # Accuracy lost in loading cannot be recovered by loading again.
         self.doubt = 0.0
         self.settle()
         if self.d > self.most or (self.rank_tol > 0.0 and not self.least > self.rank_tol):
@@ -184,10 +184,10 @@ cdef class ConjugateEvidence(Evidence):
             self.gamma[j] = gamma[j]
         return self.reload()
 
-    # ------------------------------------------------------------------ its neighbours
+    # ------------------------------------------------------------------ neighbours
 
     cdef bint dependent(self, int group) noexcept nogil:
-        """Whether the model would have dependent columns with a group that is out."""
+        """Whether the model would have dependent columns with an excluded group."""
         cdef double share, worry = NEAR * self.rank_tol
         if self.rank_tol <= 0.0:
             return False
@@ -222,9 +222,9 @@ cdef class ConjugateEvidence(Evidence):
         ) - self.value
 
     cdef double plain(self, int group) noexcept nogil:
-        """By how much a lone column that is out multiplies det P / det A; 0 where `change` is to look.
+        """Factor of det P / det A by adding a single excluded column; 0 if `change` must be used.
 
-        That is where constraints or rounding may have a say.
+        That is the case if the rank rule or rounding may matter.
         """
         cdef int at = self.tableau.block[group]
         cdef double left = self.tableau.blocks[at], whole = self.tableau.blocks0[at], ratio
@@ -240,7 +240,7 @@ cdef class ConjugateEvidence(Evidence):
         return ratio if left > 0.0 and TINY < ratio < 1.0 / TINY else 0.0
 
     cdef void changes(self, double* out) noexcept nogil:
-        """All at once where a lone column enters, which most are; others one by one."""
+        """Vectorised for entering terms of a single column, the usual case; others one by one."""
         cdef int j, group, column, i, n = 0
         cdef double ratio, known = self.log_precision - self.tableau.log_det
         cdef double fit = self.tableau.fit - self.penalty
@@ -260,7 +260,7 @@ cdef class ConjugateEvidence(Evidence):
                             + self.tableau.s[column] * self.tableau.s[column]
                             / self.tableau.blocks[self.tableau.block[group]])
             n += 1
-        if n == 0:  # a model of as many columns as there may be has no score of one more
+        if n == 0:  # a model of the largest size has no score for one more column
             return
         if det:
             logs(n, self.ratio, self.ratio)
@@ -269,7 +269,7 @@ cdef class ConjugateEvidence(Evidence):
         self.score.of_many(self.d + 1, n, self.ratio, self.fits, self.rest, self.found)
         for i in range(n):
             j = self.which[i]
-            # Where rounding has left no number, `change` says what that means.
+            # `change` handles values lost to rounding.
             out[j] = self.found[i] - self.value if self.found[i] == self.found[i] else self.change(j)
 
     cdef int flip(self, int j) noexcept nogil:
@@ -297,16 +297,16 @@ cdef class ConjugateEvidence(Evidence):
         if self.doubt <= DOUBT:
             self.settle()
         elif self.reload() != 0:
-            # The rank rule can change its mind within rounding of its limit.
+            # The rank rule is ambiguous within rounding of its limit.
             self.gamma[j] ^= 1
             self.reload()
             return 1
         return 0
 
-    # ------------------------------------------------------------------ for Python
+    # ------------------------------------------------------------------ Python interface
 
     def values(self, const unsigned char[:, ::1] models not None):
-        """Return log marginal likelihoods (m,) of models (m, J), each from scratch; -inf without a prior."""
+        """Return log marginal likelihoods (m,) of models (m, J), from scratch; -inf without a prior."""
         out = np.empty(models.shape[0])
         cdef double[::1] view = out
         cdef Py_ssize_t row
@@ -318,7 +318,7 @@ cdef class ConjugateEvidence(Evidence):
         return out
 
     def changes_at(self, const unsigned char[::1] gamma not None):
-        """Return the changes (J,) by a flip of each term of a model, and load it."""
+        """Load a model and return the changes (J,) by a flip of each term."""
         out = np.empty(self.n_terms)
         cdef double[::1] view = out
         self.check(gamma.shape[0])
@@ -330,7 +330,7 @@ cdef class ConjugateEvidence(Evidence):
         return out
 
     def walk(self, const int[::1] flips not None):
-        """Flip terms of the current model one after the other; return the values (m,), NaN where refused."""
+        """Flip terms of the current model one after the other; return the values (m,), NaN if refused."""
         out = np.empty(flips.shape[0])
         cdef double[::1] view = out
         cdef Py_ssize_t step
@@ -353,12 +353,12 @@ cdef class ConjugateEvidence(Evidence):
         return np.array([self.gamma[j] for j in range(self.n_terms)], dtype=np.uint8), self.value
 
     def check(self, Py_ssize_t terms):
-        """Raise ValueError unless models have as many terms as the design, and one at least."""
+        """Raise ValueError unless models have the terms of the design and there is at least one."""
         if terms != self.n_terms or terms == 0:
             raise ValueError(f"models must have {self.n_terms} terms, and at least one")
 
     def check_state(self):
-        """Raise if a loop has left a state that is void."""
+        """Raise if a loop has left an invalid state."""
         if self.tableau.failed or (self.prior is not None and self.prior.failed):
             raise MemoryError("no memory for the rows of a swept Gram matrix")
         if self.lost:

@@ -1,16 +1,16 @@
-# What a walk over models needs of marginal likelihoods: the value where it is, and what each flip changes.
+# Interface of marginal likelihoods for chains over models: values, and their changes by flips.
 #
-# An Evidence holds one current model. `load` puts it at a model from scratch; `flip` moves it to a
-# neighbour, cheaply. Values are log marginal likelihoods up to a constant that all models share.
+# An Evidence has a current model. `load` sets it from scratch; `flip` moves it to a neighbour cheaply. Values
+# are log marginal likelihoods up to a constant common to all models.
 
 cdef class Evidence:
     cdef int n_terms
     cdef double value            # of the current model
 
-    # Non-zero where the model has no coefficient prior (dependent columns): the state is then undefined.
+    # Non-zero if the model has no coefficient prior (dependent columns): the state is then undefined.
     cdef int load(self, const unsigned char* gamma) noexcept nogil
-    # out[j] := value after flipping term j less the value now; -inf where that model has no prior.
+    # out[j] := change of the value by flipping term j; -inf if that model has no prior.
     cdef void changes(self, double* out) noexcept nogil
     cdef double change(self, int j) noexcept nogil
-    # Non-zero, and nothing changed, where the model has no prior.
+    # Non-zero, without a change, if the model has no prior.
     cdef int flip(self, int j) noexcept nogil

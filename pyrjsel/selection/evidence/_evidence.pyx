@@ -1,10 +1,10 @@
-"""The interface of marginal likelihoods that walks over models use; see ``_evidence.pxd``."""
+"""The interface of marginal likelihoods for chains over models; see ``_evidence.pxd``."""
 
 from libc.math cimport INFINITY
 
 
 cdef class Evidence:
-    """A marginal likelihood as a function of the model, at a current model."""
+    """The marginal likelihood of a current model."""
 
     cdef int load(self, const unsigned char* gamma) noexcept nogil:
         return 1
@@ -21,4 +21,4 @@ cdef class Evidence:
         return 1
 
     def check_memory(self):
-        """Raise MemoryError if a loop ran out of memory, which leaves its state void."""
+        """Raise MemoryError if a loop ran out of memory, which invalidates its state."""

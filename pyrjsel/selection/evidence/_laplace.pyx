@@ -1,8 +1,8 @@
 """Posterior modes, Laplace values and importance-sampled marginal likelihoods of single models.
 
-Cost of one Newton step with d columns: one pass of exponentials over the n rows, d dot products for
-the score and n d (d + 1) / 2 multiplications for the weighted Gram matrix, which dominate. One pair of
-importance draws costs n d multiplications for its direction and two passes of exponentials.
+A Newton step with d columns takes one pass of exponentials over the n rows, d dot products for the score and
+n d (d + 1) / 2 multiplications for the weighted Gram matrix, which dominate. A pair of importance draws takes
+n d multiplications for its direction and two passes of exponentials.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, lgamma, log, log1p, sqrt
@@ -26,13 +26,13 @@ cdef enum:
     NOT_CONVERGED = 2
     MAX_NEWTON = 100
     MAX_HALVINGS = 40
-    DIRECTIONS = 32             # importance directions that are multiplied out at a time
+    DIRECTIONS = 32             # importance directions in one matrix product
 
-# The Newton decrement (twice the gain that is still expected of the log posterior) at which a mode is
-# taken as reached after one more step: that step leaves an error of the order of the decrement's square.
+# Newton decrement (twice the expected gain of the log posterior) below which one more step reaches the mode:
+# its error is of the order of the squared decrement.
 cdef double DECREMENT = 1e-10
-# Maximum likelihood stops when the log-likelihood gains less than this: a separated model has no
-# maximum, its deviance is the limit to this accuracy.
+# Maximum likelihood stops when the log-likelihood increases by less than this: a separated model has no
+# maximum, and its deviance is the limit to this accuracy.
 cdef double ML_GAIN = 1e-9
 
 
@@ -43,7 +43,7 @@ cdef class ModeFinder:
     ----------
     problem : Problem
     max_columns : int
-        Most columns of a model, with the intercept.
+        Largest number of columns of a model, including the intercept.
     raw_shift : float64 array (D + 1,)
         The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
     """
@@ -97,7 +97,7 @@ cdef class ModeFinder:
         self.z = &table[0]
 
     cdef int newton(self, bint use_prior) noexcept nogil:
-        """Maximise from self.b; leaves b, eta, h (its Cholesky factor) and the values there."""
+        """Maximise from self.b; sets b, eta, h (its Cholesky factor) and the values there."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, _, k, halvings, info
         cdef double value, decrement, gain, previous = -INFINITY, scale
@@ -108,7 +108,7 @@ cdef class ModeFinder:
             if use_prior:
                 value += prior_exponent(p, d, self.cols, self.b)
             if not isfinite(value) or value < previous - 1e-9 * (1.0 + fabs(previous)):
-                # Too long a step: go back half of it.
+                # The step is too long: halve it.
                 halvings = 0
                 while halvings < MAX_HALVINGS:
                     halvings += 1
@@ -132,8 +132,8 @@ cdef class ModeFinder:
             else:
                 if value - previous < ML_GAIN:
                     return CONVERGED
-                # Dependent columns and separation leave the matrix singular; a small ridge changes the
-                # step there, and the maximum nowhere.
+                # Dependent columns and separation make the matrix singular; a small ridge changes the step
+                # but not the maximum.
                 for k in range(d):
                     scale = self.h[k + <Py_ssize_t> k * d]
                     self.h[k + <Py_ssize_t> k * d] = scale * (1.0 + 1e-8) + 1e-12
@@ -154,7 +154,7 @@ cdef class ModeFinder:
                 self.b[k] += self.step[k]
             previous = value
             if use_prior and decrement < DECREMENT:
-                # The quadratic gain of the last step; eta must belong to the b that is left here.
+                # Quadratic gain of the last step; eta must correspond to the final b.
                 gain = 0.5 * decrement
                 self.log_posterior += gain
                 linear_predictor(p, d, self.cols, self.b, self.eta)
@@ -197,9 +197,9 @@ cdef class ModeFinder:
     def mode(self, const unsigned char[::1] gamma not None, start=None):
         """Return the posterior mode of a model, zero outside it, shape (D + 1,).
 
-        `status` is 0 at a mode, 1 for a model whose prior does not exist, 2 where Newton's method
-        failed; `log_marginal` is the Laplace value, `log_posterior` the log-likelihood plus the
-        prior's exponent, without its constant, at the mode.
+        `status` is 0 at a mode, 1 for a model without a prior, 2 if Newton's method failed; `log_marginal` is
+        the Laplace value, `log_posterior` the log-likelihood plus the prior's exponent, without its constant,
+        at the mode.
         """
         cdef int k
         if not self._load(gamma, start):
@@ -218,8 +218,8 @@ cdef class ModeFinder:
     def laplace_values(self, const unsigned char[:, ::1] gammas not None):
         """Return Laplace log marginal likelihoods and statuses of models, shapes (m,).
 
-        Each search starts at the mode of the longest prefix (in term order) of the model that stands
-        before it in an unbroken line, so that depth-first lists cost fewest steps.
+        Each search starts at the mode of the longest available prefix (in term order) of the model, so that
+        lists in depth-first order need the fewest steps.
         """
         cdef Py_ssize_t m = gammas.shape[0], i
         cdef int j, k, depth, common, levels
@@ -278,7 +278,8 @@ cdef class ModeFinder:
     def maximum_likelihood(self, const unsigned char[::1] gamma not None):
         """Return the largest log-likelihood of a model, smallest and largest linear predictor there.
 
-        Separated models approach their supremum: one of these is then large (20 and more, by its size).
+        Separated models approach their supremum: one of the predictors is then large in absolute value (20 or
+        more).
         """
         cdef double smallest = INFINITY, largest = -INFINITY
         cdef int i
@@ -301,7 +302,7 @@ cdef class ModeFinder:
         radius : float64 array (P,)
             Radii of the Student proposal, radius**2 / d distributed as F(d, df), stratified in order.
         direction : float64 array (P, d)
-            Standard normal variates, of which the directions are taken; each is used with both signs.
+            Standard normal variates that give the directions; each is used with both signs.
         df : float
             Degrees of freedom of the proposal.
         start : float64 array (D + 1,), optional
@@ -315,8 +316,8 @@ cdef class ModeFinder:
             Logarithm of the mean weight relative to the Laplace value, and the relative variance of
             that mean (differences of neighbouring strata).
         moments : ndarray (3, d)
-            Weighted first and second moments of the model's coefficients and probabilities that they
-            are positive; the intercept is that of the design's own columns.
+            Weighted first and second moments of the model's coefficients, and probabilities that they are
+            positive; the intercept is on the design's own scale.
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
             Draws, all on the internal scale, and weights, of which the largest is 1.
         """
@@ -339,18 +340,18 @@ cdef class ModeFinder:
         ----------
         gamma : uint8 array (J,)
         mode : float64 array (d,)
-            `at` of the model's mode.
+            Attribute `at` at the model's mode.
         factor : float64 array (d, d)
-            `factor` there.
+            Attribute `factor` there.
         log_posterior : float
-            `log_posterior` there.
+            Attribute `log_posterior` there.
         radius, direction, df
-            As those of :meth:`integrate`.
+            As for :meth:`integrate`.
 
         Returns
         -------
         log_ratio, variance, moments, samples
-            As those of :meth:`integrate`.
+            As for :meth:`integrate`.
         """
         cdef int k, l
         if not self._load(gamma, None):
@@ -395,7 +396,7 @@ cdef class ModeFinder:
     def reweigh(self, const double[::1] center not None, const double[:, ::1] rays not None,
                 const double[::1] radius not None, const double[::1] log_density not None,
                 bint draws=False):
-        """Importance sampling of the model that was integrated last, from another proposal.
+        """Importance sampling of the last integrated model, from another proposal.
 
         Parameters
         ----------
@@ -405,15 +406,15 @@ cdef class ModeFinder:
         radius : float64 array (P,)
             Stratified in order, as for :meth:`integrate`.
         log_density : float64 array (P,)
-            Log density of the proposal at the two draws of each pair, less the log density at the mode
-            of the normal distribution with the inverse Hessian as its covariance.
+            Log density of the proposal at the two draws of each pair, minus that of the normal distribution
+            with the inverse Hessian as covariance at its mode.
         draws : bool
             Return the draws and their weights as well.
 
         Returns
         -------
         log_ratio, variance, moments, samples
-            As those of :meth:`integrate`.
+            As for :meth:`integrate`.
         """
         cdef int d = self.d, count = radius.shape[0]
         if d == 0 or self.status != CONVERGED:
@@ -421,13 +422,13 @@ cdef class ModeFinder:
         if center.shape[0] != d or rays.shape[0] != count or rays.shape[1] != d \
                 or log_density.shape[0] != count or count < 2 or count % 2:
             raise ValueError("the arrays of a proposal do not fit the model that was integrated last")
-        # Newton's method is over: its residuals' room holds the linear predictor of the centre.
+        # The workspace for residuals of Newton's method is reused for the linear predictor of the centre.
         linear_predictor(self.p, d, self.cols, &center[0], self.residual)
         return self._weigh(&center[0], self.residual, rays, radius, log_density, draws)
 
     cdef _weigh(self, const double* center, const double* eta, const double[:, ::1] rays,
                 const double[::1] radius, const double[::1] log_density, bint draws):
-        """Weights at center +- radius * rays and what follows of them; eta belongs to the centre."""
+        """Weights at center +- radius * rays, and derived quantities; eta corresponds to the centre."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, k, i, sign, first, many, count = radius.shape[0]
         cdef Py_ssize_t s
@@ -484,13 +485,13 @@ cdef class ModeFinder:
 
     @property
     def columns(self):
-        """Columns of the model that was looked at last, intercept first; shape (d,)."""
+        """Columns of the last model, intercept first; shape (d,)."""
         cdef int k
         return np.array([self.cols[k] for k in range(self.d)], dtype=np.intp)
 
     @property
     def at(self):
-        """Coefficients of that model's columns at the point that was reached, shape (d,)."""
+        """Coefficients of its columns at the final point, shape (d,)."""
         cdef int k
         return np.array([self.b[k] for k in range(self.d)])
 

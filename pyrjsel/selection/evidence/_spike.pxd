@@ -10,7 +10,7 @@ cdef class SpikeEvidence(VarianceEvidence):
     cdef double rest
     cdef const double* columns        # (D, r)
     cdef const double* precision      # (D): of the spikes
-    cdef const double* ratio          # (D): of the variances of slab and spike
+    cdef const double* ratio          # (D): ratios of the variances of slab and spike
     cdef const double* value          # (r)
     cdef const double* image          # (r)
     cdef double* weight               # (r)
@@ -31,7 +31,7 @@ cdef class DensityEvidence(Evidence):
     cdef const double* a              # (J + 1)
     cdef const double* b
     cdef const double* norm
-    cdef double* gain                 # (J): of the log density, if a term is in
+    cdef double* gain                 # (J): change of the log density by including a term
     cdef double* by_size              # (J + 1)
     cdef unsigned char* gamma         # (J)
 

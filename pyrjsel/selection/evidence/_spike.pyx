@@ -1,20 +1,20 @@
 """Evidence under spike-and-slab priors (stochastic search variable selection).
 
 Coefficients are N(0, R), R_kk = 1 / P_k for spikes and c_k / P_k for slabs, times sigma^2 or not. A slab is
-a spike and something more: beta = u + v with u ~ N(0, P^-1) for every column and v_k ~ N(0, (c_k - 1) / P_k)
-for slabs alone. Given u integrated out, y is normal with mean X_g v and covariance sigma^2 / M,
+the sum of a spike and an excess: beta = u + v with u ~ N(0, P^-1) for every column and v_k ~ N(0, (c_k - 1) /
+P_k) only for slabs. With u integrated out, y is normal with mean X_g v and covariance sigma^2 / M,
 
     M = (I + X P^-1 X')^-1        times 1 / sigma^2 and with P^-1 / sigma^2, where P does not scale,
 
-so that spike-and-slab selection is selection among models g of v with a point mass at 0 and a normal prior,
-for rows that M has whitened, and the tableaux of ``_conjugate.pyx`` serve: X'MX + diag(P / (c - 1)) in
-place of X'WX + P, and O(k D) a flip with k slabs, though all D columns are in every model.
+so spike-and-slab selection is selection among models g of v with a point mass at 0 and a normal prior, for
+rows whitened by M. The tableaux of ``_conjugate.pyx`` apply with X'MX + diag(P / (c - 1)) in place of X'WX +
+P, at O(k D) per flip with k slabs, although all D columns are in every model.
 
-With P^-1/2 X'WX P^-1/2 = Q diag(l) Q' (rank r), F = P^1/2 Q and the image h of y (see ``spectrum.py``),
+With P^-1/2 X'WX P^-1/2 = Q diag(l) Q' (rank r), F = P^1/2 Q and the image h of y (see :class:`Spectrum`),
 
     X'MX = F diag(l / (t + l)) F',   X'My = F (l^1/2 h / (t + l)),   y'My = rest / t + sum of h^2 / (t + l),
 
-t = 1 if priors scale with sigma^2, else t = sigma^2 and M has absorbed it. A new sigma^2 costs O(r D).
+with t = 1 if priors scale with sigma^2, else t = sigma^2, included in M. A new sigma^2 costs O(r D).
 """
 
 cimport cython
@@ -35,7 +35,7 @@ cdef double LOG_2PI = 1.8378770664093453
 
 @cython.final
 cdef class SpikeEvidence(VarianceEvidence):
-    """Evidence of slabs, and draws of all coefficients.
+    """Marginal likelihoods by slabs, and draws of all coefficients.
 
     Parameters
     ----------
@@ -44,16 +44,16 @@ cdef class SpikeEvidence(VarianceEvidence):
     value, image : float64 arrays (r,)
         l and h.
     rest : float
-        What of y'Wy no combination of the columns explains.
+        The part of y'Wy that no combination of columns explains.
     precision, ratio : float64 arrays (D,)
         P of spikes, and c.
     term_start : int32 array (J + 1,)
     by_size, rows, volume
         As for :class:`VarianceEvidence`.
     integrated : bool
-        Whether the variances are multiples of sigma^2, which is integrated out then.
+        Whether the variances are multiples of sigma^2, which is then integrated out.
     capacity : int
-        Rows of the Gram matrix to keep.
+        Number of rows of the Gram matrix to keep.
     """
 
     def __init__(self, const double[:, ::1] columns not None, const double[::1] value not None,
@@ -106,7 +106,7 @@ cdef class SpikeEvidence(VarianceEvidence):
         self.set_density(log_det, variance)
 
     cdef void draw(self, double variance, bitgen_t* rng, double* b) noexcept nogil:
-        """The slabs' excess v given the model, then the spikes' part u given v.
+        """Draw the slabs' excess v given the model, then the spikes' part u given v.
 
         With e standard normal, u = P^-1/2 (t^1/2 (t + L)^-1/2 e + (t + L)^-1 P^-1/2 X'W (y - X v)), L the
         matrix that Q diag(l) Q' is: a multiple of e but for the r directions of Q.
@@ -130,7 +130,7 @@ cdef class SpikeEvidence(VarianceEvidence):
             left = 1.0 / (t + self.value[i])
             self.turned[i] = root * (self.image[i] - root * self.inner[i]) * left
             self.turned[i] += (sqrt(t * left) - 1.0) * self.outer[i]
-            # What the coefficients are along the i-th direction, and what they leave of y there.
+            # Coefficients along the i-th direction, and the residual of y there.
             left = self.image[i] - root * (self.inner[i] + self.outer[i] + self.turned[i])
             self.residual += left * left
         for k in range(self.tableau.n_columns):
@@ -160,7 +160,7 @@ cdef class SpikeEvidence(VarianceEvidence):
 
 @cython.final
 cdef class DensityEvidence(Evidence):
-    """log p(coefficients, sigma^2 | model) as a function of the model: what the classical sweep looks at.
+    """log p(coefficients, sigma^2 | model) as a function of the model, for the classical sampler.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ cdef class DensityEvidence(Evidence):
         self.gamma = &gamma[0]
 
     cdef void set(self, double variance, const double* b) noexcept nogil:
-        """Take coefficients and sigma^2; the current model is void until it is loaded."""
+        """Set coefficients and sigma^2; the current model is invalid until it is loaded."""
         cdef double precision, spread = variance if self.scaled else 1.0
         cdef int j, k
         self.base = 0.0
@@ -233,5 +233,5 @@ cdef class DensityEvidence(Evidence):
         return 0
 
     def condition(self, double variance, const double[::1] b not None):
-        """Take sigma^2 and the coefficients b (D,)."""
+        """Set sigma^2 and the coefficients b (D,)."""
         self.set(variance, &b[0])

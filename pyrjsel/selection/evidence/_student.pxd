@@ -1,4 +1,4 @@
-# Student's distribution function at one number of degrees of freedom, interpolated.
+# Interpolated Student's distribution function for fixed degrees of freedom.
 
 cdef class StudentCdf:
     cdef readonly double df

@@ -1,4 +1,4 @@
-"""Student's distribution function at one number of degrees of freedom, for many arguments."""
+"""Student's distribution function for fixed degrees of freedom and many arguments."""
 
 cimport cython
 from libc.math cimport asinh, fabs
@@ -9,7 +9,7 @@ import scipy.special
 # In z = sqrt(df) asinh(t / sqrt(df)) the density is c cosh(z / sqrt(df))^-df, as smooth as a normal one for
 # every df. Cubic Hermite polynomials with this step err by step^4 / 384 * max |f'''| < 2e-11.
 cdef double STEP = 0.01
-# The logarithm of the density, relative to its maximum, beyond which the tail is 0 to rounding.
+# Log density relative to its maximum below which the tail is 0 up to rounding.
 cdef double DEPTH = 42.0
 
 

@@ -1,4 +1,4 @@
-"""Marginal likelihoods from a table of all models: what tests hold walks over models against."""
+"""Marginal likelihoods from a table of all models, for tests of chains over models."""
 
 cimport cython
 from libc.math cimport INFINITY
@@ -15,7 +15,7 @@ cdef class TableEvidence(Evidence):
     Parameters
     ----------
     values : array_like of float, shape (2**J,)
-        Entry ``sum(gamma[j] << j)`` is that of model gamma; -inf where it has no coefficient prior.
+        Entry ``sum(gamma[j] << j)`` belongs to model gamma; -inf without a coefficient prior.
     """
 
     cdef const double[::1] values

@@ -1,15 +1,15 @@
-# A Gram matrix swept on the columns of a model: its inverse there, and what the model leaves of the rest.
+# A Gram matrix swept on the columns of a model: its inverse there, and the residuals of the others.
 
 from pyrjsel.selection.regression._gram cimport Gram
 
-cdef struct gain_t:             # what the flip of a group changes
+cdef struct gain_t:             # changes by the flip of a group
     double log_det               # of log det A
     double fit                   # of c'A^-1 c
 
 cdef class Tableau:
     cdef readonly int n_columns, n_groups, n_active
     cdef readonly double log_det, fit
-    cdef readonly bint failed    # memory ran out: the state is void
+    cdef readonly bint failed    # out of memory: the state is invalid
     cdef Gram gram
     cdef object arrays
     cdef const int* start        # (n_groups + 1): columns of a group
@@ -23,7 +23,7 @@ cdef class Tableau:
     cdef int* group              # (n_columns): group of a column
     cdef double** rows           # V at active columns, V A_g. at others
     cdef double* s               # coefficients at active columns, residual cross-products at others
-    cdef double* blocks          # residual A_jj - A_jg V A_gj, of groups that are out
+    cdef double* blocks          # residual A_jj - A_jg V A_gj of excluded groups
     cdef double* r               # (n_columns)
     cdef double* small           # 2 widest^2 + widest
 

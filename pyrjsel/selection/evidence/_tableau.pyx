@@ -1,16 +1,15 @@
-"""Swept Gram matrices: what models gain by each term, at a constant cost a term.
+"""Swept Gram matrices: the gain of a model by each term, at constant cost per term.
 
 For a matrix A, a vector c and the active columns g, with V = A_gg^-1, the tableau holds
 
     V and T = V A_g.                                (the rows)
     b = V c_g at active columns, s_j = c_j - A_jg b at others
-    Q_j = A_jj - A_jg V A_gj                        (a block for each group of columns that is out)
+    Q_j = A_jj - A_jg V A_gj                        (a block for each excluded group of columns)
     log det A_gg and the fit c_g' b.
 
-A group that enters adds log det Q_j and s_j' Q_j^-1 s_j to the last two; one that leaves takes away
--log det V_jj and b_j' V_jj^-1 b_j. A column enters or leaves by one step of the sweep operator: a
-product with, and a change of rank one of, k rows of D numbers. (Goodnight 1979, "A tutorial on the
-SWEEP operator".)
+A group that enters adds log det Q_j and s_j' Q_j^-1 s_j to the last two; one that leaves subtracts -log det
+V_jj and b_j' V_jj^-1 b_j. A column enters or leaves by one step of the sweep operator, a product with and a
+rank-one update of k rows of D numbers (Goodnight 1979, "A tutorial on the SWEEP operator").
 """
 
 cimport cython
@@ -35,7 +34,7 @@ cdef class Tableau:
     cross : float64 array (D,)
         The vector.
     start : int32 array (groups + 1,)
-        Group j owns the columns ``start[j]:start[j + 1]``; all columns belong to one.
+        Group j has the columns ``start[j]:start[j + 1]``; every column is in a group.
     """
 
     def __init__(self, Gram gram not None, const double[::1] cross not None,
@@ -87,7 +86,7 @@ cdef class Tableau:
         self.rows = NULL
 
     cdef void renew(self) noexcept nogil:
-        """Take the diagonal blocks of the matrix anew: it has moved, and so may the vector have."""
+        """Update the diagonal blocks after a change of the matrix, and possibly of the vector."""
         cdef int j, a, b, first, d
         cdef double* block
         for j in range(self.n_groups):
@@ -100,7 +99,7 @@ cdef class Tableau:
         self.clear()
 
     cdef void clear(self) noexcept nogil:
-        """Back to no active column."""
+        """Reset to no active column."""
         cdef int k
         memcpy(self.blocks, self.blocks0, (self.block[self.n_groups] + 1) * sizeof(double))
         memcpy(self.s, self.cross0, self.n_columns * sizeof(double))
@@ -111,7 +110,7 @@ cdef class Tableau:
         self.fit = 0.0
 
     cdef void update_blocks(self, double factor) noexcept nogil:
-        """Add factor r r' to the residual blocks; those of active columns are void."""
+        """Add factor r r' to the residual blocks; those of active columns are undefined."""
         cdef int j, a, b, d
         cdef double* block
         cdef const double* r = self.r
@@ -128,7 +127,7 @@ cdef class Tableau:
                     block[a * d + b] += factor * r[a] * r[b]
 
     cdef double enter(self, int column) noexcept nogil:
-        """Sweep a column in; the share that the others leave of it, and nothing changed if that is <= 0."""
+        """Sweep a column in unless the proportion that the others leave of it is <= 0; return this."""
         cdef int n = self.n_columns, k = self.n_active, i
         cdef const double* a = self.gram.row(column)
         cdef double* r = self.r
@@ -167,7 +166,7 @@ cdef class Tableau:
         return pivot / own
 
     cdef double leave(self, int column) noexcept nogil:
-        """Sweep an active column out; the share that the others leave of it."""
+        """Sweep an active column out; return the proportion that the others leave of it."""
         cdef int n = self.n_columns, k = self.place[column], last = self.n_active - 1, i, a, d, j
         cdef double* own = self.rows[k]
         cdef double pivot = 1.0 / own[column], b = self.s[column], f
@@ -178,7 +177,7 @@ cdef class Tableau:
         self.r[column] = 1.0
         axpy(n, b * pivot, self.r, self.s)
         for i in range(self.n_active):
-            # Coefficients of those that stay move the other way than cross-products.
+            # Coefficients of the remaining columns change with the opposite sign of cross-products.
             a = self.active[i]
             self.s[a] -= 2.0 * b * pivot * self.r[a]
         self.s[column] = b * pivot
@@ -206,7 +205,7 @@ cdef class Tableau:
         return pivot / self.blocks0[self.block[j] + (column - self.start[j]) * (d + 1)]
 
     cdef int gather(self, int group) noexcept nogil:
-        """Copy a group's block (Q or V) to `small`, column-major, and factor it; its s after it."""
+        """Copy a group's block (Q or V) to `small`, column-major, followed by its s, and factor it."""
         cdef int first = self.start[group], d = self.start[group + 1] - first, a, b
         cdef double* q = self.small
         if self.place[first] < 0:
@@ -219,7 +218,7 @@ cdef class Tableau:
         return cholesky(d, q, d)
 
     cdef gain_t gain(self, int group) noexcept nogil:
-        """What the flip of a group changes; a fit of -inf where its block is not positive definite."""
+        """Changes by the flip of a group; a fit of -inf if its block is not positive definite."""
         cdef gain_t out
         cdef int first = self.start[group], d = self.start[group + 1] - first, a
         cdef bint inside = d > 0 and self.place[first] >= 0
@@ -248,7 +247,7 @@ cdef class Tableau:
         return out
 
     cdef double least_share(self) noexcept nogil:
-        """The least share of its diagonal entry that an active column keeps given the others."""
+        """Smallest proportion of the diagonal entry of an active column that the others leave."""
         cdef int i, j, column, d
         cdef double least = 1.0
         for i in range(self.n_active):
@@ -260,10 +259,10 @@ cdef class Tableau:
         return least
 
     cdef double share_with(self, int group, double least, double worry) noexcept nogil:
-        """The least share once a group that is out has entered; `least` is the one now.
+        """The same after adding an excluded group; `least` is the present value.
 
-        Shares multiply at worst: least * det(correlations of what is left of the group) is a lower bound,
-        and that is returned where it is above `worry`.
+        least * det(correlations of the residuals of the group) is a lower bound, which is returned if it is
+        above `worry`.
         """
         cdef int first = self.start[group], d = self.start[group + 1] - first, a, b, i, column, j
         cdef double bound = least, own, grown, total
@@ -273,7 +272,7 @@ cdef class Tableau:
         if d == 0:
             return least
         if d == 1:
-            # Nearly always enough, and by far the most common.
+            # By far the most common case, for which this is nearly always enough.
             bound = least * (self.blocks[self.block[group]] / block0[0])
             if bound > worry:
                 return bound
@@ -310,7 +309,7 @@ cdef class Tableau:
         return least
 
     def sweep(self, int column):
-        """Sweep a column in or out and return the share that the others leave of it, for tests."""
+        """Sweep a column in or out and return the proportion that the others leave of it, for tests."""
         return self.enter(column) if self.place[column] < 0 else self.leave(column)
 
     def state(self):

@@ -1,25 +1,25 @@
-# Marginal likelihoods and full conditionals where sigma^2 is in the state of a sampler, or its prior
-# depends on the size of the model.
+# Marginal likelihoods and full conditionals if sigma^2 is in the state of a sampler, or its prior depends on
+# the size of the model.
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.selection.evidence._conjugate cimport ConjugateEvidence
 from pyrjsel.selection.regression._weighted cimport ShiftedGram
 
 cdef class VarianceEvidence(ConjugateEvidence):
-    cdef readonly bint integrated     # sigma^2 is integrated out; else values are those given it
-    cdef readonly double residual     # sum of squares that the last draw of coefficients leaves
-    cdef bint broken                  # memory ran out, or rounding has left no draw
+    cdef readonly bint integrated     # whether sigma^2 is integrated out; else values are given it
+    cdef readonly double residual     # residual sum of squares of the last draw of coefficients
+    cdef bint broken                  # out of memory, or a draw was lost to rounding
     cdef object tables
     cdef double rows, volume
-    cdef double unit                  # fits and log determinants are those of this multiple of A
+    cdef double unit                  # fits and log determinants refer to this multiple of A
     cdef const double* a              # (J + 1): sigma^2 ~ IG(a, b) by number of terms
     cdef const double* b
     cdef const double* norm           # (J + 1): a log b - log gamma(a), 0 where improper
-    cdef double* constant             # (J + 1): what does not depend on the model but through its size
+    cdef double* constant             # (J + 1): terms that depend on the model only through its size
     cdef double* half_nu              # (J + 1)
-    cdef double* total                # (J + 1): y'Wy + 2 b, of what the model without terms leaves
+    cdef double* total                # (J + 1): y'Wy + 2 b, with residuals of the null model
     cdef int* order                   # (D): columns of the model, in order
-    cdef double* small                # a factor of them, and draws; room for so many columns
+    cdef double* small                # a factor for these columns, and draws; their capacity
     cdef int room
 
     cdef void at(self, double variance) noexcept nogil

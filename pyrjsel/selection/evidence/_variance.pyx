@@ -1,7 +1,7 @@
-"""Evidence where sigma^2 is in the state of a sampler, or has a prior that depends on the size of the model.
+"""Evidence if sigma^2 is in the state of a sampler, or its prior depends on the size of the model.
 
-With sigma^2 ~ IG(a_k, b_k) for models of k terms, two kinds of values share the tableaux of
-``_conjugate.pyx``, constants included:
+With sigma^2 ~ IG(a_k, b_k) for models of k terms, two kinds of values, including constants, come from the
+tableaux of ``_conjugate.pyx``:
 
     integrated      log p(y | model)
     given sigma^2   log p(y, sigma^2 | model)
@@ -36,12 +36,12 @@ cdef double LOG_2PI = 1.8378770664093453
 
 
 cdef double log_inverse_gamma(double variance, double a, double b, double norm) noexcept nogil:
-    """The log density of sigma^2; 1 / sigma^2 for a = b = 0."""
+    """Log density of sigma^2; 1 / sigma^2 for a = b = 0."""
     return norm - (a + 1.0) * log(variance) - b / variance
 
 
 cdef class VarianceEvidence(ConjugateEvidence):
-    """What the two kinds of priors share; made through them.
+    """Base class for the two kinds of priors.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ cdef class VarianceEvidence(ConjugateEvidence):
     cross : float64 array (D,)
     term_start : int32 array (J + 1,)
     by_size : float64 array (2, J + 1)
-        a and b of the prior of sigma^2, by the number of terms in the model; zeros for 1 / sigma^2.
+        a and b of the prior of sigma^2, by number of terms; zeros for 1 / sigma^2.
     rows : float
         N.
     volume : float
-        What log p(y | model) has beside the model: (sum of log w - log of the sum of w) / 2.
+        Part of log p(y | model) that is common to all models: (sum of log w - log of the sum of w) / 2.
     integrated : bool
         Whether sigma^2 is integrated out.
     log_weights, penalty : float64 arrays (D,)
@@ -90,7 +90,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
 
     cdef double worth(self, int inside, int d, double log_precision, double log_det,
                       double fit) noexcept nogil:
-        """The value of sums; -inf where rounding has left no number."""
+        """The value for given sums; -inf if lost to rounding."""
         cdef double value = 0.5 * (log_precision + d * log(self.unit) - log_det) + self.constant[inside]
         if self.integrated:
             value -= self.half_nu[inside] * log(self.total[inside] - fit)
@@ -102,16 +102,16 @@ cdef class VarianceEvidence(ConjugateEvidence):
         return -INFINITY
 
     cdef void changes(self, double* out) noexcept nogil:
-        """One by one: these values are not those of a score."""
+        """One by one, since these values are not those of a score."""
         cdef int j
         for j in range(self.n_terms):
             out[j] = self.change(j)
 
     cdef void at(self, double variance) noexcept nogil:
-        """Make values those given sigma^2; the current model is void until it is loaded."""
+        """Condition values on sigma^2; the current model is invalid until it is loaded."""
 
     cdef void set_density(self, double log_density, double variance) noexcept nogil:
-        """What values have by size, for a log density of y that is common to all models."""
+        """Compute the part of the values that depends on the size, and a constant log density of y."""
         cdef int k
         for k in range(self.n_terms + 1):
             self.constant[k] = log_density
@@ -123,7 +123,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
     # ------------------------------------------------------------------ full conditionals
 
     cdef int factor(self) noexcept nogil:
-        """The columns of the model in `order`, and V = L L' of them in `small`; how many, -1 for failure."""
+        """Set `order` to the columns of the model, `small` to L of V = L L'; return their number or -1."""
         cdef int k = 0, column, i, j
         cdef double* grown
         cdef const double* row
@@ -144,7 +144,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
         return k if cholesky(k, self.small, k) == 0 else -1
 
     cdef void draw_active(self, double spread, bitgen_t* rng, double* b) noexcept nogil:
-        """b := normal with mean s and covariance spread^2 V at the columns of the model, 0 elsewhere."""
+        """b := normal draw with mean s and covariance spread^2 V at the columns of the model, 0 elsewhere."""
         cdef int k = self.factor(), i, j
         cdef double value
         cdef double* z
@@ -161,36 +161,36 @@ cdef class VarianceEvidence(ConjugateEvidence):
             b[self.order[i]] = self.tableau.s[self.order[i]] + spread * value
 
     cdef void draw(self, double variance, bitgen_t* rng, double* b) noexcept nogil:
-        """b := coefficients given the current model and sigma^2, and what they leave to `residual`."""
+        """b := draw of the coefficients given the current model and sigma^2; sets `residual`."""
 
     cdef double log_prior(self, double variance, const double* b) noexcept nogil:
-        """The log density of coefficients given the current model and sigma^2."""
+        """Log density of coefficients given the current model and sigma^2."""
         return 0.0
 
     cdef double log_likelihood(self, double variance) noexcept nogil:
-        """The log density of y given the coefficients that were drawn last."""
+        """Log density of y given the last drawn coefficients."""
         return self.volume - 0.5 * (self.rows * (LOG_2PI + log(variance)) + self.residual / variance)
 
     cdef double variance_given_model(self, bitgen_t* rng) noexcept nogil:
-        """A draw of sigma^2 given the current model, coefficients integrated out."""
+        """Draw sigma^2 given the current model, with coefficients integrated out."""
         cdef double left = self.total[self.inside] - (self.tableau.fit - self.penalty)
         return 0.5 * left / random_standard_gamma(rng, self.half_nu[self.inside])
 
     cdef double variance_given_all(self, const double* b, bitgen_t* rng) noexcept nogil:
-        """A draw of sigma^2 given the current model and the coefficients that were drawn last."""
+        """Draw sigma^2 given the current model and the last drawn coefficients."""
         cdef double scale = self.b[self.inside] + 0.5 * self.residual
         return scale / random_standard_gamma(rng, self.half_nu[self.inside])
 
-    # ------------------------------------------------------------------ for Python
+    # ------------------------------------------------------------------ Python interface
 
     def condition(self, double variance):
-        """Make values those given sigma^2 = `variance`, of the current model too."""
+        """Condition values, including that of the current model, on sigma^2 = `variance`."""
         self.at(variance)
         self.reload()
         self.check_state()
 
     def draws(self, double variance, rng):
-        """Return coefficients (D,) given the current model and sigma^2, and their residual sum of squares."""
+        """Draw coefficients (D,) given the current model and sigma^2; return them and their residual sum."""
         b = np.zeros(self.tableau.n_columns + 1)
         cdef double[::1] view = b
         cdef bitgen_t* bits = bitgen_of(rng)
@@ -200,7 +200,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
         return b[: self.tableau.n_columns], self.residual
 
     def draw_variance(self, rng, const double[::1] b=None):
-        """Return sigma^2 given the current model, and given coefficients drawn before if there are any."""
+        """Draw sigma^2 given the current model, and given the last drawn coefficients if there are any."""
         cdef bitgen_t* bits = bitgen_of(rng)
         with rng.bit_generator.lock:
             if b is None:
@@ -208,13 +208,13 @@ cdef class VarianceEvidence(ConjugateEvidence):
             return self.variance_given_all(&b[0], bits)
 
     def log_density(self, double variance, const double[::1] b not None):
-        """Return log p(y, b, sigma^2 | model) for coefficients that were drawn last."""
+        """Return log p(y, b, sigma^2 | model) for the last drawn coefficients."""
         cdef int k = self.inside
         cdef double value = log_inverse_gamma(variance, self.a[k], self.b[k], self.norm[k])
         return value + self.log_likelihood(variance) + self.log_prior(variance, &b[0])
 
     def check_state(self):
-        """Raise if a loop has left a state that is void."""
+        """Raise if a loop has left an invalid state."""
         if self.broken:
             raise MemoryError("no memory, or no digits, for a draw of the coefficients of a model")
         super().check_state()
@@ -222,10 +222,10 @@ cdef class VarianceEvidence(ConjugateEvidence):
 
 @cython.final
 cdef class NormalEvidence(VarianceEvidence):
-    """Given sigma^2, under normal priors that do not scale with it.
+    """Evidence given sigma^2, under normal priors that do not scale with it.
 
-    The tableau is that of sigma^2 P + X'WX, whose rows are those of X'WX but for the diagonal: with
-    A = P + X'WX / sigma^2, log det A and c'A^-1 c are found from it.
+    The tableau is that of sigma^2 P + X'WX, which differs from X'WX only on the diagonal; log det A and
+    c'A^-1 c for A = P + X'WX / sigma^2 follow from it.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ cdef class NormalEvidence(VarianceEvidence):
     square : float
         y'Wy.
     precision, mean : float64 arrays (D,)
-        Of the coefficients.
+        Prior precisions and means of the coefficients.
     by_size, rows, volume
         As for :class:`VarianceEvidence`.
     """

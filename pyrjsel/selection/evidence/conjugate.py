@@ -1,4 +1,4 @@
-"""Compiled marginal likelihoods of gaussian regressions, for samplers that walk over models."""
+"""Compiled marginal likelihoods of gaussian regressions, for chains over models."""
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
@@ -9,12 +9,12 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 
 def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
-    """Return the last line of log marginal likelihoods, for models of at most `most` columns.
+    """Return the score of the prior for models of at most `most` columns.
 
     Raises
     ------
     NotAvailableError
-        For priors that do not scale with sigma, and for spikes and slabs.
+        For priors that do not scale with sigma, and for spike-and-slab priors.
     """
     if regression.prior.in_state:
         raise NotAvailableError(
@@ -25,7 +25,7 @@ def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
 
 
 def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
-    """Return the rows of X'WX + P for one thread: held whole, or formed on demand."""
+    """Return the rows of X'WX + P for one thread: stored, or computed on demand."""
     if regression.held:
         return FullGram(regression.matrix)
     assert regression.rooted is not None
@@ -36,18 +36,18 @@ def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
 def evidence_of(
     regression: GaussianRegression, provider: FullGram | ColumnGram | None = None
 ) -> ConjugateEvidence:
-    """Return log marginal likelihoods for walks over models, up to ``regression.constant``.
+    """Return log marginal likelihoods for chains over models, up to ``regression.constant``.
 
     Parameters
     ----------
     regression : GaussianRegression
     provider : FullGram or ColumnGram, optional
-        From :func:`provider_of`; several walks of one thread may share one.
+        From :func:`provider_of`; several chains of one thread may share one.
 
     Returns
     -------
     ConjugateEvidence
-        Of this regression.
+        Marginal likelihoods of this regression.
 
     Raises
     ------

@@ -1,13 +1,13 @@
 """Gaussian models under normal priors that do not scale with sigma: integrals over sigma^2.
 
-With beta ~ N(m, P^-1) whatever sigma is, u the response less what m explains, l_i the eigenvalues and Q
-the eigenvectors of P^-1/2 X'WX P^-1/2, and r = Q'P^-1/2 X'Wu,
+With beta ~ N(m, P^-1) independently of sigma, u the response minus X m, l_i the eigenvalues and Q the
+eigenvectors of P^-1/2 X'WX P^-1/2, and r = Q'P^-1/2 X'Wu,
 
     log p(y | sigma^2) = -N/2 log(2 pi sigma^2) - u'Wu / (2 sigma^2)
                          + sum of (r_i^2 / (sigma^2 (sigma^2 + l_i)) - log(1 + l_i / sigma^2)) / 2.
 
-Times the density of log sigma^2 this is analytic in a strip around the real line and falls exponentially
-to both sides: the trapezoidal rule converges faster than any power of its step.
+Multiplied by the density of log sigma^2, the likelihood is analytic in a strip around the real line and
+decays exponentially on both sides, so the trapezoidal rule converges faster than any power of its step.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 
-# The largest step in log sigma^2, and that relative to the width sqrt(2 / N) of a peak; as for g.
+# Largest step in log sigma^2, absolute and relative to the width sqrt(2 / N) of a peak; as for g.
 STEP, NARROW = 0.2, 0.6
-# To the left of the peak the density of log sigma^2 falls as exp(-S / (2 sigma^2)), to the right as sigma^-N.
+# On the left of the peak the density of log sigma^2 decays as exp(-S / (2 sigma^2)), on the right as
+# sigma^-N.
 MARGIN = 12.0
-# Numbers that a block of models may take.
+# Numbers in a block of models.
 BLOCK = 1_000_000
 
 
@@ -35,7 +36,7 @@ class VarianceIntegrals:
     ----------
     regression : GaussianRegression
     columns : ndarray (m, d)
-        The columns of the models, the intercept's not among them.
+        The columns of the models, without the intercept.
     values : ndarray (m, d)
         Eigenvalues l.
     turned : ndarray (m, d)
@@ -66,7 +67,7 @@ class VarianceIntegrals:
         cross = regression.cross[columns]
         explained = np.einsum("mkl,ml->mk", gram, mean)
         residual = regression.total + np.einsum("mk,mk->m", explained - 2.0 * cross, mean)
-        # Columns in falling order of their prior scale: so graded, the matrix keeps its small eigenvalues.
+        # Columns by decreasing prior scale: small eigenvalues of such a graded matrix are accurate.
         order = np.argsort(-scale, axis=1)
         rows = np.arange(len(columns))[:, None]
         gram_scaled = gram * scale[:, :, None] * scale[:, None, :]
@@ -81,13 +82,13 @@ class VarianceIntegrals:
 
     @property
     def least(self) -> FloatArray:
-        """Residual sums of squares of `residual`, (m,)."""
+        """Smallest residual sums of squares, (m,)."""
         known = self.values > ROUNDING * np.max(self.values, axis=1, initial=0.0, keepdims=True)
         explained = np.where(known, self.turned**2 / np.where(known, self.values, 1.0), 0.0)
         return np.asarray(self.residual - explained.sum(axis=1))
 
     def log_density(self, log_variance: FloatArray) -> FloatArray:
-        """Return log p(y, log sigma^2 | model), (m, k), at nodes (k,), constants of all models included."""
+        """Return log p(y, log sigma^2 | model), (m, k), at nodes (k,), including constants."""
         regression = self.regression
         variance = np.exp(log_variance)
         out = np.multiply.outer(-0.5 * self.residual, 1.0 / variance)
@@ -143,7 +144,7 @@ class VarianceIntegrals:
 
 
 def log_marginals(regression: GaussianRegression, gamma: ByteArray) -> FloatArray:
-    """Return log marginal likelihoods of models `gamma` (m, J), a block of equally many columns at a time."""
+    """Return log marginal likelihoods of models `gamma` (m, J), in blocks of models of equal size."""
     sizes = np.diff(regression.term_start)
     columns = np.repeat(np.asarray(gamma, dtype=bool), sizes, axis=1)
     width = columns.sum(axis=1)

@@ -13,11 +13,11 @@ from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_margin
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.rank import Directions, independent
 
-# Residual sums of squares come from the rows where a share of a column or of the response below this is left:
-# sums of squares then have lost more than half of their digits.
+# Residual sums of squares are computed from the rows if less than this proportion of a column or of the
+# response is left: sums of squares have then lost more than half of their digits.
 DOUBTFUL = 1e-8
-# Of a perfect fit least squares leave rounding errors of at most a dozen eps of what they are differences of,
-# at 200 rows and columns; this is times the root of their number.
+# Rounding errors of a perfect least-squares fit are at most a dozen eps of its terms, for 200 rows and
+# columns; this is multiplied by the square root of their number.
 PERFECT = 8.0 * np.finfo(float).eps
 
 
@@ -30,10 +30,10 @@ class ModelMoments:
     columns : ndarray (d,)
         Columns of the model, the intercept (0) first.
     mean, square, positive : ndarray (d,)
-        Posterior means, mean squares and probabilities of being positive. Means are NaN and mean squares
-        inf where a Student distribution of too few degrees of freedom has none.
+        Posterior means, mean squares and probabilities of being positive. Means are NaN and mean squares inf
+        if a Student distribution has too few degrees of freedom.
     variance : float
-        Posterior mean of sigma^2, inf where there is none.
+        Posterior mean of sigma^2, inf if it does not exist.
     """
 
     columns: np.ndarray
@@ -72,7 +72,7 @@ class SingleModels:
         self.regression = regression
 
     def _columns(self, gamma: np.ndarray) -> np.ndarray:
-        """Return the columns of a model, from 0, the intercept's not among them."""
+        """Return the columns of a model, from 0, without the intercept."""
         return self.regression.model_columns(gamma)[1:] - 1
 
     def exists(self, gamma: np.ndarray) -> bool:
@@ -81,7 +81,7 @@ class SingleModels:
         return prior.rank_tol == 0 or independent(self.regression.gram_of(columns), self.regression.rows)
 
     def log_marginal(self, gamma: np.ndarray) -> float:
-        """Return log p(y | model) of model `gamma` (J,); -inf where it has no coefficient prior.
+        """Return log p(y | model) of model `gamma` (J,); -inf if it has no coefficient prior.
 
         The improper densities of the intercept and, without a prior of it, of log sigma^2 count as 1.
         """
@@ -102,9 +102,9 @@ class SingleModels:
     def deviance(self, gamma: np.ndarray) -> float:
         """Return -2 log-likelihood of model `gamma` (J,) at its maximum.
 
-        That is -2 times the ``llf`` of statsmodels' OLS and WLS; -inf for a perfect fit. Where columns are
-        nearly dependent or the fit nearly perfect, sums have lost the digits of what is left, and least
-        squares on the rows know it, where there are rows.
+        That is -2 times the ``llf`` of statsmodels' OLS and WLS; -inf for a perfect fit. If columns are
+        nearly dependent or the fit is nearly perfect, sums are not accurate enough, and it is computed by
+        least squares on the rows, if they are available.
         """
         regression, columns = self.regression, self._columns(gamma)
         directions = Directions.of(regression.gram_of(columns))
@@ -117,9 +117,9 @@ class SingleModels:
             return float(n * np.log(2.0 * np.pi * residual / n) + n - regression.log_weight)
 
     def _residual(self, columns: np.ndarray) -> float:
-        """Return the sum of squares that the rows leave to the error beside some columns, from 0.
+        """Return the residual sum of squares of the rows given some columns, from 0.
 
-        It is 0 where no more than rounding is left.
+        It is 0 if only rounding is left.
         """
         regression = self.regression
         assert regression.rooted is not None
@@ -127,7 +127,7 @@ class SingleModels:
         root = 1.0 if regression.weights is None else np.sqrt(regression.weights)
         target = regression.y - (0.0 if regression.offset is None else regression.offset)
         left, x = root * (target - regression.centre), regression.rooted[columns].T
-        # Rounding leaves singular values of about this to columns that are dependent.
+        # Singular values of dependent columns are about this because of rounding.
         b = lstsq(x, left, cond=max(x.shape) * np.finfo(float).eps)[0]
         left = left - x @ b
         parts = np.sum((root * target) ** 2) + np.sum((x * b) ** 2)
@@ -135,13 +135,13 @@ class SingleModels:
         return 0.0 if residual <= max(x.shape) * PERFECT**2 * parts else residual
 
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
-        """Return no models: maximum likelihood estimates of gaussian models are finite."""
+        """Return an empty dict: maximum likelihood estimates of gaussian models are finite."""
         return {}
 
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2.
 
-        Mean and mean square of the intercept are those of what it is more than `about`.
+        Mean and mean square of the intercept are those of its difference from `about`.
         """
         regression, columns = self.regression, self._columns(gamma)
         nodes = self._scatter(gamma)
@@ -179,7 +179,7 @@ class SingleModels:
         Returns
         -------
         coefficients : ndarray (size, D + 1)
-            Of centred and scaled columns, the intercept first.
+            Coefficients of centred and scaled columns, the intercept first.
         nuisance : dict of str to ndarray (size,)
             The error variance, by its name.
         """
@@ -207,7 +207,7 @@ class SingleModels:
         )
         return out, variance
 
-    # ------------------------------------------------------------------ pieces
+    # ------------------------------------------------------------------ parts
 
     def _solve(self, gamma: np.ndarray) -> tuple[int, FloatArray, FloatArray, float]:
         """Return d, the Cholesky factor of A, A^-1 c and the fit of a model."""

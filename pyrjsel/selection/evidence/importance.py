@@ -1,4 +1,4 @@
-"""Student proposals of importance sampling: radii, densities, and those matched to weighted draws."""
+"""Student proposals of importance sampling: radii, densities, and matching to weighted draws."""
 
 from functools import lru_cache
 
@@ -9,21 +9,22 @@ from scipy.special import betaln, expit, fdtri, gammaln, logit
 
 from pyrjsel._typing import FloatArray
 
-# Nodes of a table of quantiles. fdtri takes some microseconds a value, as long as a likelihood of 500 rows.
+# Nodes of a table of quantiles. fdtri takes some microseconds per value, as long as a likelihood of 500 rows.
 NODES = 2049
-# Weights are tempered until the effective sample size behind the moments is so many times the columns.
+# Weights are tempered until the effective sample size of the moments is this multiple of the number of
+# columns.
 DRAWS_A_COLUMN = 10
 
 
 def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
-    """Return the radii (count,) of a standard Student distribution in d dimensions, one a stratum."""
+    """Return radii (count,) of a standard Student distribution in d dimensions, one per stratum."""
     strata = (np.arange(count) + rng.random(count)) / count
     return np.sqrt(d * quantiles(d, df, strata))
 
 
 @lru_cache(maxsize=256)
 def _table(d: int, df: float) -> tuple[float, CubicHermiteSpline]:
-    """Return the end of a table of log quantiles of F(d, df), and the table by log odds of probability."""
+    """Return a table of log quantiles of F(d, df) by log odds of the probability, and its end first."""
     end = 6.0
     at = np.linspace(-end, end, NODES)
     p = expit(at)
@@ -40,7 +41,7 @@ def _table(d: int, df: float) -> tuple[float, CubicHermiteSpline]:
 
 
 def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
-    """Return quantiles of F(d, df), to ten digits; in the tails, beyond the table, as scipy has them."""
+    """Return quantiles of F(d, df) to ten digits; in the tails, beyond the table, from scipy."""
     end, table = _table(d, df)
     at = logit(p)
     out = np.exp(table(np.clip(at, -end, end)))
@@ -50,7 +51,7 @@ def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
 
 
 def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
-    """Return log densities of a standard Student distribution, less that of the standard normal at 0."""
+    """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
     peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
     return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
 
@@ -65,9 +66,9 @@ def match(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
 
-    Few draws may hold all the weight: the weights are then raised to a power below 1, which moves the
-    moments only a part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as
-    much as d draws: the covariance is never singular.
+    If few draws have nearly all the weight, weights are raised to a power below 1, so that the moments move
+    only part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as d draws, so the
+    covariance is never singular.
     """
     d = mode.size
     power = 1.0

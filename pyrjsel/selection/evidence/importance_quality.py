@@ -1,14 +1,13 @@
-"""Whether integrals by weighted draws are good enough where they matter.
+"""Quality of importance-sampling integrals of relevant models.
 
-Averages of coefficients are made of weighted draws, those of a model as good as an effective number of them.
-
-Of n effective draws of a model, the variance of a coefficient comes out too small by about its n-th part. The
-error of an average over models has the variance
+Averages of coefficients use weighted draws, equivalent to an effective number of draws per model. With n
+effective draws, the variance of a coefficient is underestimated by about a proportion 1 / n. The error of an
+average over models has the variance
 
     sum over models of p^2 v / n,
 
-p their probabilities and v variances. Models with n >= max(FEW, ENOUGH p) keep the former below 1 / FEW, and
-the latter below that of ENOUGH draws.
+with probabilities p and variances v. If n >= max(FEW, ENOUGH p), the former is below 1 / FEW and the latter
+below that of ENOUGH draws.
 """
 
 from collections.abc import Sequence
@@ -22,40 +21,39 @@ from pyrjsel.runtime import above
 from pyrjsel.selection.evidence.laplace import MOST_MORE, Integral, MarginalLikelihood
 
 ENOUGH, FEW = 200.0, 20.0
-# Models of at least this probability get more draws where they need them, and share MOST_MORE pairs by their
-# probabilities.
+# Models of at least this probability get more draws if needed, out of MOST_MORE pairs shared by probability.
 MATTERS = 1e-3
-# Share of the posterior that may be in models with too few.
+# Largest posterior probability of models with too few effective draws.
 TOLERATED = 0.05
-# Relative errors of marginal likelihoods beyond which they are mentioned.
+# Relative errors of marginal likelihoods that are reported.
 POOR = 0.05
 
 
 def needed(probability: FloatArray) -> FloatArray:
-    """Return how many effective draws models of given probabilities need."""
+    """Return the number of effective draws needed by models of given probabilities."""
     return np.maximum(FEW, ENOUGH * probability)
 
 
 def with_enough(
     marginal: MarginalLikelihood, gamma: np.ndarray, found: Integral, probability: float
 ) -> Integral:
-    """Return the integral `found` of model `gamma` (J,), or one with the draws that it needs."""
+    """Return the integral `found` of model `gamma` (J,), or one with as many draws as needed."""
     want = float(needed(np.array(probability)))
     return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
 
 
 def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
-    """Return what is said where too much of the posterior is in models with too few effective draws.
+    """Return a warning if too much of the posterior is in models with too few effective draws.
 
     Parameters
     ----------
     probability, effective : ndarray (m,)
-        Of models; the latter NaN where no draws were made.
+        Probabilities and effective draws of models; the latter NaN without draws.
 
     Returns
     -------
     list of str
-        One text, or none.
+        One text, or empty.
     """
     short = effective < needed(probability)
     share = float(probability[short].sum())
@@ -70,19 +68,19 @@ def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
 
 
 def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) -> list[str]:
-    """Return what is said of marginal likelihoods with large errors among the models that matter.
+    """Return a warning if marginal likelihoods of relevant models have large errors.
 
     Parameters
     ----------
     probability, variance : ndarray (m,)
-        Of models; relative variances of their marginal likelihoods.
+        Probabilities of models, and relative variances of their marginal likelihoods.
     pairs : int
         Pairs of draws for each of these.
 
     Returns
     -------
     list of str
-        One text, or none.
+        One text, or empty.
     """
     error = np.sqrt(variance[probability > MATTERS])
     bad = int(np.sum(error > POOR))
@@ -92,8 +90,8 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
     many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"
     text = (
         f"The marginal likelihoods of {many} with posterior probability above {MATTERS} have relative "
-        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be too "
-        f"small: raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+        f"Monte Carlo errors above {POOR:.0%} (the largest: {largest}), and these may be "
+        f"underestimated: increase 'pairs' (now {pairs:,}), or use sampler='rjmcmc'."
     )
     return [text]
 
@@ -101,23 +99,23 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
 def imprecise_integrals(
     inclusion_mcse: FloatArray, error: FloatArray, names: Sequence[str], target: float, pairs: int
 ) -> list[str]:
-    """Return a text on inclusion probabilities whose MCSE is larger than what was asked for, by integrals.
+    """Return a text on inclusion probabilities whose MCSE exceeds the target because of integration errors.
 
     Parameters
     ----------
     inclusion_mcse, error : ndarray (J,)
-        Of terms: the whole MCSE, and the part of the integrals.
+        MCSE of terms, and the part due to integration.
     names : sequence of str
-        Of terms.
+        Names of the terms.
     target : float
-        What was asked for.
+        Target MCSE.
     pairs : int
         Pairs of draws for each model.
 
     Returns
     -------
     list of str
-        One text, or none.
+        One text, or empty.
     """
     large = np.flatnonzero((inclusion_mcse > target) & (error > SHARE * target))
     if not large.size:
@@ -126,7 +124,7 @@ def imprecise_integrals(
     more = f" (and of {counted(large.size - 1, 'other term')})" if large.size > 1 else ""
     text = (
         f"The MCSE of the inclusion of {names[j]}{more} is {above(float(inclusion_mcse[j]), target)}: the "
-        f"errors of marginal likelihoods alone make it {error[j]:.2g}, and more draws do not lower these. "
-        f"Raise pairs (now {pairs:,}), or use sampler='rjmcmc'."
+        f"errors of marginal likelihoods contribute {error[j]:.2g}, which more draws do not reduce. "
+        f"Increase 'pairs' (now {pairs:,}), or use sampler='rjmcmc'."
     )
     return [text]

@@ -17,33 +17,34 @@ from pyrjsel.selection.evidence.importance import DRAWS_A_COLUMN, log_det, log_s
 from pyrjsel.selection.evidence.separation import separated_models
 from pyrjsel.selection.regression.glm import Regression
 
-# Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a posterior
-# that is nearly normal, but no scale at the mode fits a skewed one: under a weak prior, a coefficient that
-# separates the classes has a half-normal tail many times as long as the curvature at the mode says.
+# Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a nearly normal
+# posterior, but the curvature at the mode does not fit a skewed one: under a weak prior, a coefficient that
+# separates the classes has a half-normal tail many times as long as the curvature suggests.
 PROPOSAL_DF = 8.0
-# Such models get further proposals, matched to the weighted draws of the one before; with heavier tails,
-# since what those draws missed must not be missed again.
+# Such models get further proposals, matched to the previous weighted draws, with heavier tails to cover
+# regions that those draws missed.
 MATCHED_DF = 4.0
-# Weights are even where the effective sample size is at least EVEN times what it would be for a normal
-# posterior, and no draw that weighs more than HEAVY times the average holds more than SHARE of all weight.
-# Matched proposals have the noise of the draws they are matched to, the more the more columns there are: they
-# beat the one at the mode where weights are uneven, and nowhere else.
+# Weights are even if the effective sample size is at least EVEN times that for a normal posterior, and no
+# draw with more than HEAVY times the average weight has more than SHARE of the total. Matched proposals are
+# noisy, the more so the more columns there are, so they are better than that at the mode only if weights are
+# uneven.
 EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
-# A first stage suffices where weights are even and its relative variance no more than this. More draws are as
-# many as give that over MARGIN: from some dozens of pairs the variance is known to about such a factor. It
-# goes with the estimate itself, so that integrals that stop where it is small would be too small, by half a
-# percent: each half of the draws says whether the other is kept. With HALF_MARGIN for each, both are as often
-# as with MARGIN for the whole. Fewer than JUDGED pairs know too little and are taken as they are.
+# The first stage is enough if weights are even and its relative variance is at most this. Otherwise the
+# number of further draws aims at this divided by MARGIN, since some dozens of pairs estimate the variance
+# only to about that factor. Variance and estimate are correlated, so that stopping at small variances would
+# bias integrals by half a percent: instead, each half of the draws decides on the other. With HALF_MARGIN for
+# each, both are kept as often as with MARGIN for the whole. Fewer than JUDGED pairs are too few to judge and
+# are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
-# In tables of visited models: wide models would take seconds each for more.
+# For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
 JUDGED = 64
-# Matched proposals at most; the first gets at least FEWEST pairs and each twice as many as the one before,
-# until there are MOST. A second stage at the mode gets what the variance asks for, and at most what matched
-# ones take together.
+# Largest number of matched proposals; the first gets at least FEWEST pairs and each further one twice as
+# many, up to MOST. A second stage at the mode gets the number required by the variance, at most that of all
+# matched proposals.
 STAGES = 4
 FEWEST, MOST = 512, 4096
-# Where more effective draws are asked for, so many times as many as should do; and pairs at most.
+# If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
 AIM, MOST_MORE = 2.0, 2**15
 
 
@@ -54,9 +55,9 @@ class Integral:
     Attributes
     ----------
     log_marginal : float
-        Log marginal likelihood, constants of the family left out; -inf where the prior does not exist.
+        Log marginal likelihood, without constants of the family; -inf if the prior does not exist.
     variance : float
-        Relative variance of the marginal likelihood; NaN where it is not estimated.
+        Relative variance of the marginal likelihood; NaN if not estimated.
     columns : ndarray (d,)
         Columns of the model, the intercept (0) first.
     moments : ndarray (3, d)
@@ -65,13 +66,13 @@ class Integral:
     samples, weights : ndarray (m, d) and (m,), or None
         Draws of internal coefficients and their importance weights.
     largest : float
-        Share of the largest importance weight in their sum; NaN where there are none.
+        Largest importance weight as a proportion of their sum; NaN without weights.
     stages : int
-        Proposals that were used; the estimate is that of the last.
+        Number of proposals; the estimate is that of the last.
     effective : float
-        Effective number of the weighted draws; NaN where there are none.
+        Effective number of weighted draws; NaN without draws.
     draws : int
-        Their number.
+        Number of draws.
     """
 
     log_marginal: float
@@ -99,23 +100,23 @@ class _Stage:
 
     @classmethod
     def of(cls, found: tuple[float, float, Any, Any], radius: FloatArray) -> "_Stage":
-        """Return what a compiled integral found."""
+        """Return the stage of a compiled integral."""
         log_ratio, variance, moments, (points, weights) = found
         return cls(log_ratio, variance, moments, points, weights, radius)
 
     @property
     def halves(self) -> tuple[slice, slice]:
-        """The pairs of two halves, each stratified in itself in a first stage."""
+        """The pairs of two halves, each stratified separately in a first stage."""
         middle = self.pairs // 4 * 2
         return slice(0, middle), slice(middle, self.pairs)
 
     def variance_of(self, pairs: slice) -> float:
-        """Return the relative variance of the integral by some of the pairs."""
+        """Return the relative variance of the integral over some of the pairs."""
         weights = self.weights.reshape(-1, 2)[pairs].sum(axis=1)
         return float(np.sum((weights[::2] - weights[1::2]) ** 2) / weights.sum() ** 2)
 
     def part(self, pairs: slice, shift: FloatArray) -> "_Stage":
-        """Return some of the pairs; coefficients take `shift` (d,) from the intercept of raw columns."""
+        """Return some of the pairs; `shift` (d,) converts the intercept to that of raw columns."""
         rows = slice(2 * pairs.start, 2 * pairs.stop)
         points, weights = self.points[rows], self.weights[rows]
         raw = points.copy()
@@ -131,7 +132,7 @@ class _Stage:
         )
 
     def joined(self, other: "_Stage", share: float) -> "_Stage":
-        """Return the average of two estimates, `share` of it this one."""
+        """Return the average of two estimates, with weight `share` of this one."""
         top = max(self.log_ratio, other.log_ratio)
         parts = np.array(
             [share * np.exp(self.log_ratio - top), (1.0 - share) * np.exp(other.log_ratio - top)]
@@ -160,7 +161,7 @@ class _Stage:
 
     @property
     def heavy(self) -> bool:
-        """Whether a draw holds too much of the weight."""
+        """Whether a draw has too much of the weight."""
         return self.largest > SHARE and self.largest * self.weights.size > HEAVY
 
     @property
@@ -175,7 +176,7 @@ class _Stage:
 
     @property
     def even(self) -> bool:
-        """Whether weights at the mode are as even as a normal posterior lets expect."""
+        """Whether weights at the mode are as even as expected for a normal posterior."""
         return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
 
     @property
@@ -190,15 +191,15 @@ class _Stage:
         return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
 
 
-# Public methods of the class below that use its search for modes, which is a workspace.
+# Public methods of the class below that use its mode finder, a shared workspace.
 ALONE = alone("finder")
 
 
 class MarginalLikelihood:
     """Marginal likelihoods of the models of one regression problem.
 
-    The random numbers of a model come from a stream that is a function of `entropy` and of the model
-    alone: every chain, thread and process gets the same value for the same model.
+    The random stream of a model depends only on `entropy` and on the model: every chain, thread and process
+    gets the same value for the same model.
 
     Parameters
     ----------
@@ -206,12 +207,12 @@ class MarginalLikelihood:
     entropy : bytes
         Seed of the fit.
     pairs : int
-        Pairs of antithetic importance draws a model, an even number; models for which 64 and more do not
-        suffice get more, or other proposals.
+        Pairs of antithetic importance draws per model, an even number; models for which 64 or more are not
+        enough get more, or other proposals.
     max_columns : int
-        Most columns of a model, intercept included.
+        Largest number of columns of a model, including the intercept.
     variance : float, optional
-        Relative variance of an integral that suffices; None is that of enumeration.
+        Target relative variance of integrals; None is that of enumeration.
     """
 
     def __init__(
@@ -230,15 +231,15 @@ class MarginalLikelihood:
 
     @kept_property
     def finder(self) -> ModeFinder:
-        """The compiled search for modes; it owns scratch space, which one thread may use at a time.
+        """The compiled mode finder; its workspace may be used by one thread at a time.
 
-        The methods see to that; what looks at the search itself must have this object to itself.
+        The methods ensure that; code that uses the finder directly needs exclusive access to this object.
         """
         return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
-        state.pop("finder", None)  # raw pointers; made again where it is needed
+        state.pop("finder", None)  # raw pointers; recreated when needed
         return state
 
     def stream(self, gamma: np.ndarray) -> np.random.Generator:
@@ -262,22 +263,20 @@ class MarginalLikelihood:
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
-        Importance sampling from a Student distribution at the mode, with the inverse Hessian as its
-        scale. Radii are stratified and every direction is used with both signs, which cuts the error
-        of the plain estimate several times.
+        Importance sampling from a Student distribution at the mode, with the inverse Hessian as its scale.
+        Radii are stratified and every direction is used with both signs, which reduces the error several
+        times.
 
-        Where weights are even but the draws too few, more come from the same proposal, for each half of
-        the draws that does not suffice by the variance of the other. Where the
-        posterior is too skewed for it, others follow, each with the weighted moments of the draws of the
-        one before and more pairs. Where these, matched to the few effective draws of a wide model, have
-        left its weights less even than they were at the mode, the last comes from the mode after all, unless
-        heavy draws among many have shown what it misses.
+        If weights are even but draws are too few, more come from the same proposal, for each half of the
+        draws that is insufficient by the variance of the other. If the posterior is too skewed, other
+        proposals follow, each with the weighted moments of the previous draws and more pairs. If these,
+        matched to the few effective draws of a wide model, have less even weights than the proposal at the
+        mode, the last stage uses the mode after all, unless heavy draws among many have shown that it misses
+        a tail. Otherwise the last stage alone gives the estimate. Whether a later stage is the last is
+        decided before it is drawn, so the estimate is unbiased given the earlier stages and does not depend
+        on its own weights.
 
-        Else the last stage alone gives the estimate. That a later stage is the last is settled before it
-        is drawn: the estimate is unbiased given the earlier stages, and does not stop where its weights
-        happen to look well.
-
-        `variance` is the relative variance of the integral that suffices; None is that of the object.
+        `variance` is the target relative variance of the integral; None is that of the object.
         """
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
@@ -324,9 +323,9 @@ class MarginalLikelihood:
     def with_effective(
         self, gamma: np.ndarray, found: Integral, effective: float, most: int = MOST_MORE
     ) -> Integral:
-        """Return the integral `found` of model `gamma` (J,), or one from `effective` effective draws.
+        """Return the integral `found` of model `gamma` (J,), or one with `effective` effective draws.
 
-        Of at most `most` pairs to begin with: the effective draws may be fewer all the same.
+        It uses at most `most` pairs, so there may be fewer effective draws.
         """
         pairs = int(min(AIM * effective * found.draws / found.effective, 2 * most)) // 4 * 2
         if found.effective >= effective or 2 * pairs <= found.draws:
@@ -346,7 +345,7 @@ class MarginalLikelihood:
         return _Stage.of(found, radius)
 
     def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
-        """Return draws from a proposal that is matched to those of `stage`, for the same model."""
+        """Return draws from a proposal matched to those of `stage`, for the same model."""
         finder = self.finder
         center, factor = match(stage.points, stage.weights, finder.at, finder.factor)
         d = center.size
@@ -380,14 +379,14 @@ class MarginalLikelihood:
         return self.finder.status == 0
 
     def log_marginal(self, gamma: np.ndarray) -> float:
-        """Return the log marginal likelihood of model `gamma` (J,), constants of the family left out.
+        """Return the log marginal likelihood of model `gamma` (J,), without constants of the family.
 
-        For tables: its error is about 0.03.
+        For tables, with an error of about 0.03.
         """
         return self.integrate(gamma, variance=TABLE_VARIANCE).log_marginal
 
     def log_marginals(self, gammas: np.ndarray) -> FloatArray:
-        """Return the same of models `gammas` (m, J)."""
+        """Return the same for models `gammas` (m, J)."""
         return np.array([self.log_marginal(gamma) for gamma in gammas])
 
     @ALONE
@@ -398,12 +397,12 @@ class MarginalLikelihood:
 
     @ALONE
     def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
-        """Return the models among `gammas` (m, J) without maximum likelihood estimates, and their terms."""
+        """Return the separated models among `gammas` (m, J), and the terms that separate."""
         return separated_models(self.regression, self.finder, gammas)
 
     @ALONE
     def approximate(self, gamma: np.ndarray) -> Integral:
-        """Return Laplace's approximation, a normal posterior at the mode; its error is not known."""
+        """Return Laplace's approximation, a normal posterior at the mode, with unknown error."""
         self.mode(gamma)
         self.check_mode()
         finder, columns = self.finder, self.finder.columns
@@ -420,8 +419,8 @@ class MarginalLikelihood:
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Draw internal coefficients of model `gamma` given the data, (size, D + 1); no nuisance parameters.
 
-        Systematic resampling of a weighted sample at least eight times as large, and of as many effective
-        draws as are asked for, where up to 65,536 draws have them.
+        Systematic resampling of a weighted sample that is at least eight times as large and has as many
+        effective draws as requested, if 65,536 draws are enough.
         """
         pairs = max(self.pairs, 4 * size + size % 2)
         found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
@@ -434,16 +433,16 @@ class MarginalLikelihood:
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
-    """Return whether the proposal at the mode, of `first`, beats those that followed up to `matched`.
+    """Return whether the proposal at the mode, of `first`, is better than those up to `matched`.
 
-    Heavy draws among many have shown that it misses a tail.
+    It is not if heavy draws among many have shown that it misses a tail.
     """
     missing = first.heavy and first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1]
     return matched.scarce and matched.efficiency < first.efficiency and not missing
 
 
 def _efficiency(weights: FloatArray) -> float:
-    """Return the effective sample size of weighted draws over their number."""
+    """Return the effective sample size of weighted draws divided by their number."""
     return float(weights.sum() ** 2 / (weights @ weights) / weights.size)
 
 

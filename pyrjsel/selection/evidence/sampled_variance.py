@@ -1,4 +1,4 @@
-"""Evidence and full conditionals of gaussian regressions whose sigma^2 is in the state of a sampler."""
+"""Evidence and full conditionals of gaussian regressions with sigma^2 in the state of a sampler."""
 
 import numpy as np
 
@@ -8,20 +8,20 @@ from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidenc
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
-# Rows of a Gram matrix that are kept where they are formed on demand.
+# Number of rows of a Gram matrix that are kept if they are computed on demand.
 FEWEST_KEPT = 64
 
 
 def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
-    """Return log marginal likelihoods, of spikes and slabs that scale with sigma, or given sigma^2.
+    """Return log marginal likelihoods: for spike-and-slab priors that scale with sigma, or given sigma^2.
 
-    Values have all constants, densities of the flat intercept and of log sigma^2 as 1 where they are
-    improper; those given sigma^2 are log p(y, sigma^2 | model).
+    Values include all constants, with improper densities of the flat intercept and of log sigma^2 taken as 1;
+    values given sigma^2 are log p(y, sigma^2 | model).
 
     Raises
     ------
     NotAvailableError
-        For priors under which marginal likelihoods have a closed form, but spikes and slabs.
+        For priors with marginal likelihoods in closed form, except spike-and-slab priors.
     """
     prior = regression.prior
     volume = 0.5 * (regression.log_weight - np.log(regression.total_weight))
@@ -63,7 +63,7 @@ def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
 
 
 def density_evidence(regression: GaussianRegression) -> DensityEvidence:
-    """Return log p(coefficients, sigma^2 | model) of a regression with spikes and slabs."""
+    """Return log p(coefficients, sigma^2 | model) of a regression with a spike-and-slab prior."""
     prior = regression.prior
     assert prior.ratio is not None
     return DensityEvidence(prior.precision, prior.ratio, regression.starts, regression.sigma, prior.scaled)

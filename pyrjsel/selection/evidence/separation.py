@@ -11,10 +11,9 @@ from pyrjsel.selection.regression.glm import Regression
 def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     """Return the terms of model `gamma` (J,) whose likelihood has no maximum; empty if it has one.
 
-    A direction b along which the likelihood rises for ever is looked for by linear programming (Konis,
-    2007), for the logistic model: ``x_i'b >= 0`` for every success, ``<= 0`` for every failure, and not 0
-    everywhere, so that the classes are separated. In a Poisson model it is ``<= 0`` for rows without
-    events and 0 for all others.
+    Linear programming (Konis, 2007) finds a direction b along which the likelihood increases without bound.
+    In a logistic model, ``x_i'b >= 0`` for every success, ``<= 0`` for every failure, and not all 0: the
+    classes are separated. In a Poisson model, ``x_i'b <= 0`` for rows without events and 0 for all others.
     """
     columns = regression.model_columns(gamma)
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
@@ -33,7 +32,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
         bounds=(-1.0, 1.0),
         method="highs",
     )
-    # The solver's feasibility tolerance is 1e-7 a row.
+    # The solver's feasibility tolerance is 1e-7 per row.
     if not found.success or -found.fun <= 1e-6 * len(y):
         return []
     sizes = np.diff(regression.term_start)
@@ -44,10 +43,10 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
 def separated_models(
     regression: Regression, finder: ModeFinder, gammas: ByteArray
 ) -> dict[int, tuple[int, ...]]:
-    """Return, for the models (rows of `gammas`) that are separated, terms that do it by themselves.
+    """Return, for the separated models (rows of `gammas`), sets of terms that separate by themselves.
 
-    A model that holds a set of terms that separates is separated too: smaller models are looked at first,
-    and linear programs are solved only where no such set is known yet.
+    A model with a separating set of terms is separated: smaller models are checked first, and linear programs
+    are solved only for models without a known separating set.
     """
     found: dict[int, tuple[int, ...]] = {}
     known: list[tuple[int, ...]] = []
@@ -66,7 +65,7 @@ def separated_models(
 
 
 def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
-    """Leave out, one by one, the terms without which the others separate the classes still."""
+    """Remove, one by one, terms without which the others still separate the classes."""
     for term in list(terms):
         gamma = np.zeros(regression.n_terms, dtype=np.uint8)
         gamma[[other for other in terms if other != term]] = 1

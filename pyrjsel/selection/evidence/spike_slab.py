@@ -1,4 +1,4 @@
-"""Single models under spike-and-slab priors: all columns are in each of them."""
+"""Single models under spike-and-slab priors, with all columns in every model."""
 
 import numpy as np
 from scipy.special import ndtr, stdtr
@@ -12,28 +12,28 @@ from pyrjsel.selection.evidence.gaussian import ModelMoments, SingleModels
 from pyrjsel.selection.evidence.sampled_variance import variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
-# Numbers that the covariance matrices of a block of models may take.
+# Numbers in the covariance matrices of a block of models.
 BLOCK = 1_000_000
-# Nodes of sigma^2 whose share of the posterior mass is below this for every model of a block are left out.
+# Nodes of sigma^2 with a smaller proportion of the posterior mass for every model of a block are omitted.
 REST = 1e-14
 
 
 def single_models(regression: GaussianRegression) -> SingleModels:
-    """Return what results ask about single models of a regression."""
+    """Return the evaluator of single models of a regression."""
     return SingleModels(regression) if regression.prior.ratio is None else SpikeModels(regression)
 
 
-# Public methods of the class below that use its evidence, which is a workspace.
+# Public methods of the class below that use its evidence, a shared workspace.
 ALONE = alone("evidence")
 
 
 class SpikeModels(SingleModels):
-    """Single models under spike-and-slab priors, where "out" means a spike.
+    """Single models under spike-and-slab priors, where excluded terms have spikes.
 
     Parameters
     ----------
     regression : GaussianRegression
-        With spikes and slabs.
+        A regression with a spike-and-slab prior.
     """
 
     def __init__(self, regression: GaussianRegression) -> None:
@@ -42,15 +42,15 @@ class SpikeModels(SingleModels):
 
     @kept_property
     def evidence(self) -> VarianceEvidence:
-        """The compiled evidence; it owns scratch space, which one thread may use at a time.
+        """The compiled evidence; its workspace may be used by one thread at a time.
 
-        The methods see to that; what looks at the evidence itself must have this object to itself.
+        The methods ensure that; code that uses the evidence directly needs exclusive access to this object.
         """
         return variance_evidence(self.regression)
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
-        state.pop("evidence", None)  # raw pointers; made again where it is needed
+        state.pop("evidence", None)  # raw pointers; recreated when needed
         return state
 
     def exists(self, gamma: np.ndarray) -> bool:
@@ -87,9 +87,9 @@ class SpikeModels(SingleModels):
         Returns
         -------
         ndarray (6, D + 1)
-            Means of internal coefficients, with the intercept of the design's own columns less the mean of
-            the response; their squares; probabilities of being positive (of all of the intercept);
-            inclusions; the first two where the column's term is in.
+            Means of internal coefficients, with the intercept of the design's own columns minus the mean of
+            the response; mean squares; probabilities of being positive (for the whole intercept); inclusion;
+            the first two restricted to models with the column's term.
         """
         total = np.zeros((6, self.regression.n_columns))
         step = max(1, BLOCK // self.regression.n_columns**2)
@@ -105,7 +105,7 @@ class SpikeModels(SingleModels):
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of all coefficients under model `gamma` (J,), and of sigma^2.
 
-        Mean and mean square of the intercept are those of what it is more than `about`.
+        Mean and mean square of the intercept are those of its difference from `about`.
         """
         found = self._moments(np.atleast_2d(gamma), about)
         mean, square, positive, variance = (value[0] for value in found)
@@ -133,7 +133,7 @@ class SpikeModels(SingleModels):
         out[:, 0] = regression.centre + spread * rng.standard_normal(size)
         return out, variance
 
-    # ------------------------------------------------------------------ pieces
+    # ------------------------------------------------------------------ parts
 
     def _spread(self, gammas: ByteArray) -> np.ndarray:
         """Return inclusion by column, (m, D)."""
@@ -162,7 +162,7 @@ class SpikeModels(SingleModels):
     def _given(self, precision: FloatArray, variance: float) -> tuple[FloatArray, FloatArray]:
         """Return means (m, D) and covariances (m, D, D) of coefficients with prior precisions (m, D).
 
-        Those given sigma^2, or in units of sigma^2 at 1 for priors that scale with it.
+        Given sigma^2, or for sigma^2 = 1 under priors that scale with it.
         """
         regression = self.regression
         gram = regression.gram / variance
@@ -178,7 +178,7 @@ class SpikeModels(SingleModels):
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return means, mean squares and probabilities of being positive (m, D + 1), and E sigma^2 (m,).
 
-        The first two are of the intercept less `about`.
+        The first two use the intercept minus `about`.
         """
         regression, prior = self.regression, self.regression.prior
         assert prior.ratio is not None
@@ -203,7 +203,7 @@ class SpikeModels(SingleModels):
     def _mixed(
         self, gammas: ByteArray, precision: FloatArray, about: float
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the same as averages over sigma^2."""
+        """Return the same averaged over sigma^2."""
         nodes, value, _ = self._nodes(gammas)
         weights = np.exp(value - value.max(axis=1, keepdims=True))
         weights /= weights.sum(axis=1, keepdims=True)
@@ -221,7 +221,7 @@ class SpikeModels(SingleModels):
     def _with_intercept(self, mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return means and variances (m, D + 1) with the intercept of the design's own columns first.
 
-        What the centred intercept varies by itself is left out.
+        The variance of the centred intercept itself is omitted.
         """
         shift = self.regression.raw_shift[1:]
         first = self.regression.centre - mean @ shift

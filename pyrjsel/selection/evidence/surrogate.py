@@ -1,4 +1,4 @@
-"""A quadratic stand-in for the log-likelihood of a generalised linear model, for walks over models.
+"""A quadratic surrogate of the log-likelihood of a generalised linear model, for chains over models.
 
 Around the linear predictor eta* of fixed coefficients b*, with r the score of the rows in eta and W minus the
 second derivative,
@@ -6,13 +6,13 @@ second derivative,
     log-likelihood(b) = const + c'b - b'H b / 2 + O(|eta - eta*|**3),
     H = X'WX,  c = X'(r + W (eta* - offset)).
 
-With a prior exp(-b'K b / 2 + shift'b) the marginal likelihood of every model is then that of a gaussian model
-of known variance: a function of H + K and c + shift on the columns of the model, which a walk updates flip by
-flip. What it gets wrong is put right by Metropolis-Hastings (``corrected.py``): the surrogate decides how far
-chains get, never where.
+With a prior exp(-b'K b / 2 + shift'b), the marginal likelihood of every model is then that of a gaussian
+model with known variance: a function of H + K and c + shift on the columns of the model, which a chain
+updates flip by flip. Its error is corrected by Metropolis-Hastings (``corrected_chain.py``): the surrogate
+affects the efficiency of chains, not their stationary distribution.
 
-The expansion is around the average linear predictor of the models that a chain has visited. What is left of
-the error is mostly a sum over terms, and is learnt as a correction to the log prior odds of each.
+The expansion point is the average linear predictor of the visited models. The remaining error is mostly
+additive over terms, and is learned as a correction of the log prior odds of each term.
 """
 
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.glm import Regression
 
-# Variance of what is left of log m - log m~ over the variance of the corrections, on the cohort and on
-# simulated data: 0.15**2 / 0.3**2. Corrections of terms that were hardly seen stay near 0.
+# Residual variance of log m - log m~ divided by the variance of the corrections, on the cohort and on
+# simulated data: 0.15**2 / 0.3**2. Corrections of rarely visited terms stay near 0.
 RIDGE = 0.25
-# Models whose corrections are learnt from, at most: the latest.
+# Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000
 
 
@@ -40,7 +40,7 @@ class Surrogate:
     Attributes
     ----------
     at : ndarray (D + 1,)
-        Internal coefficients b* that the log-likelihood is expanded at.
+        Internal coefficients b* of the expansion point.
     correction : ndarray (J,)
         Added to the log prior odds of each term.
     """
@@ -49,7 +49,7 @@ class Surrogate:
     correction: FloatArray
 
     def evidences(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
-        """Return `count` evidences, each with a state of its own."""
+        """Return `count` evidences, each with its own state."""
         columns, prior, family = regression.columns, regression.prior, regression.family
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = self.at @ columns
@@ -58,7 +58,7 @@ class Surrogate:
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray((columns * curvature) @ columns.T + precision))
         cross = columns @ (w * family.score(regression.y, mean) + curvature * linear) + prior.shift
-        # Of independent coefficients the determinant of the precision is a sum.
+        # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
         return [
             ConjugateEvidence(
@@ -76,7 +76,7 @@ class Surrogate:
         ]
 
     def space(self, space: ModelSpace) -> Space:
-        """Return the compiled space, the prior over models corrected."""
+        """Return the compiled space with the corrected prior over models."""
         return Space(replace(space, log_odds=space.log_odds + self.correction * space.free))
 
 
@@ -86,9 +86,9 @@ def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
     Parameters
     ----------
     gamma : ndarray (m, J)
-        Models that were visited.
+        Visited models.
     log_ratio : ndarray (m,)
-        Log of the marginal likelihood over that of the surrogate without correction.
+        Log ratio of the marginal likelihood to that of the surrogate without correction.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Text that the docstrings of several models have in common, put in its places when they are defined."""
+"""Shared text of the docstrings of several models, filled in at definition time."""
 
 import inspect
 import textwrap
@@ -16,26 +16,27 @@ model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted
 
 CONSTRAINTS = """\
 costs : mapping or Series, optional
-    Prices. A key that is a column of the data prices that variable, which a model pays once
-    however many of its terms use it; any other key must be a term and replaces that term's price.
+    Costs. A key that is a column of the data is the cost of that variable, which a model pays once even if
+    several of its terms use it; any other key must be a term and gives its total cost.
 budget : float, optional
     Largest cost of a model, compared with a relative tolerance of 1e-9; at least that of the cheapest term.
 always : str or iterable of str, default ()
     Terms in every model.
 heredity : {None, "weak", "strong"}
-    Whether an interaction needs one (weak) or all (strong) of its terms of the next lower order: ``a:b:c``
-    needs ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` needs ``I(x**2)``. Priors over models are by order.
+    Whether an interaction requires one (weak) or all (strong) of its terms of the next lower order: ``a:b:c``
+    requires ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` requires ``I(x**2)``. Priors over models are by
+    order.
 max_size : int, optional
-    Most terms of a model, those of `always` included; at least 1."""
+    Largest number of terms of a model, including those in `always`; at least 1."""
 
 MISSING = """\
 missing : {"drop", "raise"}
-    What to do with rows with missing values; those dropped are counted in the summary."""
+    Treatment of rows with missing values; dropped rows are counted in the summary."""
 
 ATTRIBUTES = """\
 design : Design
 data : DesignData, or sums of rows that came in chunks
-    The rows that are used of the data frame or the arrays that were given.
+    The rows used.
 space : ModelSpace
 regression : Regression"""
 
@@ -43,39 +44,39 @@ RAISES = """\
 ParameterError
     If a prior, cost, budget or constraint is out of range.
 UnknownNameError
-    If a term, variable or column is not known."""
+    If a term, variable or column is unknown."""
 
 RANK_WARNING = """\
 RankWarning
-    If columns are linearly dependent: models that hold all of them have no g-prior, and prior and
-    posterior probability 0. Prior inclusion probabilities are those over the other models."""
+    If columns are linearly dependent: models with all of them have no g-prior, and prior and posterior
+    probability 0. Prior inclusion probabilities are over the other models."""
 
 FORMULA = """\
 formula : str
-    Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
 data : DataFrame, pyarrow Table, or mapping of columns
-    The rows: a DataFrame of pandas or polars, or a table of another package that narwhals knows. A
-    ``Categorical`` of polars counts as text, an ``Enum`` has its order."""
+    The data: a DataFrame of pandas or polars, or a table of another package that narwhals supports. A
+    ``Categorical`` of polars is treated as text; an ``Enum`` keeps its order."""
 
 CHUNKS = """\
 formula : str
-    Such as ``"low ~ age + C(race) * smoke"``; ``.`` stands for all other columns.
+    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
 data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
-    The rows; DataFrames are those of pandas or polars. In chunks, of which sums alone are kept: an
-    iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder of
-    them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that of
-    all rows together, and predictions need new rows. Levels and transforms are learned in a pass of their
-    own: an iterator, which can be read once, will do where columns are numeric or have the same
-    ``CategoricalDtype`` in every chunk. `weights` and `offset` are columns then. A spline without given
-    knots holds its argument on all rows while it learns."""
+    The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept: an iterable of
+    DataFrames or a function that returns one, the path of a Parquet file or of a folder of them, a
+    ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that of all rows, and
+    predictions need new rows. Levels and transforms are learned in a separate pass: an iterator, which can be
+    read only once, is enough if columns are numeric or have the same ``CategoricalDtype`` in every chunk.
+    `weights` and `offset` must then be columns. A spline without given knots keeps its argument for all rows
+    in memory during the first pass."""
 
 FUNCTIONS = """\
 functions : mapping of str to callable, optional
-    Functions that the formula may call, by name, beside the documented ones."""
+    Additional functions for the formula, by name."""
 
 
 def _samplers() -> str:
-    """Return the parameter of ``fit`` that names a sampler, with what each of them is."""
+    """Return the description of the `sampler` parameter of ``fit``."""
     told: dict[str, str] = {}
     for sampler in SAMPLERS:
         told.setdefault(sampler.name, _summary(type(sampler)))
@@ -85,7 +86,7 @@ def _samplers() -> str:
 
 
 def _sampler_options() -> str:
-    """Return the options of all samplers, as the docstrings of their classes tell of them."""
+    """Return the options of all samplers, from the docstrings of their classes."""
     parts = []
     for kind in dict.fromkeys(sampler.options for sampler in SAMPLERS):
         _, found, options = inspect.cleandoc(kind.__doc__ or "").partition("Attributes\n----------\n")
@@ -95,7 +96,7 @@ def _sampler_options() -> str:
 
 
 def _summary(item: type) -> str:
-    """Return the first paragraph of a docstring as one line; nothing is left under python -OO."""
+    """Return the first paragraph of a docstring as one line; empty under python -OO."""
     return " ".join(inspect.cleandoc(item.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -115,7 +116,7 @@ TEXTS = {
 
 
 def shared_text(item: T) -> T:
-    """Fill the places of a docstring by the texts above."""
-    if item.__doc__:  # gone under python -OO
+    """Replace the placeholders of a docstring by the texts above."""
+    if item.__doc__:  # removed by python -OO
         item.__doc__ = filled(item.__doc__, TEXTS)
     return item

@@ -43,20 +43,19 @@ from pyrjsel.selection.studies.methods import Studies
 
 
 class Selection(Fitting, Studies, OverSpace):
-    """Bayesian variable selection; the families are its subclasses.
+    """Base class of selection models, one subclass per family.
 
-    A subclass says what its title, family and coefficient priors are, and has the docstring that
-    users read. One whose data are not the rows of a :class:`Regression` overrides what stands under "what
-    depends on the family"; one with more parameters calls `_from_arrays` and `_from_rows` with
-    :class:`Choices` of its own.
+    A subclass defines its title, family and coefficient priors, and has the user's docstring. If its data are
+    not the rows of a :class:`Regression`, it overrides the methods in the section on families; if it has more
+    parameters, it calls `_from_arrays` and `_from_rows` with its own :class:`Choices`.
     """
 
     title: ClassVar[str]
     _family: ClassVar[Family]
-    # Coefficient priors that the family knows, and the one that is taken where none is given.
+    # Coefficient priors supported by the family, and the default.
     _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
-    # What a summary says of the response, where its rows are not there.
+    # Description of the response for the summary if the training data are missing.
     _facts: list[tuple[str, str]] | None = None
 
     def __init__(
@@ -86,7 +85,7 @@ class Selection(Fitting, Studies, OverSpace):
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
     ) -> None:
-        """Fill a new model."""
+        """Initialise a model from arrays."""
         exog = as_pandas(exog)
         design, data = Design.from_arrays(
             endog,
@@ -133,12 +132,12 @@ class Selection(Fitting, Studies, OverSpace):
         Returns
         -------
         Selection
-            Of the class that was called, ready to fit.
+            Model of the class, ready to fit.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read or calls what it may not.
+            If the formula cannot be parsed or calls a function that is not allowed.
         DataError, ParameterError, UnknownNameError
             As for the class.
 
@@ -181,7 +180,7 @@ class Selection(Fitting, Studies, OverSpace):
 
     @classmethod
     def _from_parts(cls, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
-        """Make a model of a design, its rows, priors and constraints."""
+        """Make a model from a design, its data, priors and constraints."""
         model = cls.__new__(cls)
         model._build(design, data, choices)
         return model
@@ -197,7 +196,7 @@ class Selection(Fitting, Studies, OverSpace):
         dependent: tuple[str, ...],
         regression: Any,
     ) -> Self:
-        """Make a model whose rows are not there, of what is known of them."""
+        """Make a model without its training data."""
         model = cls.__new__(cls)
         model.design, model.data, model._facts = design, rows, facts
         model._constrain(choices, n_observations)
@@ -205,17 +204,17 @@ class Selection(Fitting, Studies, OverSpace):
         return model
 
     def _restrict(self, keep: Collection[str]) -> Self:
-        """Return the model of the terms `keep`, those of `always` among them, on the same rows."""
+        """Return the model restricted to the terms `keep`, including those in `always`, on the same rows."""
         inside = np.repeat([name in keep for name in self.term_names], self.space.columns)
         choices = self._restricted_choices(keep, inside)
         return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices)
 
     def _remake(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
-        """Return a model of the same class, of other rows, terms or choices."""
+        """Return a model of the same class with other rows, terms or choices."""
         return self._from_parts(design, data, choices)
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
-        """Return the choices for the terms `keep`, which own the columns `inside` (D,)."""
+        """Return the choices for the terms `keep`, with the columns `inside` (D,)."""
         choices = self._choices.restrict(self.space.context, keep)
         if choices.coef_prior is None:
             return choices
@@ -248,7 +247,7 @@ class Selection(Fitting, Studies, OverSpace):
             warn(text, RankWarning)
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
-        """Set priors and the space of models, for the n of priors."""
+        """Set the priors and the model space; `n_observations` is the n of the priors."""
         self.coef_prior = self._known_prior(choices.coef_prior)
         self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         costs = named_costs(choices.costs, choices.known)
@@ -264,13 +263,13 @@ class Selection(Fitting, Studies, OverSpace):
             n_observations=n_observations,
         )
         self._priced = costs is not None
-        # Copies, checked by now: what the user does with the originals later changes nothing here.
+        # Checked copies: later changes of the originals by the user have no effect.
         fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
         prices = None if costs is None else dict(costs.items())
         self._choices = replace(choices, costs=prices, always=fixed)
 
     def _known_prior(self, given: Any) -> Any:
-        """Return the coefficient prior, or that of the family where none is given."""
+        """Return the coefficient prior, by default that of the family."""
         if given is None:
             return self._default_prior
         if not isinstance(given, self._coef_priors):
@@ -279,12 +278,12 @@ class Selection(Fitting, Studies, OverSpace):
             raise bad_value("coef_prior", f"a {several}, such as {self._default_prior!r}", given)
         return given
 
-    # ------------------------------------------------------------------ what depends on the family
+    # ------------------------------------------------------------------ specific to a family
 
     def _check_rows(self) -> None:
         """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
         data = self.data
-        assert isinstance(data, DesignData)  # linear models see to rows that were summed over
+        assert isinstance(data, DesignData)  # overridden for linear models
         check_columns(self.design, largest_values(data), data.extras)
         self._family.check(data.y, data.extras.get("weights"), self.design.response)
 
@@ -295,12 +294,12 @@ class Selection(Fitting, Studies, OverSpace):
         return self._family.facts(self.data.y, self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:
-        """Return the n of priors: a row that stands for several counts as often."""
+        """Return the n of priors: the sum of the weights if there are any."""
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else weights.sum())
 
     def _make_regression(self) -> Regression | GaussianRegression:
-        """Return what the samplers see of the data."""
+        """Return the regression used by the samplers."""
         return Regression.build(
             self.data.X,
             self.data.y,
@@ -312,20 +311,20 @@ class Selection(Fitting, Studies, OverSpace):
         )
 
     def _make_marginal(self, posterior: Posterior) -> SingleModel:
-        """Return what the results ask about single models."""
+        """Return the evaluator of single models for the results."""
         regression = self.regression
         assert isinstance(regression, Regression)
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
     def _priors(self) -> dict[str, object]:
-        """Return the priors that are not over models, by what they are called."""
+        """Return the priors other than that over models, by label."""
         return {"coefficient prior": self.coef_prior}
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
-        """Return words and arrays that tell these priors from others, however they are written."""
+        """Return words and arrays that identify these priors, regardless of their notation."""
         assert isinstance(self.regression, Regression)
         prior = self.regression.prior
-        # The compiled precision tells the kinds of priors and of intercepts apart, too.
+        # The compiled precision also distinguishes the kinds of priors and intercepts.
         return {"coefficient prior": ("", [prior.precision, prior.shift, prior.penalty])}
 
     @property
@@ -347,7 +346,7 @@ class Selection(Fitting, Studies, OverSpace):
             raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
         return found
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ description
 
     @property
     def nobs(self) -> int:

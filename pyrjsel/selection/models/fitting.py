@@ -1,4 +1,4 @@
-"""``fit`` of selection models of all families."""
+"""The ``fit`` method of selection models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrjsel.selection.samplers.runs import run, warn_of
 
 
 class Fitting:
-    """The method of selection models that finds the posterior."""
+    """Mixin with the ``fit`` method of selection models."""
 
     @shared_text
     def fit(
@@ -44,95 +44,94 @@ class Fitting:
         Parameters
         ----------
         <sampler>
-            ``"auto"`` enumerates up to 2**20 feasible models; beyond, it is ``"collapsed"``, and
-            ``"rjmcmc"`` for logistic and Poisson models where a short pilot, the same for every seed, finds
-            that integrals of models are hard: near separation, or with few rows a column. For linear models
-            it is ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"``
-            does not know. For linear models ``"rjmcmc"`` and ``"population"`` draw sigma^2 too (and the g of
-            a mixture), and know all priors but ``SpikeSlab``; coefficients that enter are proposed given all
-            others, so that chains move slowly among columns that are nearly dependent, or many in every
-            model. Errors of ``"collapsed"`` and ``"gibbs"`` are small where chains move easily, and do not
-            include modes that no chain has visited: where there may be some, compare with a run at several
-            `temperatures`, or with more chains.
+            ``"auto"`` enumerates up to 2**20 feasible models. For larger spaces it uses ``"collapsed"``; for
+            logistic and Poisson models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
+            marginal likelihoods are hard to compute (near separation, or few rows per column); and for linear
+            models ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"``
+            does not support. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and g,
+            if it has a prior) and support all priors except ``SpikeSlab``. They propose new coefficients
+            given all others, so they mix slowly if columns are nearly dependent or models are large. Errors
+            of ``"collapsed"`` and ``"gibbs"`` are small if chains mix well, but do not include modes that no
+            chain has visited: if there may be such modes, compare with a run at several `temperatures`, or
+            run more chains.
         draws : "auto" or int
-            Kept draws a chain, after burn-in and thinning. ``"auto"`` is what the figures need: 200, and
-            twice as many again and again, until every inclusion probability has an MCSE of at most `mcse`,
-            R-hat of size, cost and log posterior is at most 1.05, each of these is worth 100 independent
-            draws, and, where odds are counted and not known, those of the three models after the best have
-            a relative MCSE of at most 5 % (50 % for models of probability below 0.01). For linear models with
-            nearly dependent columns (adjusted variance inflation factor above 10) ``"collapsed"`` takes at
-            least 1,600 proposals of each term per chain. Where the audit then
-            finds a model that matters and that no chain has visited, the run begins anew, twice at most:
-            with new chains, some of which start from there, and without the draws so far. A number is just so
-            many, and missed models are a warning. One iteration of reversible jumps proposes as
-            many flips as there are free terms, swaps, and an update of all coefficients; one of
-            ``"collapsed"`` proposes each free term `sweeps` times.
+            Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and doubles them until
+            every inclusion probability has an MCSE of at most `mcse`; size, cost and log posterior have an
+            R-hat of at most 1.05 and an effective sample size of at least 100; and, if odds are relative
+            frequencies, those of the three models after the best have a relative MCSE of at most 5 % (50 %
+            for models with probability below 0.01). For linear models with nearly dependent columns (adjusted
+            variance inflation factor above 10), ``"collapsed"`` makes at least 1,600 proposals of each term
+            per chain. If the audit then finds a relevant model that no chain has visited, the run restarts,
+            at most twice, with new chains, some of which start from that model, and discards the previous
+            draws. With a fixed number of draws, missed models only lead to a warning. One iteration of
+            reversible jumps proposes as many flips as there are free terms, swaps, and an update of all
+            coefficients; one of ``"collapsed"`` proposes each free term `sweeps` times.
         mcse : float, default 0.005
-            Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``. Errors of the
-            marginal likelihoods themselves, which more draws do not lower, are made up for up to 0.8 of it.
+            Target Monte Carlo error of inclusion probabilities with ``draws="auto"``. Integration errors of
+            marginal likelihoods, which more draws do not reduce, are compensated up to 0.8 of it.
         max_draws : int, default 100_000
-            Draws a chain at most, where `draws` is ``"auto"``; those before a run began anew are not counted.
+            Limit of draws per chain with ``draws="auto"``; draws before a restart do not count.
         max_seconds : float, optional
-            Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
-            there always is. After them no run begins anew. The one setting that makes draws depend on the
-            machine.
+            Time after which no further round of draws and no restart begins with ``draws="auto"``; the first
+            round is always completed. This is the only setting with which draws depend on the machine.
         burn_in : int, optional
-            Iterations left out at the start of each chain; None is ``draws // 5``, and where `draws` is
-            ``"auto"`` 100 (``"rjmcmc"`` 500, ``"population"`` 2,000). After a quarter of it each chain looks
-            for other modes and begins anew at one of them, where there are any, unless the option `start` is
-            given.
+            Iterations discarded at the start of each chain; None is ``draws // 5``, or 100 with
+            ``draws="auto"`` (500 for ``"rjmcmc"``, 2,000 for ``"population"``). After a quarter of burn-in
+            each chain searches for other modes and restarts from one of them, if it finds any, unless the
+            option `start` is given.
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
-            Independent chains, whose agreement is checked.
+            Number of independent chains, which are checked for agreement.
         rng : None, int, SeedSequence or Generator
             Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
         n_jobs : int, optional
-            Workers; None follows ``joblib.parallel_config`` or uses a thread a chain, at most as many as
-            there are processors. Under ``joblib.parallel_config(backend="loky")`` or ``"dask"`` workers are
-            processes, of this machine or a cluster: the draws are the same, data are sent once, and the
-            chains of a worker that dies are begun again.
+            Number of workers; None follows ``joblib.parallel_config``, or uses one thread per chain, at most
+            one per processor. With ``joblib.parallel_config(backend="loky")`` or ``"dask"``, workers are
+            processes on this machine or a cluster: the draws are the same, data are sent once, and the chains
+            of a worker that dies are restarted.
         progress : bool, optional
             Whether to show progress; None shows it on terminals and in notebooks after a second.
         checkpoint : str or path-like, optional
-            A folder where chains write down, every few seconds, what they have drawn and where they are. The
-            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
-            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data. The workers of a cluster must all see the folder. Enumeration goes on with the models that
-            are left.
+            A folder in which chains save their draws and states every few seconds. After a crash or Ctrl-C,
+            the same call resumes the run; the draws are those of an uninterrupted run (on the same machine
+            and versions). ``rng=None`` uses the seed of the existing run. The folder does not contain the
+            data. All workers of a cluster must have access to it. Enumeration resumes with the remaining
+            models.
         **options
-            Of the sampler; see the notes.
+            Options of the sampler; see the notes.
 
         Returns
         -------
         SelectionResults
-            After Ctrl-C while sampling, of the draws so far, with a ConvergenceWarning. Inclusion
-            probabilities of ``"collapsed"`` are then averages over whole batches of draws alone.
+            The posterior. If sampling was interrupted by Ctrl-C, it uses the draws so far, with a
+            ConvergenceWarning; inclusion probabilities of ``"collapsed"`` are then averages over complete
+            batches of draws.
 
         Raises
         ------
         ParameterError
             If a parameter is out of range.
         UnknownNameError
-            If the sampler or an option is not known.
+            If the sampler or an option is unknown.
         NotAvailableError
-            If the sampler cannot do this model.
+            If the sampler does not support this model.
         StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
+            If the checkpoint belongs to another run or version, is damaged or is in use.
 
         Warns
         -----
         ConvergenceWarning
-            If chains disagree, have not converged, are stuck, or are worth fewer than 100 independent
-            draws, or if the run was interrupted; if marginal likelihoods of models that matter, or
-            coefficients, are averages of too few draws; if a search finds a model that matters and that no
-            chain visited (see ``audit`` of the results), and the run does not begin anew for that.
+            If chains disagree, have not converged, are stuck or have fewer than 100 effective draws, or if
+            the run was interrupted; if marginal likelihoods of relevant models, or coefficients, have too few
+            effective importance draws; if the audit finds a relevant model that no chain has visited, and the
+            run does not restart.
         DispersionWarning
-            If counts, or proportions of several trials, vary more than their family allows.
+            If counts or proportions are overdispersed.
         SeparationWarning
-            If the likelihood of a model of some posterior probability has no maximum, since the model
-            separates the classes (or, for counts, sets rows without events apart); its posterior is
-            proper, and depends on the coefficient prior.
+            If the likelihood of a model with non-negligible posterior probability has no maximum, because the
+            model separates the classes (or, for counts, the rows without events). Its posterior is proper but
+            depends strongly on the coefficient prior.
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""The models that users build, one class a family."""
+"""Logistic and Poisson selection models."""
 
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection.models._docstrings import shared_text
@@ -11,27 +11,26 @@ class LogitSelection(Selection):
     """Bayesian variable selection in a logistic regression.
 
     A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
-    in or out as a whole, and the intercept is always in. The posterior is over models and their
-    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
-    :func:`pyrjsel.logit`.
+    included or excluded as a whole; the intercept is always included. The posterior is over models and their
+    coefficients. The class takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.logit`.
 
     Parameters
     ----------
     endog : array_like, shape (n,)
-        Response: 0 and 1, booleans, labels of two levels, of which the second is the event (in the order of a
-        categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
-        `weights`. Predictions are probabilities of the event, which summaries name.
+        Response: 0 and 1, booleans, labels with two levels, of which the second is the event (in the order of
+        a categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
+        `weights`. Predictions are probabilities of the event; summaries name it.
     exog : DataFrame or array_like, shape (n, p)
-        One term a column, without a constant column. Text and categories become factors.
+        Columns, one per term, without a constant. Columns of text and categories become factors.
     coef_prior : GPrior or Normal, optional
-        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: as much
-        information as one trial has in the model without terms, and a flat intercept.
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+        one trial in the null model, and a flat intercept.
     <model prior>
     <constraints>
     weights : str or array_like, optional
-        Numbers of trials, a column of the data or one value a row.
+        Numbers of trials: a column of the data, or one value per row.
     offset : str or array_like, optional
-        Added to the linear predictor, a column of the data or one value a row.
+        Known part of the linear predictor: a column of the data, or one value per row.
     <missing>
 
     Attributes
@@ -41,9 +40,9 @@ class LogitSelection(Selection):
     Raises
     ------
     DataError
-        If the response is not 0, 1 or proportions with weights, has one class only, or the data
-        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
-        or small that their squares are not numbers).
+        If the response is not 0, 1 or proportions with weights, has only one class, or the data cannot be
+        used (empty, no complete row, infinite values, negative weights, columns so large or small that their
+        squares overflow or underflow).
     <raises>
 
     Warns
@@ -71,30 +70,28 @@ class PoissonSelection(Selection):
     """Bayesian variable selection in a Poisson regression with log link.
 
     A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
-    in or out as a whole, and the intercept is always in. The posterior is over models and their
-    coefficients. Made from arrays here, from a formula by :meth:`from_formula` or
-    :func:`pyrjsel.poisson`.
+    included or excluded as a whole; the intercept is always included. The posterior is over models and their
+    coefficients. The class takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.poisson`.
 
     Parameters
     ----------
     endog : array_like, shape (n,)
         Response: counts, or mean counts of several rows with the numbers of rows as `weights`.
     exog : DataFrame or array_like, shape (n, p)
-        One term a column, without a constant column. Text and categories become factors.
+        Columns, one per term, without a constant. Columns of text and categories become factors.
     coef_prior : GPrior or Normal, optional
-        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: as much
-        information as one row has in the model without terms, and a flat intercept, whatever the unit
-        of the exposure. The intercept of ``GPrior("4n")``, the log rate at the mean of the columns, has
-        prior mean 0 and standard deviation 2, which is informative for rates of less than 0.02 or more
-        than 50.
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+        one row in the null model, and a flat intercept, whatever the unit of the exposure. Under
+        ``GPrior("4n")`` the intercept, the log rate at the mean of the columns, has prior mean 0 and standard
+        deviation 2, which is informative for rates below 0.02 or above 50.
     <model prior>
     <constraints>
     weights : str or array_like, optional
-        How many rows a row counts for: the log-likelihood of a row is ``w (y eta - exp(eta))``. A column
-        of the data or one value a row.
+        Number of observations that a row represents: the log-likelihood of a row is ``w (y eta - exp(eta))``.
+        A column of the data, or one value per row.
     offset : str or array_like, optional
-        Added to the linear predictor, a column of the data or one value a row: the logarithm of the
-        exposure (time, population) over which a row was counted.
+        Known part of the linear predictor: a column of the data, or one value per row. Usually the logarithm
+        of the exposure (time, population) of a row.
     <missing>
 
     Attributes
@@ -104,9 +101,9 @@ class PoissonSelection(Selection):
     Raises
     ------
     DataError
-        If the response is not counts or mean counts with weights, has no events at all, or the data
-        cannot be used (empty, all rows missing, infinite values, negative weights, columns so large
-        or small that their squares are not numbers).
+        If the response is not counts or mean counts with weights, has no events, or the data cannot be used
+        (empty, no complete row, infinite values, negative weights, columns so large or small that their
+        squares overflow or underflow).
     <raises>
 
     Warns
@@ -115,7 +112,7 @@ class PoissonSelection(Selection):
 
     Examples
     --------
-    Accidents in a year at sites that differ in traffic, width and light, of which the last does nothing.
+    Accidents per year at sites that differ in traffic, width and light; light has no effect.
 
     >>> import numpy as np
     >>> import pandas as pd
@@ -130,8 +127,7 @@ class PoissonSelection(Selection):
     >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
     {'traffic': 1.0, 'width': 0.5, 'light': 0.2}
 
-    Cases among people of whom some wards have ten times as many as others: the logarithm of the exposure is
-    an offset.
+    Cases in wards of very different populations: the logarithm of the exposure is an offset.
 
     >>> rng = np.random.default_rng(2)
     >>> wards = pd.DataFrame({"age": rng.normal(size=60), "income": rng.normal(size=60)})

@@ -1,4 +1,4 @@
-"""The gaussian model that users build."""
+"""Linear selection models."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -46,32 +46,32 @@ class LinearSelection(Selection):
     """Bayesian variable selection in a linear regression with normal errors.
 
     A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
-    in or out as a whole, and the intercept, whose prior is flat, is always in. The posterior is over
-    models, their coefficients and the error variance, and marginal likelihoods are exact. Made from
-    arrays here, from a formula by :meth:`from_formula` or :func:`pyrjsel.linear`.
+    included or excluded as a whole; the intercept is always included and has a flat prior. The posterior is
+    over models, their coefficients and the error variance, and marginal likelihoods are exact. The class
+    takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.linear`.
 
     Parameters
     ----------
     endog : array_like, shape (n,)
         Response.
     exog : DataFrame or array_like, shape (n, p)
-        One term a column, without a constant column. Text and categories become factors.
+        Columns, one per term, without a constant. Columns of text and categories become factors.
     coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow, Normal or SpikeSlab, optional
-        Prior on the coefficients of a model; None is ``GPrior(g="n")``, n the number of rows. Variances
-        are in units of the error variance, but for ``Normal(scaled=False)`` and ``SpikeSlab``.
+        Prior on the coefficients of a model; None is ``GPrior(g="n")`` with the number of rows n. Prior
+        variances are multiples of the error variance, except for ``Normal(scaled=False)`` and ``SpikeSlab``.
     <model prior>
     sigma_prior : InverseGamma, optional
         Prior on the error variance; None is ``1 / sigma^2``.
     <constraints>
     weights : str or array_like, optional
-        The error variance of a row is sigma^2 / w. A column of the data or one value a row; rows of
-        weight 0 are not counted. The unit of the weights is that of sigma^2: twice as large weights make
-        sigma^2, and with it prior variances that are multiples of it, twice as large. That changes the
-        posterior under ``Normal``, ``SpikeSlab(scaled=True)`` and a `sigma_prior`. It does not without
-        a `sigma_prior` under g-priors and their mixtures, which know the weights, nor under
-        ``scaled=False``. Weights of mean 1 leave sigma^2 the error variance of a typical row.
+        Precision weights w, with error variance sigma^2 / w: a column of the data, or one value per row. Rows
+        of weight 0 are not counted. The scale of the weights determines that of sigma^2: doubling all weights
+        doubles sigma^2, and with it prior variances that are multiples of sigma^2. That changes the posterior
+        under ``Normal``, ``SpikeSlab(scaled=True)`` and a `sigma_prior`. Without a `sigma_prior` it does not
+        under g-priors and their mixtures, which include the weights, nor under ``scaled=False``. With weights
+        of mean 1, sigma^2 is the error variance of a typical row.
     offset : str or array_like, optional
-        Added to the linear predictor, a column of the data or one value a row.
+        Known part of the linear predictor: a column of the data, or one value per row.
     <missing>
 
     Attributes
@@ -82,16 +82,17 @@ class LinearSelection(Selection):
     ------
     DataError
         If the response is constant, or is fitted perfectly under a mixture of g-priors,
-        ``Normal(scaled=False)`` or ``SpikeSlab(scaled=False)`` (without a `sigma_prior`, the posterior
-        does not exist then), or the data cannot be used (fewer than two rows, infinite values, negative
-        weights, columns so large or small that their squares are not numbers).
+        ``Normal(scaled=False)`` or ``SpikeSlab(scaled=False)`` (without a `sigma_prior` the posterior is then
+        improper), or the data cannot be used (fewer than two rows, infinite values, negative weights, columns
+        so large or small that their squares overflow or underflow).
     <raises>
 
     Warns
     -----
     <rank warning>
     PyrjselWarning
-        If so few rows have positive weight that coefficients have no posterior mean or standard deviation.
+        If there are too few rows of positive weight for a posterior mean or standard deviation of
+        coefficients.
 
     Examples
     --------
@@ -153,7 +154,7 @@ class LinearSelection(Selection):
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame, or rows in chunks.
+        """Make a model from a formula and a data frame, or data in chunks.
 
         Parameters
         ----------
@@ -167,12 +168,12 @@ class LinearSelection(Selection):
         Returns
         -------
         LinearSelection
-            Ready to fit.
+            Model, ready to fit.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read or calls what it may not.
+            If the formula cannot be parsed or calls a function that is not allowed.
         DataError, ParameterError, UnknownNameError
             As for the class.
 
@@ -203,7 +204,7 @@ class LinearSelection(Selection):
         functions: Mapping[str, Callable[..., Any]] | None,
         listed: Sequence[str] | None = None,
     ) -> Self:
-        """Make a model; of chunks, with its terms in the order `listed` of an earlier one."""
+        """Make a model; from chunks, with its terms in the order `listed` of an earlier model."""
         data = as_pandas(data)
         chunks = as_chunks(data)
         if chunks is None:
@@ -239,7 +240,7 @@ class LinearSelection(Selection):
             return
         sums = self.data.sums
         check_columns(self.design, sums.largest, sums.extras)
-        # Of weights the smallest and the largest will do.
+        # Only the smallest and the largest weight are needed.
         self._family.check(np.zeros(2), sums.extras.get("weights"), self.design.response)
 
     def _response_facts(self) -> list[tuple[str, str]]:

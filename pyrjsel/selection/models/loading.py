@@ -1,4 +1,4 @@
-"""Results as files: what is read."""
+"""Loading of saved results."""
 
 import warnings
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ from pyrjsel.storage import (
     register,
 )
 
-# Figures of which one follows from others agree to this; probabilities below `LEAST` have fewer digits.
+# Tolerance for agreement of dependent figures; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
 
 
@@ -51,7 +51,7 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
     choices = _choices(content.part("choices"))
     rows = content.part("rows")
     with catching_warnings, warnings.catch_warnings():
-        warnings.simplefilter("ignore", PyrjselWarning)  # all was said when the model was made
+        warnings.simplefilter("ignore", PyrjselWarning)  # warnings were issued when the model was made
         if given.data is not None and rows.flag("summed"):
             extras = dict(design.extra_columns)
             if not issubclass(kind, LinearSelection):
@@ -88,7 +88,7 @@ def _choices(content: Content) -> Choices:
 def _without_rows(
     kind: type[Selection], design: Design, choices: Choices, rows: AbsentRows, content: Content
 ) -> Selection:
-    """Return a model that answers what it can."""
+    """Return the model without its training data."""
     n_observations = content.number("n_observations")
     if n_observations <= 0:
         raise content.wrong("n_observations", "positive")
@@ -113,7 +113,7 @@ def _without_rows(
 
 
 def _check_models(anew: Content, model: Selection) -> None:
-    """Raise :class:`StoreError` if a run began anew at what are no models."""
+    """Raise :class:`StoreError` if the starts of a restarted run are not models."""
     for name in ("found", "starts"):
         gamma = anew.array(name, np.uint8, (None, model.space.n_terms))
         if (gamma > 1).any() or not model.space.feasible(gamma).all():
@@ -121,9 +121,9 @@ def _check_models(anew: Content, model: Selection) -> None:
 
 
 def _log_constant(content: Content, kind: type[Selection], design: Design) -> float:
-    """Return what saved marginal likelihoods leave out; NaN where an older file does not say it.
+    """Return the constant omitted in saved marginal likelihoods; NaN for older files without it.
 
-    Nothing is left out of those of gaussian responses and of single 0/1 outcomes.
+    Nothing is omitted for gaussian responses and single 0/1 outcomes.
     """
     if "log_constant" in content:
         return content.number("log_constant")
@@ -136,7 +136,7 @@ def _log_constant(content: Content, kind: type[Selection], design: Design) -> fl
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
-    if "audit" in content:  # files did not always have it
+    if "audit" in content:  # missing in older files
         posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), seed)
@@ -168,10 +168,10 @@ def _results(content: Content, model: Selection) -> SelectionResults:
 
 
 def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[ByteArray, str | None]:
-    """Return the median probability model, or the one in its place and why."""
+    """Return the median probability model, or its replacement and the reason."""
     gamma = _zeros_and_ones(content, "gamma", (len(model.term_names),))
     problem = content.text("problem") if "problem" in content else None
-    # What is worked out from rows, where it is asked for, was worked out before it was saved.
+    # Quantities that need the training data were computed before saving.
     usual = ((posterior.inclusion >= 0.5) | (model.space.free == 0)).astype(np.uint8)
     if not model.space.feasible(gamma) or (problem is None) != np.array_equal(gamma, usual):
         raise content.wrong("gamma", "the median probability model, or one in its place")
@@ -179,7 +179,7 @@ def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[B
 
 
 def _averaged(content: Content, model: Selection) -> tuple[FloatArray, Values]:
-    """Return draws of coefficients and of nuisance parameters after enumeration."""
+    """Return draws of coefficients and nuisance parameters after enumeration."""
     coefficients = content.numbers("averaged", (None, model.regression.n_columns))
     nuisance = _nuisance(content, model, "averaged {}", (len(coefficients),))
     if not len(coefficients):
@@ -188,7 +188,7 @@ def _averaged(content: Content, model: Selection) -> tuple[FloatArray, Values]:
 
 
 def _single(content: Content, model: Selection, posterior: Posterior) -> KnownModels | None:
-    """Return what is known of single models without rows."""
+    """Return the saved values of single models."""
     if not isinstance(model.regression, AbsentRegression):
         return None
     rows = min(TABLE_ROWS, posterior.odds.size)
@@ -201,22 +201,22 @@ def _single(content: Content, model: Selection, posterior: Posterior) -> KnownMo
 
 
 def _untold(model: Selection, posterior: Posterior) -> bool:
-    """Whether rows, which are not there, would be needed to know over which models the prior is."""
+    """Whether the training data are needed to determine which models exist."""
     absent = isinstance(model.regression, AbsentRegression)
     return absent and model._lacks_models and posterior.draws is not None
 
 
 def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> PriorSizes | None:
-    """Return what rows alone say of the prior over sizes."""
+    """Return the saved prior over sizes, which depends on the training data."""
     shape = (model.space.n_terms + 1,)
     if "prior sizes" in content:
         part = content.part("prior sizes")
         probability, mcse = (part.array(name, float, shape) for name in ("probability", "mcse"))
-        known = not np.isnan(probability).all()  # of unknown ones none is known
+        known = not np.isnan(probability).all()  # all are unknown or none
         if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
             raise part.wrong("probability", "probabilities of all sizes and their errors")
         return PriorSizes(probability, mcse)
-    if _untold(model, posterior):  # files did not always have it
+    if _untold(model, posterior):  # missing in older files
         return PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))
     return None
 
@@ -229,11 +229,11 @@ def _dispersion(content: Content) -> Dispersion:
 
 
 def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -> PriorInclusion | None:
-    """Return what rows alone say of prior inclusion."""
+    """Return the saved prior inclusion probabilities, which depend on the training data."""
     shape = (len(model.term_names),)
     if "prior inclusion" not in content:
         unknown = np.full(shape, np.nan)
-        # Files did not always have it.
+        # Missing in older files.
         return (
             PriorInclusion(unknown, unknown, "unknown", None, np.nan) if _untold(model, posterior) else None
         )
@@ -259,7 +259,7 @@ def _options(content: Content, model: Selection, sampler: str) -> Any:
         given = {renamed.get(name, name): described(value, {}) for name, value in content.items()}
         if len(given) < len(list(content.items())):
             raise content.wrong("options", "each there once")
-        # What options that the file does not know are in earlier versions: chains go on as they were drawn.
+        # Options missing in the file get their values of earlier versions, so that chains continue unchanged.
         return kind(**{**getattr(kind, "before", {}), **given})
     except (KeyError, PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
@@ -294,7 +294,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         **{name: content.array(name, bool, (n_terms,)) for name in FLAGS},
     }
     odds = arrays["odds"]
-    if (odds[1:] < (1.0 - 1e-9) * odds[:-1]).any():  # as tables of models ask for
+    if (odds[1:] < (1.0 - 1e-9) * odds[:-1]).any():  # as in tables of models
         raise content.wrong("odds", "rising, since the most probable models come first")
     draws = _draws(content.part("draws"), model, packed) if "draws" in content else None
     chains = [] if draws is None else range(len(draws.model))
@@ -320,7 +320,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
 
 
 def _log_marginal(content: Content, m: int) -> FloatArray | None:
-    """Return log marginal likelihoods; those of models that do not exist are -inf."""
+    """Return log marginal likelihoods, -inf for models that do not exist."""
     if "log_marginal" not in content:
         return None
     found = content.numbers("log_marginal", (m,), infinite=True)
@@ -340,16 +340,16 @@ def _moments(content: Content, width: int) -> Moments:
 
 
 def _check_figures(content: Content, posterior: Posterior, model: Selection) -> None:
-    """Raise :class:`StoreError` where figures that follow from each other do not.
+    """Raise :class:`StoreError` if dependent figures are inconsistent.
 
-    Those of other machines differ by rounding, of sums over at most 2**20 models.
+    Between machines they differ by rounding of sums over at most 2**20 models.
     """
     probability, odds, packed = posterior.probability, posterior.odds, posterior.packed
     if abs(probability.sum() - 1.0) > ROUNDING:
         raise content.wrong("probability", "probabilities of all models")
     if posterior.draws is None:
-        # Those that chains visited come by their masses, where these are known, and visits err. Models of the
-        # same span have the same probability, to rounding.
+        # Visited models are sorted by mass if that is known, which can differ from the order of visits.
+        # Models with the same column space have equal probability up to rounding.
         if (np.diff(probability) > ROUNDING * probability[1:]).any():
             raise content.wrong("probability", "probabilities of all models, the largest first")
         likely = probability[: odds.size] > LEAST
@@ -407,7 +407,7 @@ def _draws(content: Content, model: Selection, packed: PackedModels) -> Draws:
 def _nuisance(
     content: Content, model: Selection, member: str, shape: tuple[int, ...]
 ) -> dict[str, FloatArray]:
-    """Return draws of the nuisance parameters of a model, in members of such names."""
+    """Return draws of the nuisance parameters of a model, from the entries of their names."""
     own = model._family.nuisance.names
     for name in {name for each in CLASSES.values() for name in each._family.nuisance.names}:
         if (member.format(name) in content) != (name in own):

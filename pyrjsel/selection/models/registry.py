@@ -1,4 +1,4 @@
-"""The registry of models, one class a family, which loading and the command line read."""
+"""Registry of selection models, one class per family, used by loading and the command line."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,11 @@ from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
 
-# By short names.
+# By short name.
 MODELS: Mapping[str, type[Selection]] = {
     "linear": LinearSelection,
     "logit": LogitSelection,
     "poisson": PoissonSelection,
 }
-# By the names of classes, as files have them.
+# By class name, as in files.
 CLASSES: Mapping[str, type[Selection]] = {model.__name__: model for model in MODELS.values()}

@@ -15,14 +15,14 @@ from pyrjsel.selection.regression.layout import TermColumns
 
 @dataclass(frozen=True)
 class RankRule(Absent):
-    """Of a prior that was compiled for rows: the share of a column that counts as linear dependence."""
+    """Placeholder for a compiled prior: only its tolerance for linear dependence."""
 
     rank_tol: float
 
 
 @dataclass(frozen=True, eq=False)
 class AbsentRegression(TermColumns, Absent):
-    """A regression without its rows.
+    """Placeholder for a regression without training data.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class AbsentRegression(TermColumns, Absent):
     family : Family
     prior : RankRule
     log_constant : float
-        What log marginal likelihoods that were saved leave out; NaN in files that do not say.
+        Constant omitted in saved log marginal likelihoods; NaN if the file does not contain it.
     """
 
     mean: FloatArray
@@ -51,7 +51,7 @@ class KnownModels(Absent):
     regression : AbsentRegression
     gamma : ndarray (m, J)
     log_marginals_known, deviances : ndarray (m,)
-        Of the rows of `gamma`.
+        Values for the rows of `gamma`.
     """
 
     regression: AbsentRegression

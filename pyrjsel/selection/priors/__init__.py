@@ -1,1 +1,1 @@
-"""Prior distributions of coefficients: one class a prior."""
+"""Prior distributions of coefficients."""

@@ -1,4 +1,4 @@
-# The log marginal likelihood of a gaussian model as a function of a few sums.
+# The log marginal likelihood of a gaussian model as a function of sufficient statistics.
 
 cdef enum:
     KNOWN = 0                   # sigma^2 = 1
@@ -13,7 +13,7 @@ cdef struct panels_t:           # interpolants of one d; see shrinkage.Panels
     int count
     const double* coefficients  # (count, 3, POWERS)
 
-cdef struct posterior_t:        # what a model leaves of the coefficients; see GaussianScore.posterior
+cdef struct posterior_t:        # moments of the shrinkage factor of a model; see GaussianScore.posterior
     double mean                 # of the shrinkage factor
     double square               # of its square
     double inner                # of the shrinkage factor times S

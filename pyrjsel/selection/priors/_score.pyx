@@ -1,9 +1,8 @@
-"""The log marginal likelihood of a gaussian model as a function of a few sums.
+"""The log marginal likelihood of a gaussian model as a function of sufficient statistics.
 
-With A = P + X'WX over the columns of a model, c = X'Wy + P m, and pen = m'P m, all that depends on the
-model is
+With A = P + X'WX over the columns of a model, c = X'Wy + P m and pen = m'P m, it depends on the model through
 
-    log_det = (log det P - log det A) / 2,   fit = c'A^-1 c - pen   (least squares' fit under a g-prior)
+    log_det = (log det P - log det A) / 2,   fit = c'A^-1 c - pen   (least-squares fit under a g-prior)
 
 and the number d of columns. Up to constants, with S = y'Wy + 2 b - fit and nu = N + 2 a,
 
@@ -12,7 +11,7 @@ and the number d of columns. Up to constants, with S = y'Wy + 2 b - fit and nu =
     log m = -d/2 log(1 + g) - nu/2 log(y'Wy + 2 b - g / (1 + g) fit)
     log m = -nu/2 log(y'Wy + 2 b) + log B(d, R^2)             R^2 = fit / (y'Wy + 2 b)
 
-with B of ``shrinkage.py``. A prior makes its score by one of the static methods of :class:`GaussianScore`.
+with B of ``shrinkage.py``. A prior creates its score by one of the static methods of :class:`GaussianScore`.
 """
 
 cimport cython
@@ -25,40 +24,40 @@ from pyrjsel._core._vecmath cimport logs, panels as panels_at
 
 # As in shrinkage.py: 1 - R^2 below which a fit is perfect.
 cdef double PERFECT = 1e-13
-# What the vectorised logarithm is given is above this.
+# Lower bound of arguments of the vectorised logarithm.
 cdef double TINY = 1e-300
 
 
 @cython.final
 cdef class GaussianScore:
-    """The last line of a gaussian marginal likelihood.
+    """Log marginal likelihood of a gaussian model from its sums.
 
     Parameters
     ----------
     formula : int
-        Which of the four above, from 0.
+        Number of the formula above, from 0.
     nu : float
         N + 2 a.
     total : float
         ``y'Wy + 2 b``.
     g : float
-        Of a g-prior.
+        Value of g for a g-prior.
     shrinkage : Shrinkage, optional
-        Integrals over g, for a mixture.
+        Integrals over g for a mixture of g-priors.
     saturated : int
-        Columns with which every fit is perfect, where b = 0: there B = 1. 0 for none.
+        Number of columns with which every fit is perfect if b = 0: there B = 1. 0 for none.
     most : int
-        Most columns of a model, for a mixture.
+        Largest number of columns of a model, for a mixture.
     """
 
     @staticmethod
     def known():
-        """Return the score where sigma^2 is known to be 1."""
+        """Return the score for sigma^2 = 1."""
         return GaussianScore(KNOWN, 0.0, 1.0)
 
     @staticmethod
     def conjugate(double nu, double total):
-        """Return the score of a normal prior in units of sigma."""
+        """Return the score of a normal prior scaled by sigma."""
         return GaussianScore(CONJUGATE, nu, total)
 
     @staticmethod
@@ -93,7 +92,7 @@ cdef class GaussianScore:
         free(self.tables)
 
     cdef const panels_t* table(self, int d) noexcept nogil:
-        """The interpolants for d columns, made when they are needed first."""
+        """The interpolants for d columns, made at their first use."""
         if self.tables[d].coefficients == NULL:
             with gil:
                 self.make(d)
@@ -148,9 +147,9 @@ cdef class GaussianScore:
 
     cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
                       double* out) noexcept nogil:
-        """`of` for n models of d columns each, vectorised: out[i] := of(d, log_det[i], fit[i]).
+        """Vectorised `of` for n models of d columns: out[i] := of(d, log_det[i], fit[i]).
 
-        The log determinants of a g-prior are not looked at. `rest` is scratch space (n).
+        The log determinants are ignored for a g-prior. `rest` is scratch space (n).
         """
         cdef Py_ssize_t i
         cdef double r2, shrink = self.shrink if self.formula == GPRIOR else 1.0
@@ -223,10 +222,10 @@ cdef class GaussianScore:
         return out
 
     def value(self, int d, double log_det, double fit):
-        """Return the log marginal likelihood of given sums, for tests."""
+        """Return the log marginal likelihood for given sums, for tests."""
         return self.of(d, log_det, fit)
 
     def moments(self, int d, double fit):
-        """Return E[delta], E[delta^2], E[delta S] and E[S] of a model of given sums."""
+        """Return E[delta], E[delta^2], E[delta S] and E[S] for given sums."""
         cdef posterior_t found = self.posterior(d, fit)
         return np.array([found.mean, found.square, found.inner, found.residual])

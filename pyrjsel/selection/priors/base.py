@@ -1,8 +1,8 @@
-"""Interfaces of coefficient priors: for models when they are built, for evidence and loops when they run.
+"""Interfaces of coefficient priors: for users, and compiled for the columns of a regression.
 
-Inside the package columns are centred and scaled, ``x~_k = (x_k - m_k) / s_k``, so that the linear
-predictor is ``a + sum b_k x~_k``. A :class:`CoefficientPrior` is what users write. For the columns of a
-regression it becomes a :class:`CompiledPrior`, or a :class:`GaussianPrior` where there is an error variance.
+Internally columns are centred and scaled, ``x~_k = (x_k - m_k) / s_k``, and the linear predictor is ``a + sum
+b_k x~_k``. Users specify a :class:`CoefficientPrior`. For the columns of a regression it is compiled to a
+:class:`CompiledPrior`, or to a :class:`GaussianPrior` if there is an error variance.
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.selection.priors._score import GaussianScore
 
-# A column that keeps less than this share of its sum of squares given the others is dependent on them:
+# A column is linearly dependent on others if they leave less than this proportion of its sum of squares:
 # rounding of cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
 RANK_TOL = 1e-10
 
-# Of 1, 2, ... columns: where quadrature rules begin, nodes and weights.
+# Quadrature rules for 1, 2, ... columns: offsets, nodes and weights.
 Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
 NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The data as a prior may use them: moments of the columns, and of the response its mean at most.
+    """Moments of the columns that a prior may use; of the response it may use only the mean.
 
     Attributes
     ----------
     mean, scale : ndarray (D,)
         Weighted mean and standard deviation of each column (scale 1 for a constant one).
     gram : ndarray (D, D)
-        Cross-products of the standardised columns, weighted as the information of the prior asks for
-        (:attr:`CoefficientPrior.of_null_model`) and centred by the same weights.
+        Cross-products of the standardised columns, with the weights of the information of the prior
+        (:attr:`CoefficientPrior.of_null_model`), and centred with the same weights.
     total_weight : float
-        Sum of the weights; the number of rows where there are none.
+        Sum of the weights; the number of rows if there are none.
     """
 
     mean: FloatArray
@@ -47,16 +47,15 @@ class Columns:
 
 @dataclass(frozen=True)
 class CompiledPrior:
-    """A coefficient prior on the internal scale: of a model's columns, one exponential form.
+    """A coefficient prior on the internal scale, in a common exponential form.
 
     With K the `precision` restricted to the columns of a model, intercept first,
 
     ``log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2``;
 
-    a flat intercept has precision 0 and counts neither in d nor in the determinant. Where coefficients are
-    independent on some scale, log det K is the sum of `log_weights` over the columns: taken from there,
-    since intercepts far from the data make the matrix lose it to rounding. Compiled loops know this form
-    alone, which keeps them free of cases.
+    a flat intercept has precision 0 and is excluded from d and from the determinant. If coefficients are
+    independent on some scale, log det K is the sum of `log_weights` over the columns, which avoids the
+    rounding errors of the matrix for intercepts far from the data. Compiled loops use only this form.
     """
 
     precision: FloatArray
@@ -81,7 +80,7 @@ class CompiledPrior:
 
 
 class Integrals(Protocol):
-    """Integrals over g, which a regression keeps for its prior."""
+    """Integrals over g, cached by a regression for its prior."""
 
     def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of log g and their posterior probabilities."""
@@ -106,7 +105,7 @@ class Sums(Protocol):
 
     @property
     def rows(self) -> int:
-        """Rows less one."""
+        """Number of rows minus one."""
 
     @property
     def b(self) -> float:
@@ -114,28 +113,28 @@ class Sums(Protocol):
 
     @property
     def shrinkage(self) -> Integrals:
-        """Integrals over g, for a prior that has one."""
+        """Integrals over g, for mixtures of g-priors."""
 
 
 @dataclass(frozen=True)
 class GaussianPrior:
-    """A coefficient prior of a gaussian model on the internal scale, the intercept flat.
+    """A coefficient prior of a gaussian model on the internal scale, with a flat intercept.
 
-    As it stands the prior is normal, in units of sigma or whatever sigma is; other priors are subclasses.
+    This class is a normal prior, with variances that scale with sigma^2 or not; other priors are subclasses.
 
     Attributes
     ----------
     precision, mean : ndarray (D,)
-        Of the normal law (of spikes that of them); 0 for g-priors.
+        Precisions and means of normal priors (of the spikes for a spike and slab); 0 for g-priors.
     log_weights : ndarray (D,)
         Logarithms of the precisions; 0 for g-priors.
     scaled : bool
         Whether prior variances are multiples of sigma^2.
     rank_tol : float
-        Columns that keep no more than this share of their sum of squares given the others are dependent,
-        and a model with such columns has no prior; 0 where every model has one.
+        A column is dependent on others if they leave at most this proportion of its sum of squares, and a
+        model with such columns has no prior; 0 if every model has one.
     ratio : ndarray (D,) or None
-        Variances of slabs over those of spikes; then all columns are in every model.
+        Variance ratios of slabs and spikes, with which all columns are in every model.
     """
 
     precision: FloatArray
@@ -148,28 +147,28 @@ class GaussianPrior:
 
     @property
     def in_state(self) -> bool:
-        """Whether Gibbs samplers have sigma^2 and coefficients in their state.
+        """Whether the state of Gibbs samplers includes sigma^2 and coefficients.
 
-        Under the other priors these are integrated out in closed form, and drawn afterwards.
+        Otherwise these are integrated out in closed form and drawn afterwards.
         """
         return not self.scaled or self.ratio is not None
 
     @property
     def given_variance(self) -> bool:
-        """Whether models have some of the columns, and closed marginal likelihoods given sigma^2 alone."""
+        """Whether models have subsets of the columns, with closed marginal likelihoods only given sigma^2."""
         return not self.scaled and self.ratio is None
 
     @property
     def quadrature(self) -> bool:
         """Whether marginal likelihoods are integrals over sigma^2 or g.
 
-        They are infinite for perfect fits where p(sigma^2) is improper.
+        They are infinite for perfect fits if p(sigma^2) is improper.
         """
         return not self.scaled
 
     @property
     def numbers(self) -> tuple[str, list[FloatArray]]:
-        """A word and arrays that tell the prior from others, however they are written."""
+        """A word and arrays that identify the prior, regardless of its notation."""
         slabs = [] if self.ratio is None else [self.ratio]
         word = "spikes and slabs" if slabs else "normal"
         return word, [self.precision, self.mean, np.array([float(self.scaled)]), *slabs]
@@ -179,11 +178,11 @@ class GaussianPrior:
         return np.diag(self.precision)
 
     def log_g(self, n: float) -> float:
-        """Return a likely log g over `n` rows; 0 where g is no parameter."""
+        """Return a typical log g for `n` rows; 0 if g is not a parameter."""
         return 0.0
 
     def conditional(self, n: float) -> tuple[float, float, float] | None:
-        """Return how g is drawn given the rest, as ``Mixture.conditional`` says; None where it is known."""
+        """Return the conditional distribution of g, see ``Mixture.conditional``; None if g is fixed."""
         return None
 
     def integrals(self, n: float, nu: float, least: float) -> Integrals:
@@ -191,7 +190,7 @@ class GaussianPrior:
         raise NotImplementedError(f"{type(self).__name__} has no g")
 
     def score(self, sums: Sums, most: int) -> GaussianScore:
-        """Return the last line of log marginal likelihoods of up to `most` columns, for scaled priors."""
+        """Return the score for models of up to `most` columns, for scaled priors."""
         return GaussianScore.conjugate(sums.nu, sums.total)
 
     def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
@@ -205,23 +204,23 @@ class GaussianPrior:
         return np.full(size, self.shrinkage_nodes(sums, d, fit)[0][0])
 
     def rules(self, sums: Sums, most: int) -> Rules:
-        """Return quadrature rules over the shrinkage factor for up to `most` columns, where it is unknown."""
+        """Return quadrature rules over the shrinkage factor for up to `most` columns, if it is unknown."""
         return NO_RULES
 
 
 class CoefficientPrior:
-    """A prior on the coefficients of a model, as users write it.
+    """A prior on the coefficients of a model, as specified by users.
 
-    A subclass has :meth:`compile` if it is known to families without an error variance, and
-    :meth:`compile_gaussian` if it is to gaussian models; the registry says which.
+    A subclass has :meth:`compile` if it supports families without an error variance, and
+    :meth:`compile_gaussian` if it supports gaussian models; see the registry.
     """
 
-    # Whether the error variance may have a prior for each number of terms beside this one.
+    # Whether the prior of the error variance may depend on the number of terms.
     variance_by_size: ClassVar[bool] = False
 
     @property
     def of_null_model(self) -> bool:
-        """Whether the prior asks for information in the fitted model of intercept and offset alone."""
+        """Whether the prior uses the information in the fitted null model."""
         return False
 
     def compile(self, columns: Columns) -> CompiledPrior:
@@ -230,12 +229,12 @@ class CoefficientPrior:
         Parameters
         ----------
         columns : Columns
-            What the prior may know of the data, cross-products for its `information`.
+            Moments of the columns, with cross-products for the `information` of the prior.
 
         Returns
         -------
         CompiledPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
         """
         raise NotImplementedError(f"{type(self).__name__} is for gaussian models alone")
 
@@ -247,12 +246,12 @@ class CoefficientPrior:
         scale : ndarray (D,)
             Standard deviations of the columns.
         n : int
-            Rows of positive weight.
+            Number of rows of positive weight.
 
         Returns
         -------
         GaussianPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
 
         Raises
         ------
@@ -262,7 +261,7 @@ class CoefficientPrior:
         raise NotImplementedError(f"{type(self).__name__} is not for gaussian models")
 
     def by_column(self, terms: Sequence[tuple[str, Sequence[str]]]) -> Self:
-        """Return the prior with one number for each column, where it has numbers of single columns.
+        """Return the prior with one number for each column, if it has parameters of single columns.
 
         Parameters
         ----------
@@ -272,21 +271,21 @@ class CoefficientPrior:
         Returns
         -------
         CoefficientPrior
-            Itself where it has none.
+            The prior itself if it has none.
         """
         return self
 
     def restrict(self, inside: BoolArray) -> Self:
-        """Return the prior for those columns that are `inside`.
+        """Return the prior restricted to the columns `inside`.
 
         Parameters
         ----------
         inside : bool array (D,)
-            One a column.
+            Mask of the columns.
 
         Returns
         -------
         CoefficientPrior
-            Itself where it has no numbers of single columns.
+            The prior itself if it has no parameters of single columns.
         """
         return self

@@ -1,4 +1,4 @@
-"""Normal priors and g-priors on the coefficients of a model: one precision matrix for all of them."""
+"""Normal priors and g-priors on the coefficients of a model."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -19,7 +19,7 @@ from pyrjsel.selection.priors.base import (
     Sums,
 )
 
-# Scales and means of normal priors are squared, which must leave numbers.
+# Limits of scales and means of normal priors, whose squares must not overflow.
 FARTHEST = 1e100
 
 
@@ -37,7 +37,7 @@ class FixedG(GaussianPrior):
 
     @property
     def numbers(self) -> tuple[str, list[FloatArray]]:
-        """A word and arrays that tell the prior from others, however they are written."""
+        """A word and arrays that identify the prior, regardless of its notation."""
         return "g", [np.array([self.g])]
 
     def matrix(self, gram: FloatArray) -> FloatArray:
@@ -45,11 +45,11 @@ class FixedG(GaussianPrior):
         return gram / self.g
 
     def score(self, sums: Sums, most: int) -> GaussianScore:
-        """Return the last line of log marginal likelihoods."""
+        """Return the score of the prior."""
         return GaussianScore.g_prior(sums.nu, sums.total, self.g)
 
     def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
-        """Return g / (1 + g), which is known."""
+        """Return the known g / (1 + g)."""
         return np.array([self.g / (1.0 + self.g)]), np.ones(1)
 
 
@@ -65,16 +65,16 @@ class Normal(CoefficientPrior):
     mean : float, default 0
         Prior mean of every coefficient.
     standardize : bool, default False
-        Put the prior on the coefficients of centred columns with (weighted) standard deviation one
-        instead of on those of the columns as they are.
+        Whether the prior is on the coefficients of columns that are centred and scaled to (weighted) standard
+        deviation one instead of the original columns.
     scaled : bool, optional
-        Whether the variance is a multiple of the error variance; only a gaussian model has one, where
-        None is True, and for other families None and False are the only values. The error variance
-        sigma^2 is that of a row of weight 1: under True, doubling all weights of a gaussian model
-        doubles prior variances, as a `scale` times the root of 2 does.
+        Whether the variance is a multiple of the error variance. None is True for gaussian models and False
+        for other families, which have no error variance and do not accept True. The error variance sigma^2 is
+        that of a row of weight 1: with True, doubling all weights of a gaussian model doubles the prior
+        variances.
     intercept : None, "flat" or Normal, optional
-        Prior of the intercept: of the columns as they are, or of the standardised ones under
-        `standardize`. None is ``Normal(10)`` for logistic and Poisson models.
+        Prior of the intercept, for the original columns, or for the standardised ones with `standardize`.
+        None is ``Normal(10)`` for logistic and Poisson models.
 
     Examples
     --------
@@ -107,17 +107,17 @@ class Normal(CoefficientPrior):
         Parameters
         ----------
         columns : Columns
-            What the prior may know of the design.
+            Moments of the columns.
 
         Returns
         -------
         CompiledPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
 
         Raises
         ------
         ParameterError
-            If `scaled` asks for an error variance that there is none of.
+            If `scaled` is true, since there is no error variance.
         """
         if self.scaled:
             with named("Normal"):
@@ -153,12 +153,12 @@ class Normal(CoefficientPrior):
         scale : ndarray (D,)
             Standard deviations of the columns.
         n : int
-            Rows of positive weight.
+            Number of rows of positive weight.
 
         Returns
         -------
         GaussianPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
 
         Raises
         ------
@@ -177,30 +177,28 @@ class Normal(CoefficientPrior):
 class GPrior(CoefficientPrior):
     """Zellner's g-prior, ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
-    phi is the error variance of a gaussian model and 1 otherwise. `information` says what W is. Grouping
-    equal rows changes nothing in either case.
+    phi is the error variance of a gaussian model and 1 otherwise; `information` determines W. Grouping equal
+    rows does not change the prior.
 
     Parameters
     ----------
     g : float, "n" or "4n"
-        A positive number, or n or 4 n with n the sum of the weights (the number of trials or rows):
-        ``"n"`` is the unit-information prior under ``information="null"``, and in linear models;
-        ``"4n"`` is the low-information prior for logistic models of Ntzoufras, Dellaportas and Forster
-        (2003).
+        A positive number, or n or 4 n with the sum of the weights n (the number of trials or rows). ``"n"``
+        is the unit-information prior under ``information="null"`` and in linear models; ``"4n"`` is the
+        low-information prior of Ntzoufras, Dellaportas and Forster (2003) for logistic models.
     information : {"unit", "null"}
-        Whose information `g` divides. ``"unit"``: W holds the weights alone (numbers of trials, or of
-        rows behind a mean count), so that the prior does not depend on the response. ``"null"``: W
-        holds the weights that the model of intercept and offset alone, fitted, gives the rows (weight
-        times variance of the response), and columns are centred by them. Without an offset that is
-        ``g / (p (1 - p))`` of ``"unit"`` in a logistic model with a share p of events, ``g`` over the
-        mean count in a Poisson model. Linear models have the same prior under both.
+        The information that is divided by `g`. ``"unit"``: W has the weights (numbers of trials, or of rows
+        behind a mean count), so the prior does not depend on the response. ``"null"``: W has the information
+        weights of the fitted null model with intercept and offset (weight times variance of the response),
+        and columns are centred with them. Without an offset, this is ``"unit"`` with ``g / (p (1 - p))`` in a
+        logistic model with a proportion p of events, and with ``g`` divided by the mean count in a Poisson
+        model. Linear models have the same prior under both.
     intercept : None, "joint", "flat" or Normal, optional
         ``"flat"`` centres the columns and gives the intercept a flat prior (the default under
-        ``information="null"``, and the only choice of linear models); ``"joint"`` counts it as a column
-        of X_gamma (the default for logistic and Poisson models under ``information="unit"``, and not
-        known to ``"null"``): the linear predictor at the mean of the columns has prior mean 0 and
-        variance g / n; a :class:`Normal` centres the columns and is the prior of the linear predictor
-        at their weighted mean.
+        ``information="null"``, and the only choice for linear models). ``"joint"`` treats it as a column of
+        X_gamma (the default for logistic and Poisson models under ``information="unit"``; not available under
+        ``"null"``): the linear predictor at the mean of the columns has prior mean 0 and variance g / n. A
+        :class:`Normal` centres the columns and is the prior of the linear predictor at their weighted mean.
 
     Examples
     --------
@@ -231,7 +229,7 @@ class GPrior(CoefficientPrior):
 
     @property
     def of_null_model(self) -> bool:
-        """Whether `information` is that of the fitted model of intercept and offset alone."""
+        """Whether `information` is that of the fitted null model."""
         return self.information == "null"
 
     def value(self, total_weight: float) -> float:
@@ -240,12 +238,12 @@ class GPrior(CoefficientPrior):
         Parameters
         ----------
         total_weight : float
-            Sum of the weights; the number of rows where there are none.
+            Sum of the weights; the number of rows if there are none.
 
         Returns
         -------
         float
-            The multiplier of the inverse information.
+            Factor of the inverse information.
         """
         if isinstance(self.g, str):
             return total_weight if self.g == "n" else 4.0 * total_weight
@@ -257,12 +255,12 @@ class GPrior(CoefficientPrior):
         Parameters
         ----------
         columns : Columns
-            What the prior may know of the data, cross-products for its `information`.
+            Moments of the columns, with cross-products for the `information` of the prior.
 
         Returns
         -------
         CompiledPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
         """
         size = columns.mean.size
         g = self.value(columns.total_weight)
@@ -277,7 +275,7 @@ class GPrior(CoefficientPrior):
             shift[0] = intercept.mean / intercept.scale**2
             penalty[0] = (intercept.mean / intercept.scale) ** 2
         elif intercept == "joint":
-            # Centring makes the ones orthogonal to the columns: the joint prior falls into two parts.
+            # Centring makes the constant orthogonal to the columns: the joint prior is a product.
             precision[0, 0] = columns.total_weight / g
         return CompiledPrior(precision, shift, penalty, intercept == "flat", RANK_TOL)
 
@@ -289,12 +287,12 @@ class GPrior(CoefficientPrior):
         scale : ndarray (D,)
             Standard deviations of the columns.
         n : int
-            Rows of positive weight.
+            Number of rows of positive weight.
 
         Returns
         -------
         GaussianPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
 
         Raises
         ------

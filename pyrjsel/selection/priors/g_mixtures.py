@@ -1,4 +1,4 @@
-"""Mixtures of g-priors: priors on g, for gaussian models."""
+"""Mixtures of g-priors for gaussian models."""
 
 from dataclasses import astuple, dataclass, field
 from typing import ClassVar
@@ -19,8 +19,8 @@ Numbers = float | FloatArray
 class Mixture(CoefficientPrior):
     """A prior on the g of ``beta_gamma ~ N(0, g sigma^2 (X_gamma' W X_gamma)^-1)``.
 
-    The intercept is flat and ``p(sigma^2)`` that of the model, 1 / sigma^2 by default. Closed forms do not
-    exist or overflow; the integral over g is done by quadrature, to 1e-10.
+    The intercept has a flat prior and sigma^2 that of the model, by default 1 / sigma^2. Closed forms do not
+    exist or overflow; integrals over g are computed by quadrature, to 1e-10.
     """
 
     def logpdf(self, g: Numbers, n: float) -> Numbers:
@@ -29,14 +29,14 @@ class Mixture(CoefficientPrior):
         Parameters
         ----------
         g : float or ndarray
-            Where, above 0.
+            Values above 0.
         n : float
             Number of rows.
 
         Returns
         -------
         float or ndarray
-            Of the shape of `g`.
+            Log densities, of the shape of `g`.
         """
         log_g = np.log(g)
         return self.log_density(log_g, n) - log_g
@@ -47,23 +47,23 @@ class Mixture(CoefficientPrior):
         Parameters
         ----------
         log_g : float or ndarray
-            Where.
+            Values.
         n : float
             Number of rows.
 
         Returns
         -------
         float or ndarray
-            Of the shape of `log_g`.
+            Log densities, of the shape of `log_g`.
         """
         return self._log_density(log_g, n)
 
     def conditional(self, n: float) -> tuple[float, float, float]:
         """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g.
 
-        With rates as second parameters, ``1 / g ~ Gamma(shape, unit t)`` given t, and given g
-        ``t ~ Gamma(power, 1 + unit / g)``, or t = 1 where power is 0. If d coefficients have the g-prior, and
-        Q is ``beta' X'WX beta / sigma^2``, the first becomes ``Gamma(shape + d / 2, unit t + Q / 2)``.
+        With rates as second parameters, ``1 / g ~ Gamma(shape, unit t)`` given t, and given g ``t ~
+        Gamma(power, 1 + unit / g)``, or t = 1 if power is 0. If d coefficients have the g-prior, and Q is
+        ``beta' X'WX beta / sigma^2``, the first becomes ``Gamma(shape + d / 2, unit t + Q / 2)``.
 
         Parameters
         ----------
@@ -85,12 +85,12 @@ class Mixture(CoefficientPrior):
         scale : ndarray (D,)
             Standard deviations of the columns.
         n : int
-            Rows of positive weight.
+            Number of rows of positive weight.
 
         Returns
         -------
         GaussianPrior
-            For columns that are centred and scaled.
+            Prior for centred and scaled columns.
         """
         zero = np.zeros(scale.size)
         return UnknownG(zero, zero, zero, mixture=self)
@@ -103,7 +103,7 @@ class Mixture(CoefficientPrior):
 
     @staticmethod
     def _check(a: object) -> None:
-        # For a <= 2 the density has no finite integral, and Bayes factors against the null model no meaning.
+        # For a <= 2 the prior is improper, and Bayes factors against the null model are undefined.
         check_real(a, "a", low=2, open_low=True)
 
 
@@ -127,7 +127,7 @@ class UnknownG(GaussianPrior):
 
     @property
     def numbers(self) -> tuple[str, list[FloatArray]]:
-        """A word and arrays that tell the prior from others, however they are written."""
+        """A word and arrays that identify the prior, regardless of its notation."""
         return type(self.mixture).__name__, [np.array(astuple(self.mixture), dtype=float)]
 
     def matrix(self, gram: FloatArray) -> FloatArray:
@@ -135,11 +135,11 @@ class UnknownG(GaussianPrior):
         return gram
 
     def log_g(self, n: float) -> float:
-        """Return a likely log g over `n` rows."""
+        """Return a typical log g for `n` rows."""
         return float(np.log(n))
 
     def conditional(self, n: float) -> tuple[float, float, float]:
-        """Return how g is drawn given the rest."""
+        """Return the conditional distribution of g."""
         return self.mixture.conditional(n)
 
     def integrals(self, n: float, nu: float, least: float) -> Integrals:
@@ -147,7 +147,7 @@ class UnknownG(GaussianPrior):
         return Shrinkage(self.mixture, n, nu, least)
 
     def score(self, sums: Sums, most: int) -> GaussianScore:
-        """Return the last line of log marginal likelihoods of up to `most` columns."""
+        """Return the score for models of up to `most` columns."""
         saturated = sums.rows if sums.b == 0 else 0
         return GaussianScore.mixture(sums.nu, sums.total, sums.shrinkage, saturated, most)
 
@@ -176,7 +176,7 @@ class UnknownG(GaussianPrior):
 
 
 def _r2(fit: float, total: float) -> float:
-    """Return R^2, off 1 where rounding or as many columns as rows bring it there."""
+    """Return R^2, bounded away from 1, which rounding or as many columns as rows can give."""
     return min(max(fit / total, 0.0), 1.0 - PERFECT)
 
 
@@ -189,7 +189,7 @@ class HyperG(Mixture):
     Parameters
     ----------
     a : float, default 3
-        Above 2; 3 and 4 (a uniform shrinkage factor) are usual.
+        Parameter above 2; usual values are 3 and 4 (a uniform shrinkage factor).
 
     References
     ----------
@@ -219,13 +219,13 @@ class HyperG(Mixture):
 class HyperGN(Mixture):
     """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
 
-    As :class:`HyperG` for g / n, n the number of rows: consistent where the null model is true too [1]_.
-    For gaussian models.
+    The hyper-g prior on g / n with the number of rows n; consistent also if the null model is true [1]_. For
+    gaussian models.
 
     Parameters
     ----------
     a : float, default 3
-        Above 2; 3 and 4 are usual.
+        Parameter above 2; usual values are 3 and 4.
 
     References
     ----------
@@ -272,7 +272,7 @@ class ZellnerSiow(Mixture):
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         half = 0.5 * n
-        # Far below, exp overflows to inf and the density to 0, as it should.
+        # For very small g, exp overflows to inf and the density is 0, as intended.
         with np.errstate(over="ignore"):
             return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))
 

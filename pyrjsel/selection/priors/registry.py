@@ -1,4 +1,4 @@
-"""The registry of coefficient priors, which models, loading, the command line and documentation read."""
+"""Registry of coefficient priors, used by models, loading, the command line and documentation."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 
-# Priors that models with an error variance know, and models without one.
+# Priors supported by models with an error variance, and by models without.
 GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
 GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, Normal)
 
-# All of them, by the names that files and the command line know them by.
+# All priors, by their names in files and on the command line.
 COEF_PRIORS: Mapping[str, type[CoefficientPrior]] = {
     prior.__name__: prior for prior in dict.fromkeys((*GENERALISED, *GAUSSIAN))
 }

@@ -1,13 +1,13 @@
 """Marginal likelihoods under mixtures of g-priors, and the posterior of g.
 
-Under a g-prior all that a gaussian model of d columns adds to the null model is a function of g and of
-R^2, the share of ``y'My + 2 b`` that least squares explains:
+The Bayes factor of a gaussian model of d columns against the null model is a function of g and of R^2, the
+proportion of ``y'My + 2 b`` explained by least squares:
 
     B(d, R^2) = integral of (1 + g)^(-d/2) (1 - R^2 g / (1 + g))^(-nu/2) p(g) dg,   nu = N + 2 a,
 
 for sigma^2 ~ IG(a, b) and N = n - 1 (Liang et al. 2008, eq. 6; their case is a = b = 0). In log g the
-integrand is analytic in a strip and falls exponentially to both sides, where the trapezoidal rule
-converges faster than any power of the step.
+integrand is analytic in a strip and decays exponentially on both sides, so the trapezoidal rule converges
+faster than any power of the step.
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.distributions.quadrature import draw, find_nodes
 
-# Values of log g between which the mass of every posterior of g lies that double precision can describe:
-# priors fall at least as g to the left, and as g^(-1/2) to the right of n / (1 - R^2).
+# Range of log g with the mass of every posterior of g to double precision: densities of log g decay at least
+# as g on the left, and as g^(-1/2) on the right of n / (1 - R^2).
 LOWEST, HIGHEST = -60.0, 200.0
-# For probabilities of signs exp(-20) = 2e-9 does.
+# For probabilities of signs, exp(-20) = 2e-9 is enough.
 SHALLOW = 20.0
-# The largest step; a peak is as narrow as 1 / sqrt(d), and with a step of 0.6 of that the rule's error
-# is below 1e-13 (measured for d up to 900 against steps of 0.02).
+# The largest step; a peak has a width of about 1 / sqrt(d), and with a step of 0.6 of that the error of the
+# rule is below 1e-13 (measured for d up to 900 against steps of 0.02).
 STEP, NARROW = 0.2, 0.6
-# Interpolants have panels of at most this length in their variable u, of 1.25 / sqrt(d) where that is
-# less, and this degree: errors are below 1e-11 of log B (measured likewise).
+# Length of the panels of interpolants in their variable u, at most 1.25 / sqrt(d), and their degree: errors
+# are below 1e-11 of log B (measured likewise).
 PANEL, SHORT, DEGREE = 0.5, 1.25, 12
-# 1 - R^2 below which a fit is taken as perfect: cross-products do not know less.
+# 1 - R^2 below which a fit counts as perfect: cross-products are not more accurate.
 PERFECT = 1e-13
 
 
@@ -46,9 +46,9 @@ class DensityOfG(Protocol):
 class Panels:
     """Piecewise polynomials for one d.
 
-    With odds = R^2 / (1 - R^2) and ``u = log1p(nu / 2 odds / centre)``, panel ``k = floor(u / length)`` holds
-    the coefficients of powers of ``2 (u / length - k) - 1``: of log B + nu/2 log(1 - R^2), E[1 / (1 + g)]
-    and E[1 / (1 + g)^2].
+    With odds = R^2 / (1 - R^2) and ``u = log1p(nu / 2 odds / centre)``, panel ``k = floor(u / length)`` has
+    the coefficients of powers of ``2 (u / length - k) - 1`` for log B + nu/2 log(1 - R^2), E[1 / (1 + g)] and
+    E[1 / (1 + g)^2].
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Shrinkage:
     prior : DensityOfG
         The prior on g.
     n : float
-        Number of rows, which priors may depend on.
+        Number of rows, on which priors may depend.
     nu : float
         N + 2 a, as above.
     least : float
-        The least 1 - R^2 that interpolants must hold for.
+        Smallest 1 - R^2 in the range of interpolants.
     """
 
     prior: DensityOfG
@@ -108,14 +108,14 @@ class Shrinkage:
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
         r2 : float
             R^2, in [0, 1).
 
         Returns
         -------
         tuple of ndarray
-            Exact to rounding for functions that are as smooth as the integrand.
+            Exact up to rounding for functions as smooth as the integrand.
         """
         nodes, value = self._nodes(d, np.array([r2 / (1.0 - r2)]))
         weight = np.exp(value[0] - value[0].max())
@@ -124,13 +124,13 @@ class Shrinkage:
     def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Return nodes of the shrinkage factor and log weights for the prior and (1 + g)^(-d/2).
 
-        For averages of distribution functions, at any R^2 up to 1 - `least`: with twice the step of other
-        integrals and less depth, errors are below 1e-7.
+        For averages of distribution functions, at any R^2 up to 1 - `least`. With twice the step of other
+        integrals and a smaller range, errors are below 1e-7.
 
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
 
         Returns
         -------
@@ -166,14 +166,14 @@ class Shrinkage:
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
         r2 : float or ndarray
             R^2, in [0, 1).
 
         Returns
         -------
         ndarray
-            Of the shape of `r2`.
+            Values, of the shape of `r2`.
         """
         r2 = np.asarray(r2, dtype=float)
         if d == 0:
@@ -187,14 +187,14 @@ class Shrinkage:
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
         r2 : float or ndarray
             R^2, in [0, 1).
 
         Returns
         -------
         tuple of ndarray
-            Of the shape of `r2`.
+            Values, of the shape of `r2`.
         """
         r2 = np.asarray(r2, dtype=float)
         _, first, second = self.integrals(d, np.ravel(r2 / (1.0 - r2)))
@@ -206,7 +206,7 @@ class Shrinkage:
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
         r2 : float
             R^2, in [0, 1).
         size : int
@@ -228,24 +228,24 @@ class Shrinkage:
         return {}
 
     def panels(self, d: int) -> Panels:
-        """Return the interpolant for models of d >= 1 columns, made once.
+        """Return the interpolant for models of d >= 1 columns, cached.
 
         Parameters
         ----------
         d : int
-            Columns of the model.
+            Number of columns of the model.
 
         Returns
         -------
         Panels
-            For R^2 up to 1 - `least`.
+            Interpolant for R^2 up to 1 - `least`.
         """
         if d not in self._tables:
             self._tables[d] = self._make(d)
         return self._tables[d]
 
     def _make(self, d: int) -> Panels:
-        # B changes where nu/2 odds is of the order of d/2.
+        # B changes on the scale of nu/2 odds near d/2.
         centre, length = max(1.0, 0.5 * d), min(PANEL, SHORT / np.sqrt(d))
         count = int(np.log1p(0.5 * self.nu / max(self.least, PERFECT) / centre) / length) + 1
         x = chebyshev.chebpts1(DEGREE + 1)
@@ -256,7 +256,7 @@ class Shrinkage:
         u = length * (np.arange(count)[:, None] + 0.5 * (x + 1.0))
         odds = np.expm1(u) * centre / (0.5 * self.nu)
         values = np.stack([self.integrals(d, row) for row in odds])
-        # The change of basis multiplies rounding errors: of what changes within a panel only.
+        # The change of basis amplifies rounding errors, but only of the variation within a panel.
         middle = values[:, :, DEGREE // 2].copy()
         coefficients = (values - middle[:, :, None]) @ (to_powers @ to_chebyshev).T
         coefficients[:, :, 0] += middle
@@ -264,5 +264,5 @@ class Shrinkage:
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        state.pop("_tables", None)  # quickly made again
+        state.pop("_tables", None)  # quickly recomputed
         return state

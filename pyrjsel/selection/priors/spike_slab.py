@@ -19,26 +19,26 @@ Numbers = float | Sequence[float] | Mapping[str, float]
 
 @dataclass(frozen=True)
 class SpikeSlab(CoefficientPrior):
-    """The prior of stochastic search variable selection: a narrow and a wide normal law.
+    """The prior of stochastic search variable selection: a narrow and a wide normal distribution.
 
-    A coefficient whose term is out is N(0, tau^2), one whose term is in N(0, c tau^2), times sigma^2 if
-    `scaled` [1]_. All columns are in every model: "out" is a coefficient so small that it does not matter,
-    which `tau` says.
+    The coefficients of an excluded term are N(0, tau^2), those of an included term N(0, c tau^2), times
+    sigma^2 if `scaled` [1]_. All columns are in every model: a term is "excluded" if its coefficients are
+    negligible on the scale of `tau`.
 
     Parameters
     ----------
     tau : float, sequence or mapping
-        Standard deviation of a coefficient that does not matter, above 0, in units of the response per unit
-        of the column. A number for all columns, a sequence with one for each column of the design, or a
-        mapping from names of terms or columns; a column's own name counts before its term's.
+        Standard deviation of a negligible coefficient, above 0, in units of the response per unit of the
+        column. A number for all columns, a sequence with one per column of the design, or a mapping from
+        names of terms or columns; the name of a column takes precedence over that of its term.
     c : float, sequence or mapping
-        Ratio of the two variances, above 1; 100 and 10,000 are usual. As for `tau`. (George and McCulloch
-        write c^2 for it.)
+        Ratio of the two variances, above 1, given as for `tau`; usual values are 100 and 10,000. (George and
+        McCulloch denote it by c^2.)
     scaled : bool, default False
-        Whether the variances are multiples of sigma^2; marginal likelihoods are exact then, and
-        quadratures otherwise.
+        Whether the variances are multiples of sigma^2. Marginal likelihoods are then exact; otherwise they
+        are computed by quadrature.
     standardize : bool, default False
-        Put the prior on the coefficients of columns with (weighted) standard deviation one.
+        Whether the prior is on the coefficients of columns scaled to (weighted) standard deviation one.
 
     References
     ----------
@@ -78,12 +78,12 @@ class SpikeSlab(CoefficientPrior):
         Returns
         -------
         SpikeSlab
-            With sequences for `tau` and `c`.
+            The prior with sequences for `tau` and `c`.
 
         Raises
         ------
         ParameterError
-            If a sequence has other than one number a column, or a mapping leaves a column out.
+            If a sequence does not have one number per column, or a mapping lacks a column.
         UnknownNameError
             If a mapping has a key that is neither a term nor a column.
         """
@@ -91,17 +91,17 @@ class SpikeSlab(CoefficientPrior):
             return replace(self, tau=_spread(self.tau, "tau", terms), c=_spread(self.c, "c", terms))
 
     def restrict(self, inside: BoolArray) -> "SpikeSlab":
-        """Return the prior for those columns that are `inside`; mappings must have been spread before.
+        """Return the prior restricted to the columns `inside`; mappings must have been expanded before.
 
         Parameters
         ----------
         inside : bool array (D,)
-            One a column.
+            Mask of the columns.
 
         Returns
         -------
         SpikeSlab
-            With the numbers of those columns.
+            The prior with the numbers of these columns.
         """
         parts = {
             name: tuple(v for v, keep in zip(value, inside, strict=True) if keep)
@@ -113,24 +113,24 @@ class SpikeSlab(CoefficientPrior):
     def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
 
-        Without columns it is a normal prior of none.
+        Without columns it is a normal prior without coefficients.
 
         Parameters
         ----------
         scale : ndarray (D,)
             Standard deviations of the columns.
         n : int
-            Rows of positive weight.
+            Number of rows of positive weight.
 
         Returns
         -------
         GaussianPrior
-            With precisions of spikes, relative to 1 / sigma^2 if `scaled`.
+            The prior with the precisions of spikes, relative to 1 / sigma^2 if `scaled`.
 
         Raises
         ------
         ParameterError
-            If a sequence has other than D numbers.
+            If a sequence does not have D numbers.
         """
         zero = np.zeros(scale.size)
         if not scale.size:
@@ -163,7 +163,7 @@ def _checked(value: Any, name: str, low: float) -> Any:
 
 
 class _Names(dict[str, float]):
-    """A mapping that is hashable, as the parts of a frozen description must be."""
+    """A hashable mapping, for use in frozen dataclasses."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

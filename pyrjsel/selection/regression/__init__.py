@@ -1,1 +1,1 @@
-"""The data of a regression as priors, marginal likelihoods and samplers see them."""
+"""Data of a regression for priors, marginal likelihoods and samplers."""

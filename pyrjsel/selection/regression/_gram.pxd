@@ -1,4 +1,4 @@
-# Rows of a symmetric matrix over the columns of a design, formed as they are needed or held whole.
+# Rows of a symmetric matrix over the columns of a design, stored or computed on demand.
 
 cdef class Gram:
     cdef readonly int size

@@ -1,4 +1,4 @@
-"""Rows of X'X + diag: a matrix that is held, or products of columns with a bounded cache."""
+"""Rows of X'X + diag: from a stored matrix, or products of columns with a bounded cache."""
 
 cimport cython
 
@@ -16,7 +16,7 @@ cdef class Gram:
         return NULL
 
     cdef double entry(self, int j, int l) noexcept nogil:
-        """One number, where a row would be too much."""
+        """A single entry."""
         return self.row(j)[l]
 
     def rows(self, which):
@@ -35,12 +35,12 @@ cdef class Gram:
 
 @cython.final
 cdef class FullGram(Gram):
-    """A matrix that is held whole.
+    """A stored matrix.
 
     Parameters
     ----------
     matrix : float64 array (D, D)
-        Symmetric.
+        Symmetric matrix.
     """
 
     def __init__(self, const double[:, ::1] matrix not None):
@@ -54,16 +54,16 @@ cdef class FullGram(Gram):
         return self.matrix + <Py_ssize_t> j * self.size
 
     def blocks(self, const int[::1] start not None):
-        """Return the diagonal blocks of groups of columns, one after the other, row by row."""
+        """Return the diagonal blocks of groups of columns, concatenated row by row."""
         matrix = np.asarray(self.arrays)
         parts = [matrix[a:b, a:b].ravel() for a, b in pairwise(start)]
         return np.concatenate(parts) if parts else np.empty(0)
 
 
 cdef class ColumnGram(Gram):
-    """X'X + diag(extra) for columns X, of which the rows used last are kept.
+    """X'X + diag(extra) for columns X, with a cache of the rows used last.
 
-    A row costs one pass over all columns; the cache holds `capacity` of them. Not to be shared by threads.
+    A row takes one pass over all columns; the cache holds `capacity` rows. Not thread-safe.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ cdef class ColumnGram(Gram):
     extra : float64 array (D,)
         Added to the diagonal.
     capacity : int
-        Rows to keep, at least 1.
+        Number of rows in the cache, at least 1.
     """
 
     def __init__(self, const double[:, ::1] columns not None, const double[::1] extra not None,
@@ -96,7 +96,7 @@ cdef class ColumnGram(Gram):
         self.stamp = &stamps[0]
 
     cdef void compute(self, int j, double* out) noexcept nogil:
-        """A row, from the columns."""
+        """Compute a row from the columns."""
         cdef const double* own = self.columns + <Py_ssize_t> j * self.n
         cdef int l
         for l in range(self.size):
@@ -128,7 +128,7 @@ cdef class ColumnGram(Gram):
         return value + self.extra[j] if j == l else value
 
     def blocks(self, const int[::1] start not None):
-        """Return the diagonal blocks of groups of columns, one after the other, row by row."""
+        """Return the diagonal blocks of groups of columns, concatenated row by row."""
         columns, extra = np.asarray(self.arrays[0]), np.asarray(self.arrays[1])
         parts = []
         for a, b in pairwise(start):

@@ -1,10 +1,10 @@
-# A regression problem as raw arrays, and what every sampler computes of it.
+# A regression problem as raw arrays, with the computations that samplers share.
 #
-# Columns are standardised and the first is the intercept's ones. The coefficient prior of a model is
-# written through one matrix for all priors: with K = precision restricted to the model's columns,
-#     log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2,
-# where a flat intercept (precision 0) counts neither in d nor in the determinant. Loops that draw scale
-# parameters multiply K, shift and penalty by `scale`, and count densities of coefficients in a unit.
+# Columns are standardised; the first is the constant of the intercept. All coefficient priors have the same
+# form: with K = precision restricted to the model's columns,     log f(b) = (log det K - d log 2 pi - b'K b)
+# / 2 + shift'b - sum(penalty) / 2, where a flat intercept (precision 0) is excluded from d and from the
+# determinant. Loops that draw scale parameters multiply K, shift and penalty by `scale`, and use densities of
+# coefficients in a given unit.
 
 from pyrjsel.families._family cimport shift_t, working_t
 
@@ -17,20 +17,20 @@ cdef struct problem_t:
     working_t working
     bint quadratic               # the log-likelihood is quadratic in the linear predictor
     bint flat                    # the intercept has a flat prior
-    double rank_tol              # least share of a column's precision that the others may leave
+    double rank_tol              # smallest proportion of a column's precision that others may leave
     const double* columns        # (n_columns, n), one column after the other
     const double* wy
-    const double* w              # NULL where every weight is one
+    const double* w              # NULL if all weights are one
     const double* offset
     const double* precision      # (n_columns, n_columns)
     const double* shift          # (n_columns)
-    const double* log_weights    # (n_columns): log det K is their sum; NULL where K must be factored
-    double intercept             # where searches for modes begin
+    const double* log_weights    # (n_columns): log det K is their sum; NULL if K must be factored
+    double intercept             # start of mode searches
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
-    double scale                 # times which precision, shift and penalty are those of the prior; 1
-    double log_constant          # a column's part of log f besides determinant and exponent; -log(2 pi) / 2
-    double log_unit              # logarithm of the unit of coefficients that densities are of; 0
+    double scale                 # factor of precision, shift and penalty; 1
+    double log_constant          # constant of log f per column; -log(2 pi) / 2
+    double log_unit              # logarithm of the unit of coefficients in densities; 0
 
 cdef class Problem:
     cdef problem_t c

@@ -1,4 +1,4 @@
-"""A regression problem as raw arrays: what every compiled loop of this room computes of it."""
+"""A regression problem as raw arrays, with the computations that compiled loops share."""
 
 from libc.math cimport log
 from libc.string cimport memcpy
@@ -12,27 +12,27 @@ cdef double HALF_LOG_2PI = 0.9189385332046727418
 
 
 cdef class Problem:
-    """Raw pointers into the arrays of a regression problem, which it keeps alive.
+    """Raw pointers to the arrays of a regression problem, which are kept alive.
 
     Parameters
     ----------
     columns : float64 array (D + 1, n)
-        Standardised design columns, the intercept's ones first.
+        The constant of the intercept and the standardised design columns.
     wy, offset : float64 arrays (n,)
         Weight times response, and offset of the linear predictor.
     w : float64 array (n,) or None
-        Weights; None where all are one.
+        Weights; None if all are one.
     term_start : int32 array (J + 1,)
-        Term j owns the columns ``term_start[j]:term_start[j + 1]``.
+        Term j has the columns ``term_start[j]:term_start[j + 1]``.
     precision, shift, penalty : float64 arrays (D + 1, D + 1), (D + 1,), (D + 1,)
         The coefficient prior, as in ``_problem.pxd``.
     log_weights : float64 array (D + 1,) or None
-        What each column adds to the log determinant of the precision; None where it must be factored.
+        Contribution of each column to the log determinant of the precision; None if it must be factored.
     family : Passes
     flat : bool
     rank_tol : float
     intercept : float
-        Where searches for modes begin.
+        Start of mode searches.
     """
 
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
@@ -68,7 +68,7 @@ cdef class Problem:
 
 
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil:
-    """Write the columns of a model, intercept first, terms in order; their number."""
+    """Write the columns of a model, intercept first, terms in order; return their number."""
     cdef int d = 1, j, k
     cols[0] = 0
     for j in range(p.n_terms):
@@ -132,24 +132,23 @@ cdef double prior_exponent(const problem_t* p, int d, const int* cols, const dou
 
 
 cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
-    """Columns whose prior is proper."""
+    """Number of columns with a proper prior."""
     return d - 1 if p.flat else d
 
 
 cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld,
                       double* slack) noexcept nogil:
-    """Cholesky factor of the precision of the columns, whatever its scale, a flat intercept left out.
+    """Cholesky factor of the unscaled precision of the columns, without a flat intercept.
 
-    Non-zero where the columns are linearly dependent under a g-prior: where one of them keeps no more
-    than rank_tol of its precision given all others. `slack` is a lower bound of the least share that a
-    column keeps, within 1e-6 of which it is exact; 1 where no model can be dependent. Overwrites the
-    upper triangle too.
+    Non-zero if the columns are linearly dependent under a g-prior: if the others leave at most rank_tol of
+    the precision of a column. `slack` is a lower bound of the smallest proportion left of a column, exact
+    below 1e-6; 1 if no model can be dependent. Overwrites the upper triangle too.
     """
     cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
     cdef double pivot
     slack[0] = 1.0
     if p.log_weights != NULL:
-        return 0                # nobody needs the factor
+        return 0                # the factor is not needed
     for k in range(m):
         for l in range(k, m):
             factor[l + <Py_ssize_t> k * ld] = p.precision[
@@ -159,7 +158,7 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
         return info
     if p.rank_tol <= 0.0:
         return 0
-    # The determinant of the columns' correlations is a share that every one of them keeps at least.
+    # The determinant of the correlations is a lower bound of the proportion left of each column.
     for k in range(m):
         pivot = factor[k + <Py_ssize_t> k * ld]
         slack[0] *= pivot * pivot / p.precision[cols[first + k] * <Py_ssize_t> (p.n_columns + 1)]
@@ -170,9 +169,9 @@ cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor
 
 cdef double least_share(const problem_t* p, int m, const int* cols, double* factor,
                         int ld) noexcept nogil:
-    """The least share of its precision that a column keeps given all others: 1 / (K_kk (K^-1)_kk).
+    """Smallest proportion of the precision of a column left by all others: 1 / (K_kk (K^-1)_kk).
 
-    The columns of L^-1 are made one after the other in the last column of the upper triangle.
+    The columns of L^-1 are computed one after the other in the last column of the upper triangle.
     """
     cdef int k, i, rest
     cdef double inverse, total, least = 1.0
@@ -192,7 +191,7 @@ cdef double least_share(const problem_t* p, int m, const int* cols, double* fact
 
 cdef double prior_log_det(const problem_t* p, int d, const int* cols, const double* factor,
                           int ld) noexcept nogil:
-    """log det of the precision of the columns, whatever its scale, from its factor where there is one."""
+    """log det of the unscaled precision of the columns, from its factor if there is one."""
     cdef int k, first = 1 if p.flat else 0
     cdef double total = 0.0
     if p.log_weights != NULL:

@@ -1,4 +1,4 @@
-# Gram matrices that move with sigma^2.
+# Gram matrices that depend on sigma^2.
 
 from pyrjsel.selection.regression._gram cimport ColumnGram, Gram
 

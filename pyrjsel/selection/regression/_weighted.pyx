@@ -1,6 +1,6 @@
-"""Gram matrices that move with sigma^2: weighted products of columns, and a diagonal that is added.
+"""Gram matrices that depend on sigma^2: weighted products of columns, plus a diagonal.
 
-Weights and shifts are arrays of the caller, who changes them in place.
+Weights and shifts are arrays that the caller changes in place.
 """
 
 cimport cython
@@ -15,19 +15,19 @@ from pyrjsel._core._vecmath cimport dot, dot3
 
 @cython.final
 cdef class WeightedGram(ColumnGram):
-    """F diag(weights) F' + diag(extra), of which the rows used last are kept until the weights change.
+    """F diag(weights) F' + diag(extra), with a cache of the rows used last, valid until the weights change.
 
-    Not to be shared by threads.
+    Not thread-safe.
 
     Parameters
     ----------
     columns : float64 array (D, r)
-        F, row by row: what belongs to each column of the design.
+        F, with one row for each column of the design.
     weights : float64 array (r,)
-        Not negative; read anew after `forget`.
+        Non-negative weights; read again after `forget`.
     extra : float64 array (D,)
     capacity : int
-        Rows to keep, at least 1.
+        Number of rows in the cache, at least 1.
     """
 
     def __init__(self, const double[:, ::1] columns not None, const double[::1] weights not None,
@@ -55,20 +55,20 @@ cdef class WeightedGram(ColumnGram):
         return value + self.extra[j] if j == l else value
 
     cdef void forget(self) noexcept nogil:
-        """The weights have changed."""
+        """Clear the cache after a change of the weights."""
         cdef int k
         for k in range(self.used):
             self.slot[self.owner[k]] = -1
         self.used = 0
 
     def blocks(self, const int[::1] start not None):
-        """Return the diagonal blocks of groups of columns, one after the other, row by row."""
+        """Return the diagonal blocks of groups of columns, concatenated row by row."""
         return _blocks(self, start)
 
 
 @cython.final
 cdef class ShiftedGram(Gram):
-    """Another matrix with something added to its diagonal.
+    """Another matrix plus a diagonal.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ cdef class ShiftedGram(Gram):
         return value + self.shift[j] if j == l else value
 
     def blocks(self, const int[::1] start not None):
-        """Return the diagonal blocks of groups of columns, one after the other, row by row."""
+        """Return the diagonal blocks of groups of columns, concatenated row by row."""
         return _blocks(self, start)
 
 

@@ -1,4 +1,4 @@
-"""Gaussian regression problems: sums over rows and the coefficient prior."""
+"""Gaussian regression problems: sufficient statistics and priors."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -21,51 +21,51 @@ from pyrjsel.selection.regression.principal_directions import Spectrum
 from pyrjsel.selection.regression.rank import Directions, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
-# The model of such a regression, for messages.
-# Cross-products of so many columns are formed at once, whatever the number of rows; of more only where
-# there are as many rows: otherwise they would be larger than the data.
+# Name of the model, for messages.
+# Cross-products of up to this many columns are computed at once; those of more only if there are as many
+# rows, since they would otherwise be larger than the data.
 SMALL_GRAM = 1024
-# Sums of squares below this share of what they were before something was taken off are rounding.
+# Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12
-# Directions of standardised columns that hold less than this share of the largest one are rounding.
+# Directions of standardised columns with less than this proportion of the largest one are due to rounding.
 DIRECTION_TOL = 1e-13
 
 
 @dataclass(frozen=True)
 class GaussianRegression(TermColumns):
-    """A gaussian regression problem: sums of squares and products of centred, scaled columns, and priors.
+    """A gaussian regression problem: sums of squares and products of standardised columns, and priors.
 
-    The flat intercept has been integrated out. Made of rows by :meth:`build`, of sums over rows by
+    The flat intercept is integrated out. Built from rows by :meth:`build`, or from sums over rows by
     :meth:`from_statistics`.
 
     Attributes
     ----------
     mean, scale : ndarray (D,)
-        What columns were standardised with (scale 1 for a constant one).
+        Means and standard deviations of the columns (scale 1 for a constant one).
     term_start : int32 array (J + 1,)
-        Term j owns the columns ``term_start[j]:term_start[j + 1]``; column 0 is the intercept's.
+        Term j has the columns ``term_start[j]:term_start[j + 1]``; column 0 is the intercept.
     n : int
-        Rows of positive weight.
+        Number of rows of positive weight.
     total_weight, log_weight : float
         Sums of the weights and of their logarithms.
     centre, square : float
-        Weighted mean of the response less the offset, and its sum of squares about that.
+        Weighted mean of the response minus the offset, and the sum of squares about it.
     cross : ndarray (D,)
         Weighted products of columns and response.
     prior : GaussianPrior
     sigma : ndarray (2, J + 1)
         a and b of ``sigma^2 ~ IG(a, b)`` by number of terms in the model; zeros for 1 / sigma^2.
     rooted : ndarray (D, n) or None
-        Standardised columns times the roots of the weights; None where only sums are known.
+        Standardised columns times square roots of the weights; None if only sums are known.
     y, offset : ndarray (n,) or None
     weights : ndarray (n,) or None
-        None also where all are one.
+        Weights; None also if all are one.
     products : ndarray (D, D) or None
-        Cross-products of the standardised columns, where only sums are known.
+        Cross-products of the standardised columns, if only sums are known.
     family : Gaussian
     """
 
-    log_constant: ClassVar[float] = 0.0  # marginal likelihoods leave nothing out
+    log_constant: ClassVar[float] = 0.0  # marginal likelihoods omit nothing
     mean: FloatArray
     scale: FloatArray
     term_start: NDArray[np.intc]
@@ -101,7 +101,7 @@ class GaussianRegression(TermColumns):
         Raises
         ------
         DataError
-            If the response is constant, or fits perfectly, where that leaves no posterior.
+            If there is no posterior because the response is constant or fits perfectly.
         ParameterError
             If the intercept's prior is not flat.
         """
@@ -158,7 +158,7 @@ class GaussianRegression(TermColumns):
         *,
         sigma_prior: InverseGamma | None = None,
     ) -> "GaussianRegression":
-        """Make a problem of sums over rows: columns, response less offset, weights.
+        """Make a problem from sums over rows: columns, response minus offset, weights.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class GaussianRegression(TermColumns):
         return made
 
     def _check(self) -> None:
-        """Raise where no model, or not every model, has a posterior."""
+        """Raise if some model has no posterior."""
         if self.n < 2:
             raise DataError(f"{called()} needs at least 2 rows of positive weight. Got {self.n} instead.")
         if self.b > 0:
@@ -203,7 +203,7 @@ class GaussianRegression(TermColumns):
             )
         if not self.prior.quadrature:
             return
-        # Spikes and slabs have all columns in every model.
+        # Under spike-and-slab priors all columns are in every model.
         if self.prior.ratio is None and self.spare > 0 and self.least_residual <= ROUNDING:
             raise DataError(
                 f"The columns of {called()} fit the response perfectly (R^2 = 1): marginal likelihoods are "
@@ -218,9 +218,9 @@ class GaussianRegression(TermColumns):
             )
 
     def check_models(self, max_size: int) -> None:
-        """Raise :class:`DataError` where models of at most `max_size` terms have no posterior.
+        """Raise :class:`DataError` if models of at most `max_size` terms have no posterior.
 
-        Samplers whose state has sigma^2 would not see it: the posterior has an infinite spike at 0.
+        Samplers with sigma^2 in their state would not notice: the posterior has an infinite spike at 0.
         """
         if not self.prior.given_variance or self.b > 0 or self.widest(max_size) <= self.rows:
             return
@@ -235,17 +235,17 @@ class GaussianRegression(TermColumns):
 
     @property
     def rows(self) -> int:
-        """N, the rows less the one that the flat intercept takes."""
+        """N, the number of rows minus one for the flat intercept."""
         return self.n - 1
 
     @property
     def a(self) -> float:
-        """Shape of the prior of sigma^2 (of the model without terms, where they differ)."""
+        """Shape of the prior of sigma^2 (for the null model, if it depends on the size)."""
         return float(self.sigma[0, 0])
 
     @property
     def b(self) -> float:
-        """Scale of the prior of sigma^2, likewise."""
+        """Scale of the prior of sigma^2, for the same model."""
         return float(self.sigma[1, 0])
 
     @property
@@ -265,12 +265,12 @@ class GaussianRegression(TermColumns):
 
     @property
     def starts(self) -> NDArray[np.intc]:
-        """Where each term's columns begin and end, not counting the intercept's, (J + 1,)."""
+        """Boundaries of the terms' columns, counted without the intercept, (J + 1,)."""
         return self.term_start - np.intc(1)
 
     @property
     def held(self) -> bool:
-        """Whether cross-products of all columns are formed at once."""
+        """Whether cross-products of all columns are computed at once."""
         return self.rooted is None or self.mean.size <= max(SMALL_GRAM, self.n)
 
     @kept_property
@@ -287,7 +287,7 @@ class GaussianRegression(TermColumns):
         return self.gram + np.diag(self.prior.precision) if self.prior.rank_tol == 0 else self.gram
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX of some columns, (d, d), without forming all of it."""
+        """Return X'WX of some columns, (d, d), without computing all of it."""
         if self.held:
             return self.gram[np.ix_(columns, columns)]
         assert self.rooted is not None
@@ -296,15 +296,15 @@ class GaussianRegression(TermColumns):
 
     @property
     def most_columns(self) -> int:
-        """Most columns, beside the intercept, that can be independent."""
+        """Largest number of independent columns besides the intercept."""
         return self.rows
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
-        """Return products of columns whose rank matters, (d, d): X'WX."""
+        """Return the cross-products (d, d) of columns for the rank rule: X'WX."""
         return self.gram_of(columns)
 
     def dependent(self) -> list[int]:
-        """Return the terms whose columns take part in a linear dependence; all if they outnumber rows."""
+        """Return the terms with columns in a linear dependence; all if columns outnumber rows."""
         return list(range(self.n_terms)) if self.mean.size > self.rows else dependent_terms(self)
 
     @property
@@ -314,7 +314,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def penalty(self) -> FloatArray:
-        """The share of each column in m'P m, (D,)."""
+        """Contribution of each column to m'P m, (D,)."""
         return self.prior.precision * self.prior.mean**2
 
     @kept_property
@@ -354,20 +354,20 @@ class GaussianRegression(TermColumns):
 
     @property
     def spare(self) -> int:
-        """Degrees of freedom that all columns leave to the error; 0 if there are as many columns as rows."""
+        """Residual degrees of freedom with all columns; 0 if there are as many columns as rows."""
         if self.mean.size >= self.rows:
             return 0
         return self.rows - self.directions.rank
 
     @kept_property
     def least_residual(self) -> float:
-        """The least 1 - R^2 of a model, R^2 relative to y'Wy + 2 b; 0 where columns may interpolate."""
+        """Smallest 1 - R^2 of a model, relative to y'Wy + 2 b; 0 if columns may interpolate."""
         if self.total == 0 or self.spare == 0:
             return 2.0 * self.b / self.total if self.total else 0.0
         return max(0.0, 1.0 - self.directions.fit(self.cross) / self.total)
 
     def widest(self, max_size: int) -> int:
-        """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
+        """Return the largest number of columns, with intercept, of a model of `max_size` terms with a prior.
 
         Under a g-prior that is at most the number of rows.
         """
@@ -377,15 +377,15 @@ class GaussianRegression(TermColumns):
 
     @kept_property
     def shrinkage(self) -> Integrals:
-        """Integrals over g, for a prior that has one."""
-        # Half of the least residual: rounding may leave a model a little below it.
+        """Integrals over g, for mixtures of g-priors."""
+        # Half of the smallest residual, since rounding can bring a model slightly below it.
         return self.prior.integrals(float(self.n), self.nu, 0.5 * self.least_residual)
 
     @property
     def constant(self) -> float:
         """Constant to add to a compiled log marginal likelihood to give log p(y | model).
 
-        The densities of the flat intercept and, without a `sigma_prior`, of log sigma^2 count as 1.
+        Densities of the flat intercept and, without a `sigma_prior`, of log sigma^2 are taken as 1.
         """
         if self.prior.ratio is not None:
             return 0.0
@@ -399,7 +399,7 @@ class GaussianRegression(TermColumns):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         for name in ("gram", "matrix", "shrinkage", "directions"):
-            state.pop(name, None)  # made again where they are needed
+            state.pop(name, None)  # recomputed when needed
         return state
 
 

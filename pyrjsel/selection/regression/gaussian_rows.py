@@ -1,4 +1,4 @@
-"""Gaussian regressions as reversible jumps see them: rows and a normal prior, at a sigma^2 and a g."""
+"""Gaussian regressions for reversible jumps: rows and a normal prior given sigma^2 and g."""
 
 from dataclasses import dataclass, replace
 
@@ -13,39 +13,39 @@ from pyrjsel.selection.regression.glm import Regression
 
 
 def state_nuisance(family: Family) -> Nuisance:
-    """Return what states have beside coefficients: sigma^2, and log g (0 where it is known)."""
+    """Return the parameters of states besides coefficients: sigma^2, and log g (0 if g is fixed)."""
     return replace(family.nuisance, inner=("log_g",))
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianRows(Regression):
-    """A gaussian regression whose likelihood is that of a few rows, and its prior at sigma^2 = g = 1.
+    """A gaussian regression reduced to few rows with the same likelihood, and its prior at sigma^2 = g = 1.
 
-    The likelihood depends on the data through sums alone, and so do the rows: one for the intercept, one
-    for each direction of the columns, one for what no column explains. They have the sums of the data, and
-    the response, with its sign changed, as their offset: a linear predictor is a residual.
+    The likelihood depends on the data only through sums. The rows are one for the intercept, one for each
+    direction of the columns, and one for the residual of the response. They have the same sums as the data,
+    and minus the response as their offset: a linear predictor is a residual.
 
     Attributes
     ----------
     whole : GaussianRegression
-        The regression that the rows stand for.
+        The original regression.
     """
 
     whole: GaussianRegression
 
     @property
     def nuisance(self) -> Nuisance:
-        """Parameters of a state besides coefficients: sigma^2, and log g (0 if g is known)."""
+        """Parameters of a state besides coefficients: sigma^2, and log g (0 if g is fixed)."""
         return state_nuisance(self.family)
 
     @classmethod
     def of(cls, whole: GaussianRegression) -> "GaussianRows":
-        """Return the rows that stand for a regression.
+        """Return the reduced rows of a regression.
 
         Raises
         ------
         NotAvailableError
-            For spikes and slabs.
+            For spike-and-slab priors.
         """
         prior = whole.prior
         if prior.ratio is not None:
@@ -95,17 +95,17 @@ class GaussianRows(Regression):
         return self.whole.prior.scaled
 
     def at(self, variance: float, log_g: float) -> Regression:
-        """Return the regression with known error variances and a normal prior that it is at a sigma^2 and g.
+        """Return the regression with known error variances and a normal prior, given sigma^2 and g.
 
         Parameters
         ----------
         variance, log_g : float
-            sigma^2 and the logarithm of g, which is 0 but for mixtures of g-priors.
+            sigma^2 and the logarithm of g, which is 0 except for mixtures of g-priors.
 
         Returns
         -------
         Regression
-            Of the same rows, with weights 1 / sigma^2.
+            Regression of the same rows, with weights 1 / sigma^2.
         """
         log_scale = -log_g - (np.log(variance) if self.scaled else 0.0)
         scale, prior = np.exp(log_scale), self.prior
@@ -131,7 +131,7 @@ class GaussianRows(Regression):
         )
 
     def first(self) -> tuple[Regression, FloatArray]:
-        """Return the regression at a likely sigma^2 and g, and these: sigma^2 and log g."""
+        """Return the regression at typical values of sigma^2 and g, and these: sigma^2 and log g."""
         whole = self.whole
         left = max(whole.least_residual, ROUNDING) if whole.spare else 1.0
         variance = whole.total * left / whole.nu
@@ -139,13 +139,13 @@ class GaussianRows(Regression):
         return self.at(variance, log_g), np.array([variance, log_g])
 
     def scores(self) -> FloatArray:
-        """Return the score statistic of each column (D,), as for other regressions, sigma^2 unknown."""
+        """Return the score statistic of each column (D,), as for other regressions, with unknown sigma^2."""
         whole = self.whole
         if not whole.square:
             return np.zeros(whole.cross.size)
         return whole.n * whole.cross**2 / (whole.total_weight * whole.square)
 
     def least_power(self, max_size: int) -> float:
-        """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
+        """Return the t above which powers t of posteriors of at most `max_size` terms are integrable."""
         d = self.widest(max_size) - 1 if self.scaled else 0
         return (d + 3.0) / (self.whole.n + d + 2.0 * self.whole.a + 2.0)

@@ -1,4 +1,4 @@
-"""From design columns to the standardised arrays that samplers see, and back."""
+"""Regression problems of generalised linear models: standardised columns, response and prior."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,25 +24,25 @@ class Regression(TermColumns):
     Attributes
     ----------
     columns : ndarray (D + 1, n)
-        The ones of the intercept, then the standardised columns of the design.
+        The constant of the intercept, then the standardised columns of the design.
     mean, scale : ndarray (D,)
-        What they were standardised with.
+        Means and standard deviations of the columns.
     y, offset : ndarray (n,)
     weights : ndarray (n,) or None
     term_start : int32 array (J + 1,)
-        Term j owns the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
+        Term j has the rows ``term_start[j]:term_start[j + 1]`` of `columns`.
     prior : CompiledPrior
     saturated : float
-        Log-likelihood of the saturated model, of all rows as they were given.
+        Log-likelihood of the saturated model, for the original rows.
     family : Family
     log_constant : float
-        What its log-likelihood leaves out, of all rows as they were given: logs of binomial coefficients,
-        minus those of factorials of counts.
+        Constant omitted in the log-likelihood, for the original rows: logs of binomial coefficients, or minus
+        those of factorials of counts.
 
     Notes
     -----
-    Where that pays, rows with equal columns and offset are one row here, of which `y` is the mean response
-    and the weight the sum of the weights: the likelihood is the same. `EqualRows` says when.
+    Rows with equal columns and offset are combined if that pays (see `EqualRows`): `y` is then their mean
+    response and the weight the sum of their weights, with the same likelihood.
     """
 
     columns: FloatArray
@@ -109,7 +109,7 @@ class Regression(TermColumns):
 
     @property
     def nuisance(self) -> Nuisance:
-        """Parameters that states of chains have beside coefficients."""
+        """Parameters of the states of chains besides coefficients."""
         return self.family.nuisance
 
     @kept_property
@@ -133,13 +133,13 @@ class Regression(TermColumns):
         )
 
     def first(self) -> tuple["Regression", FloatArray]:
-        """Return the regression whose modes chains start from, and what else their states have."""
+        """Return the regression for starting modes of chains, and the other parameters of states."""
         return self, np.empty(0)
 
     def scores(self) -> FloatArray:
-        """Return the score statistic of each column (D,) in the model of intercept and offset alone.
+        """Return the score statistic of each column (D,) in the null model.
 
-        Of a column without effect it is about a chi-squared variate of one degree of freedom; 0 for constant
+        For a column without effect, approximately chi-squared with one degree of freedom; 0 for constant
         columns.
         """
         x, y = self.columns[1:], self.y
@@ -148,21 +148,21 @@ class Regression(TermColumns):
         w0 = w * self.family.curvature(mean)
         with np.errstate(invalid="ignore", divide="ignore"):
             information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()
-        known = information > 1e-12 * w0.sum()  # columns have variance 1, or 0 but for rounding
+        known = information > 1e-12 * w0.sum()  # columns have variance 1, or 0 up to rounding
         score = x @ (w * self.family.score(y, mean))
         return np.where(known, score**2 / np.where(known, information, 1.0), 0.0)
 
     def least_power(self, max_size: int) -> float:
-        """Return above which t the powers t of posteriors of at most `max_size` terms have an integral."""
+        """Return the t above which powers t of posteriors of at most `max_size` terms are integrable."""
         return 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        state.pop("compiled", None)  # raw pointers; made again where it is needed
+        state.pop("compiled", None)  # raw pointers; recreated when needed
         return state
 
     def widest(self, max_size: int) -> int:
-        """Return the most columns, intercept included, of a model of `max_size` terms that has a prior.
+        """Return the largest number of columns, with intercept, of a model of `max_size` terms with a prior.
 
         Under a g-prior that is at most the number of rows.
         """
@@ -171,26 +171,26 @@ class Regression(TermColumns):
         return min(most, self.y.size) if self.prior.rank_tol > 0 else most
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX of some columns, (d, d), counted without the intercept."""
+        """Return X'WX of some columns, (d, d), numbered without the intercept."""
         x = self.columns[columns + 1]
         return (x if self.weights is None else x * self.weights) @ x.T
 
     @property
     def most_columns(self) -> int:
-        """Most columns, beside the intercept, that can be independent."""
+        """Largest number of independent columns besides the intercept."""
         return self.y.size - 1
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
-        """Return products of columns whose rank matters, (d, d).
+        """Return the cross-products (d, d) of columns for the rank rule.
 
-        Of a g-prior its precision, whose weights may be 0 where those of the rows are not.
+        For a g-prior, its precision, with weights that can be 0 for rows of positive weight.
         """
         if self.prior.rank_tol == 0:
             return self.gram_of(columns)
         return self.prior.precision[np.ix_(columns + 1, columns + 1)]
 
     def dependent(self) -> list[int]:
-        """Return the terms whose columns take part in a linear dependence."""
+        """Return the terms with columns in a linear dependence."""
         return dependent_terms(self)
 
     def loglik(self, b: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Terms, columns and scales: what regression problems of all families share."""
+"""Terms, columns and scales of regression problems of all families."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,14 +7,14 @@ from pyrjsel._typing import FloatArray
 
 
 class TermColumns:
-    """Columns that are centred and scaled, each of a term; column 0 is the intercept's.
+    """Standardised columns, each of a term; column 0 is the intercept.
 
     Attributes
     ----------
     mean, scale : ndarray (D,)
-        What columns 1 to D were standardised with.
+        Means and standard deviations of columns 1 to D.
     term_start : int32 array (J + 1,)
-        Term j owns the columns ``term_start[j]:term_start[j + 1]``.
+        Term j has the columns ``term_start[j]:term_start[j + 1]``.
     """
 
     mean: FloatArray
@@ -28,7 +28,7 @@ class TermColumns:
 
     @property
     def n_columns(self) -> int:
-        """Columns with the intercept."""
+        """Number of columns, including the intercept."""
         return self.mean.size + 1
 
     def model_columns(self, gamma: np.ndarray) -> np.ndarray:
@@ -37,9 +37,9 @@ class TermColumns:
         return np.concatenate([[0], *parts]).astype(np.intp)
 
     def largest_model(self, gammas: np.ndarray) -> int:
-        """Return the most columns, intercept included, that a row of `gammas` (m, J) has."""
+        """Return the largest number of columns, including the intercept, of a model in `gammas` (m, J)."""
         sizes = np.diff(self.term_start)
-        most, block = 0, 2**21 // max(1, sizes.size) + 1  # models whose columns are counted at a time
+        most, block = 0, 2**21 // max(1, sizes.size) + 1  # models processed at a time
         for at in range(0, len(gammas), block):
             most = max(most, int((gammas[at : at + block] @ sizes.astype(float)).max(initial=0)))
         return 1 + most
@@ -59,20 +59,20 @@ class TermColumns:
         raw = np.empty(b.shape) if out is None else out
         raw[...] = b
         raw[..., 1:] /= self.scale
-        # Not by BLAS, of whose sums the last bit depends on the rows beside a row.
+        # Not by BLAS: the last bit of its sums depends on the other rows.
         raw[..., 0] -= np.einsum("...k,k->...", raw[..., 1:], self.mean)
         return raw
 
     def log_scale(self, gammas: np.ndarray) -> FloatArray:
-        """Return what log densities of internal coefficients gain on the design's own scale, (m,).
+        """Return the log Jacobian from internal coefficients to the design's own scale, (m,).
 
-        A density of b_k = s_k beta_k is one of beta_k after multiplication by s_k.
+        The density of b_k = s_k beta_k times s_k is that of beta_k.
         """
         starts = self.term_start[:-1] - 1
         if not starts.size:
             return np.zeros(len(gammas))
         gains = np.add.reduceat(np.log(self.scale), starts)
-        block = 2**14  # models whose inclusion is held as floats at a time
+        block = 2**14  # models converted to floats at a time
         parts = [
             np.einsum("mj,j->m", gammas[at : at + block].astype(float), gains)  # see to_raw
             for at in range(0, len(gammas), block)

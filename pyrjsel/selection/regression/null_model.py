@@ -1,4 +1,4 @@
-"""The model of intercept and offset alone: its fit, and what it says of the information in columns."""
+"""The null model with intercept and offset: its fit, and the information of columns."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -11,12 +11,12 @@ from pyrjsel.families import Family
 def null_intercept(
     family: Family, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None
 ) -> float:
-    """Return the maximum likelihood estimate of the intercept of the model without terms.
+    """Return the maximum likelihood estimate of the intercept of the null model.
 
-    It solves ``sum w (y - mean(a + offset)) = 0``, of which the left side falls as a rises: the intercept
-    without offset, less the largest and the smallest offset, encloses it.
+    It solves ``sum w (y - mean(a + offset)) = 0``, whose left side decreases in a: the intercept without
+    offset, minus the largest and the smallest offset, brackets it.
     """
-    with np.errstate(divide="ignore"):  # a share of 1 but for rounding has an infinite intercept
+    with np.errstate(divide="ignore"):  # a proportion of 1 up to rounding has an infinite intercept
         a = family.linear(float(weights @ y) / float(weights.sum()))
     if offset is None:
         return a
@@ -27,7 +27,7 @@ def null_intercept(
     def score(a: float) -> float:
         return float(weights @ family.score(y, family.mean(a + offset)))
 
-    # Rounding may leave an end on the wrong side, or both where all offsets are equal.
+    # Rounding can put an end on the wrong side, or both ends if all offsets are equal.
     if score(low) <= 0.0:
         return low
     if score(high) >= 0.0:
@@ -43,7 +43,7 @@ def null_information(
     Raises
     ------
     DataError
-        If W0 is 0 in all rows, as where the offset alone determines the response.
+        If W0 is 0 in all rows, as if the offset determines the response.
     """
     linear = np.full(y.size, null_intercept(family, y, weights, offset))
     if offset is not None:
@@ -58,7 +58,7 @@ def null_information(
         )
     centred = columns if offset is None else columns - (columns @ w0 / total)[:, None]
     gram = np.asarray((centred * w0) @ centred.T)
-    # A column may be constant, but for rounding, where rows have any weight.
+    # A column may be constant up to rounding on the rows of positive weight.
     largest = np.max(np.abs(columns), axis=1, initial=0.0)
     constant = np.sqrt(np.diag(gram) / total) <= 1e-13 * largest
     gram[constant] = 0.0

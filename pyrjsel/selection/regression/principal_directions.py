@@ -1,4 +1,4 @@
-"""Columns of a regression along the principal directions of a normal prior, accurate whatever their units."""
+"""Accurate principal directions of the columns of a regression relative to a normal prior."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dgejsv
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 
-# dgejsv: row scales may differ by any factor, both sets of vectors, no range is cut off, no transposition.
+# dgejsv: arbitrary row scales, both sets of vectors, no restriction of the range, no transposition.
 ACCURATE, BOTH, WHOLE, AS_IS = 2, 0, 1, 0
 
 
@@ -17,20 +17,20 @@ ACCURATE, BOTH, WHOLE, AS_IS = 2, 0, 1, 0
 class Spectrum:
     """P^-1/2 X'WX P^-1/2 = Q diag(value) Q' for a diagonal P, and y along its directions.
 
-    The singular values and vectors of P^-1/2 times a square root of X'WX are found by Jacobi's method
-    (Drmac and Veselic 2008), to a high accuracy each: prior precisions of columns in different units are
-    many powers of ten apart, and eigenvalues of the product itself would lose the small ones.
+    The singular values and vectors of P^-1/2 times a square root of X'WX are computed by Jacobi's method
+    (Drmac and Veselic 2008) with high relative accuracy: prior precisions of columns in different units can
+    differ by many powers of ten, and an eigendecomposition of the product would lose the small values.
 
     Attributes
     ----------
     columns : ndarray (D, r)
         F = P^1/2 Q, so that X'WX = F diag(value) F'.
     value : ndarray (r,)
-        Positive; r is at least 1 (and its one value 0 where no column varies).
+        Positive values; r is at least 1 (with a single value 0 if no column varies).
     image : ndarray (r,)
         h, with ``P^-1/2 X'Wy = Q diag(value)^1/2 h``.
     rest : float
-        y'Wy less the sum of h^2: what no combination of the columns explains.
+        y'Wy minus the sum of h^2, the part that no combination of columns explains.
     """
 
     columns: FloatArray

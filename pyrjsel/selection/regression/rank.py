@@ -1,7 +1,8 @@
-"""The rank rule: which columns are linearly dependent, and which models have a prior that asks for others.
+"""The rank rule: linearly dependent columns, and models with linearly independent columns.
 
-Of correlations, eigenvalues below a share of the largest are rounding, and of eigenvectors small loadings. A
-model has independent columns where each keeps more than that share of its sum of squares given the others.
+Eigenvalues of correlations below a proportion of the largest, and small loadings of eigenvectors, are due to
+rounding. The columns of a model are independent if more than that proportion of the sum of squares of each
+column remains given the others.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection.priors.base import RANK_TOL
 
-# Loadings below this are rounding.
+# Smaller loadings are due to rounding.
 LOADING = 1e-6
-# Every column keeps at least the determinant of the columns' correlations: above this, none is dependent.
+# The determinant of the correlations is a lower bound of the proportion left of each column: above this, no
+# column is dependent.
 CLEAR = 1e-6
-# Operations of looking at models, a quarter of a second; one model is at least so many.
+# Operations for checks of models in a quarter of a second; least operations for a model.
 WORK, ONE = 2.5e8, 2e4
 
 
@@ -35,10 +37,10 @@ class Directions:
     Attributes
     ----------
     values : ndarray (d,)
-        Rising.
+        In increasing order.
     vectors : ndarray (d, d)
     scale : ndarray (d,)
-        Roots of the columns' sums of squares; 1 for those that do not vary.
+        Square roots of the columns' sums of squares; 1 for constant columns.
     """
 
     values: FloatArray
@@ -56,12 +58,12 @@ class Directions:
 
     @property
     def real(self) -> BoolArray:
-        """Which directions are more than rounding, (d,)."""
+        """Mask of the directions that are not due to rounding, (d,)."""
         return np.asarray(self.values > RANK_TOL * max(1.0, self.values.max(initial=0.0)))
 
     @property
     def rank(self) -> int:
-        """How many are."""
+        """Number of these directions."""
         return int(np.sum(self.real))
 
     def fit(self, cross: FloatArray) -> float:
@@ -70,11 +72,11 @@ class Directions:
         return float(np.sum((cross @ vectors[:, real]) ** 2 / self.values[real]))
 
     def dependent(self) -> BoolArray:
-        """Return which columns take part in a linear dependence, (d,)."""
+        """Return a mask of the columns in a linear dependence, (d,)."""
         return np.asarray(np.max(np.abs(self.vectors[:, ~self.real]), axis=1, initial=0.0) > LOADING)
 
     def circuits(self) -> FloatArray:
-        """Return linear combinations of columns (q, d) that are 0, each of a column and some of a basis."""
+        """Return vanishing linear combinations (q, d) of one column and columns of a basis each."""
         null = self.vectors[:, ~self.real].T
         if not len(null):
             return null
@@ -85,9 +87,9 @@ class Directions:
 
 
 def independent(gram: FloatArray, rows: int) -> bool:
-    """Return whether columns with cross-products `gram` (d, d) keep enough of themselves given the others.
+    """Return whether columns with cross-products `gram` (d, d) are linearly independent.
 
-    `rows` are the most columns that can.
+    `rows` is the largest number of independent columns.
     """
     if not len(gram):
         return True
@@ -99,30 +101,30 @@ def independent(gram: FloatArray, rows: int) -> bool:
         return False
     if np.prod(np.diag(factor)) ** 2 >= CLEAR:
         return True
-    # A column keeps the share 1 / (C^-1)_kk.
+    # The others leave the proportion 1 / (C^-1)_kk of a column.
     inverse, _ = lapack.dpotri(factor, lower=1)
     return bool(np.all(np.diag(inverse) * RANK_TOL < 1.0))
 
 
 def inflation(gram: FloatArray, sizes: IntArray, rows: int) -> float:
-    """Return the largest variance inflation factor of columns given those of other terms, adjusted.
+    """Return the largest adjusted variance inflation factor of columns given those of other terms.
 
-    One over the share of a column's sum of squares that the columns of other terms leave, over the share that
-    as many unrelated columns would leave on average.
+    The proportion of a column's sum of squares left on average by as many unrelated columns, divided by that
+    left by the columns of other terms.
 
     Parameters
     ----------
     gram : ndarray (d, d)
-        Cross-products of the columns of all terms, one after the other.
+        Cross-products of the columns of all terms, in order.
     sizes : int array (J,)
-        Columns by term.
+        Number of columns by term.
     rows : int
-        Most columns that can be independent, more than d.
+        Largest number of independent columns, more than d.
 
     Returns
     -------
     float
-        Infinity where columns are linearly dependent.
+        The factor, infinite if columns are linearly dependent.
     """
     gram = np.array(gram)
     scale = np.sqrt(np.diag(gram))
@@ -131,7 +133,7 @@ def inflation(gram: FloatArray, sizes: IntArray, rows: int) -> float:
     gram /= np.outer(scale, scale)
     for end, size in zip(np.cumsum(sizes), sizes, strict=True):
         own = slice(end - size, end)
-        if size > 1:  # orthogonal columns of a term: they do not inflate each other
+        if size > 1:  # orthogonal columns of a term, which do not inflate each other
             factor, failed = lapack.dpotrf(gram[own, own], lower=1)
             if failed:
                 return np.inf
@@ -145,32 +147,32 @@ def inflation(gram: FloatArray, sizes: IntArray, rows: int) -> float:
 
 
 class Ranked(Protocol):
-    """A regression as the rank rule sees it."""
+    """Interface of a regression for the rank rule."""
 
     @property
     def term_start(self) -> NDArray[np.intc]:
-        """Where each term's columns begin, the intercept (0) counted."""
+        """Start of each term's columns, counted with the intercept (0)."""
 
     @property
     def most_columns(self) -> int:
-        """Most columns, beside the intercept, that can be independent."""
+        """Largest number of independent columns besides the intercept."""
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
-        """Return products (d, d) of centred columns whose rank matters; numbers count from 0."""
+        """Return cross-products (d, d) of centred columns for the rank rule; columns are numbered from 0."""
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX of some columns, likewise."""
+        """Return X'WX of some columns, numbered in the same way."""
 
 
 def dependent_terms(regression: Ranked) -> list[int]:
-    """Return the terms whose columns take part in a linear dependence, the intercept's among them."""
+    """Return the terms with columns in a linear dependence, with the intercept among them."""
     sizes = np.diff(regression.term_start)
     columns = Directions.of(regression.rank_gram(np.arange(sizes.sum()))).dependent()
     return sorted(set(np.repeat(np.arange(sizes.size), sizes)[columns].tolist()))
 
 
 def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
-    """Return those of `terms` whose own columns, two and more, are dependent, the intercept's among them."""
+    """Return those of `terms` whose own columns are dependent, with the intercept among them."""
     found = []
     for term in terms:
         columns = np.arange(*regression.term_start[term : term + 2]) - 1
@@ -180,22 +182,22 @@ def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
 
 
 class IndependentColumns:
-    """Models of linearly independent columns: each keeps a share of its sum of squares given the others.
+    """Existence of models: their columns must be linearly independent by the rank rule.
 
     Parameters
     ----------
     regression : Ranked
-        Whose prior asks for them.
+        Regression with a prior that requires independent columns.
     space : ModelSpace
         The models.
 
     Attributes
     ----------
     groups : list of ndarray of int64
-        Terms whose columns depend on one another, directly or through others: the connected components of
-        the dependences (of the matroid of the columns), without columns on which nothing else depends.
+        Terms whose columns depend on each other, directly or indirectly: the connected components of the
+        linear dependences (of the matroid of the columns), without isolated columns.
     most : int
-        No model of more terms has independent columns.
+        Largest number of terms of a model with independent columns.
     """
 
     def __init__(self, regression: Ranked, space: ModelSpace) -> None:
@@ -237,7 +239,7 @@ class IndependentColumns:
         return independent(self.products(np.concatenate(parts)), self.rows)
 
     def affordable(self, gamma: ByteArray) -> int:
-        """Return how many of the models (m, J), from the first on, can be looked at in a quarter second."""
+        """Return how many of the models (m, J), from the first, can be checked in a quarter second."""
         d = (gamma & self.doubtful) @ np.diff(self.starts).astype(float)
         work = np.cumsum(ONE + 20.0 * d**2 + d**3 / 3.0)
         return int(np.searchsorted(work, WORK))

@@ -1,4 +1,4 @@
-"""Equal rows of a regression whose likelihood knows rows only through their linear predictor."""
+"""Equal rows of a regression whose likelihood depends on rows only through their linear predictor."""
 
 from dataclasses import dataclass
 
@@ -7,23 +7,23 @@ import pandas as pd
 
 from pyrjsel._typing import FloatArray, IntArray
 
-# Rows are collapsed if at least so many times fewer are left. A row with a weight was measured to take 1.2
-# to 1.5 times as long as one without in a search for a mode, and up to 1.9 times in an importance integral.
+# Rows are combined if their number decreases at least by this factor. A row with a weight takes 1.2 to 1.5
+# times as long as one without in a mode search, and up to 1.9 times in an importance integral (measured).
 PAYS = 2.0
-# An odd number with bits all over: multiplication by it spreads what differs in the low bits.
+# An odd number with well-spread bits, for multiplicative hashing of low bits.
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False)
 class EqualRows:
-    """Rows by the distinct row that they are equal to.
+    """Distinct rows, and the distinct row of each row.
 
     Attributes
     ----------
     first : ndarray of int64 (m,)
-        Where each distinct row comes first.
+        First position of each distinct row.
     codes : ndarray of int64 (n,)
-        Which distinct row each row is.
+        Number of the distinct row of each row.
     """
 
     first: IntArray
@@ -42,20 +42,19 @@ class EqualRows:
 
 
 def equal_rows(x: FloatArray, offset: FloatArray | None) -> EqualRows | None:
-    """Return which rows of `x` (n, D) have equal columns and offset, or None if it does not pay to know.
+    """Return the equal rows of `x` (n, D) and offset, or None if combining them does not pay.
 
-    Rows are told apart by a hash of 64 bits, in O(n D), and then compared with what they seem equal to:
-    where two that differ had one hash, None is returned.
+    Rows are grouped by a 64-bit hash, in O(n D), and then compared: None is returned in case of a collision.
     """
     n = len(x)
     columns = [*x.T] if offset is None else [*x.T, offset]
     mixed = np.zeros(n, dtype=np.uint64)
     for seen, column in enumerate(reversed(columns)):
-        # 0 is added since 0.0 and -0.0 are equal and have other bits.
+        # 0 is added since 0.0 and -0.0 are equal with different bits.
         mixed ^= (column + 0.0).view(np.uint64)
         mixed *= SPREAD
         mixed ^= mixed >> np.uint64(32)
-        # The last column is numeric in most designs, and rows that differ there differ.
+        # Quick check: the last column is numeric in most designs, and its distinct values are distinct rows.
         if seen == 0 and PAYS * len(pd.unique(mixed)) > n:
             return None
     codes, distinct = pd.factorize(mixed)

@@ -1,4 +1,4 @@
-"""Sums over rows that say all about a gaussian regression."""
+"""Sufficient statistics of a gaussian regression."""
 
 from dataclasses import dataclass, replace
 
@@ -9,12 +9,12 @@ from pyrjsel._typing import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class SufficientStatistics:
-    """Sufficient statistics of a gaussian regression; those of parts of the rows merge into those of all.
+    """Sufficient statistics of a gaussian regression; those of parts of the rows can be merged.
 
     Attributes
     ----------
     n : int
-        Rows of positive weight.
+        Number of rows of positive weight.
     weight : float
         Sum of the weights.
     mean : ndarray (D + 1,)
@@ -40,14 +40,14 @@ class SufficientStatistics:
         x : ndarray (n, D)
             Columns.
         y : ndarray (n,)
-            Response, less the offset if there is one.
+            Response, minus the offset if there is one.
         weights : ndarray (n,), optional
-            Inverse error variances up to a factor; rows of weight 0 count for nothing.
+            Inverse error variances up to a factor; rows of weight 0 are ignored.
 
         Returns
         -------
         SufficientStatistics
-            Of these rows; all zero for none.
+            Statistics of these rows; all zero for none.
         """
         z = np.column_stack([x, y])
         w = np.ones(len(z)) if weights is None else weights
@@ -57,7 +57,7 @@ class SufficientStatistics:
         weight = float(w.sum())
         mean = w @ z / weight if weight > 0 else np.zeros(z.shape[1])
         centred = z - mean
-        # What rounding has left of the mean of the centred columns is taken off, too.
+        # The mean of the centred columns, nonzero by rounding, is subtracted too.
         products = (centred.T * w) @ centred
         if weight > 0:
             slip = w @ centred / weight
@@ -66,7 +66,7 @@ class SufficientStatistics:
         return cls(len(z), weight, mean, products, float(np.sum(np.log(w))))
 
     def restrict(self, inside: BoolArray) -> "SufficientStatistics":
-        """Return the statistics of some of the columns, `inside` (D + 1,)."""
+        """Return the statistics of the columns `inside` (D + 1,)."""
         return replace(self, mean=self.mean[inside], products=self.products[np.ix_(inside, inside)])
 
     def merge(self, other: "SufficientStatistics") -> "SufficientStatistics":
@@ -75,12 +75,12 @@ class SufficientStatistics:
         Parameters
         ----------
         other : SufficientStatistics
-            Of other rows and the same columns.
+            Statistics of other rows and the same columns.
 
         Returns
         -------
         SufficientStatistics
-            As :meth:`of` all rows would give it, to rounding.
+            Statistics of all rows, up to rounding.
         """
         weight = self.weight + other.weight
         if weight == 0:

@@ -1,4 +1,4 @@
-"""Rows that were summed over and not kept: what a linear model from chunks has in place of its rows."""
+"""Sums over rows, in place of the rows of a linear model from chunks."""
 
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -11,7 +11,7 @@ from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.design import DesignData, Reduced
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
-# What a DesignData has and sums have not.
+# Attributes of a DesignData that sums lack.
 _ROWS = {"X": "columns", "y": "responses", "extras": "weights", "index": "labels", "positions": "positions"}
 
 
@@ -27,9 +27,9 @@ class ChunkSums:
     Attributes
     ----------
     statistics : SufficientStatistics
-        Of the columns and the response less the offset.
+        Statistics of the columns and of the response minus the offset.
     response : SufficientStatistics
-        Of the response alone.
+        Statistics of the response alone.
     largest : ndarray (D + 1,)
         Largest absolute values of the columns and of the response, which comes last.
     extras : dict of str to ndarray (2,)
@@ -46,7 +46,7 @@ class ChunkSums:
         """Return the sums over the rows of `data`."""
         weights, offset = data.extras.get("weights"), data.extras.get("offset")
         target = data.y if offset is None else data.y - offset
-        # Values too large to be squared are refused by name once all rows have been read.
+        # Values too large to be squared are refused, with names of columns, after all rows have been read.
         with np.errstate(over="ignore", invalid="ignore"):
             return cls(
                 SufficientStatistics.of(data.X, target, weights),
@@ -72,20 +72,20 @@ class ChunkSums:
 
 @dataclass(frozen=True, eq=False)
 class SummedRows:
-    """Sums over rows that came in chunks and were not kept.
+    """Sums over rows from chunks, in place of the rows.
 
     Attributes
     ----------
     sums : ChunkSums
-        Over all complete rows.
+        Sums over all complete rows.
     n : int
-        Complete rows.
+        Number of complete rows.
     n_rows : int
-        All rows.
+        Number of all rows.
     missing : Series
-        Number of rows in which each column is missing, for the columns where that is not 0.
+        Number of missing values by column, where not 0.
     n_dropped : int
-        Rows left out.
+        Number of dropped rows.
     """
 
     sums: ChunkSums
@@ -96,11 +96,11 @@ class SummedRows:
 
     @classmethod
     def of(cls, reduced: Reduced[ChunkSums]) -> "SummedRows":
-        """Return what is known of rows that have been reduced to their sums."""
+        """Return the sums of reduced rows."""
         return cls(reduced.value, reduced.n, reduced.n_rows, reduced.missing, reduced.n_dropped)
 
     def restrict(self, inside: BoolArray) -> "SummedRows":
-        """Return the same rows with some of the columns, `inside` (D,)."""
+        """Return the same rows with the columns `inside` (D,)."""
         inside = np.append(inside, True)
         statistics = self.sums.statistics.restrict(inside)
         return replace(
@@ -117,7 +117,7 @@ class SummedRows:
 
 
 def same_sums(first: DesignData | SummedRows, second: DesignData | SummedRows) -> bool:
-    """Whether two sets of rows, one of them not kept at least, have the same sums to the last bit."""
+    """Whether two sets of rows, of which at least one is only sums, have the same sums to the last bit."""
     if not isinstance(first, SummedRows) or not isinstance(second, SummedRows):
         return False
     one, other = first.sums.statistics, second.sums.statistics

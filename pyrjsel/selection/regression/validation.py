@@ -1,4 +1,4 @@
-"""Checks of the columns of a regression before anything is computed from them."""
+"""Validation of the columns of a regression."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
 from pyrjsel.design import Design
 
-# Squares of numbers beyond these, and sums of many of them, leave the range of a float64.
+# Limits of numbers whose squares, and sums of these, are within the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
 
@@ -18,8 +18,8 @@ INTERCEPT = "Intercept"
 def check_right_side(design: Design) -> None:
     """Raise :class:`FormulaError` if a term uses the response.
 
-    A variable that a computed response uses, as in ``I(after > before) ~ before``, may be a term; labels of
-    which the response is the event may not.
+    A variable of a computed response, as in ``I(after > before) ~ before``, may be a term; the labels of a
+    response with an event may not.
     """
     response = design.response
     own = {
@@ -36,10 +36,10 @@ def check_right_side(design: Design) -> None:
 
 
 def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, FloatArray]) -> None:
-    """Raise :class:`DataError` if a column has the intercept's name, or numbers that cannot be squared.
+    """Raise :class:`DataError` if a column has the intercept's name or numbers that cannot be squared.
 
-    `largest` (D + 1,) are the largest absolute values of the columns and of the response; of `extras` the
-    extremes will do.
+    `largest` (D + 1,) are the largest absolute values of the columns and of the response; for `extras` the
+    smallest and largest values are enough.
     """
     if INTERCEPT in design.column_names:
         raise DataError(
@@ -51,7 +51,7 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
     names = [name for name, bad in zip(every, odd, strict=True) if bad]
     sizes = {key: float(np.max(np.abs(values))) for key, values in extras.items()}
     names += [key for key, size in sizes.items() if size > LARGEST]
-    # Small weights and offsets beside others do no harm, but weights that are all tiny do.
+    # Some small weights and offsets are harmless, but not weights that are all tiny.
     names += ["weights"] if 0 < sizes.get("weights", 1.0) < SMALLEST else []
     if names:
         raise DataError(

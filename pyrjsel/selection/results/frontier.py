@@ -1,4 +1,4 @@
-"""The best model under each budget: what more of it buys."""
+"""The best model under each budget."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.listing import probability_error
 
 COLUMNS = ["budget", "terms", "size", "cost", "posterior", "mcse", "mass", "deviance"]
-# A budget that fewer draws keep is warned of: the best of so few models is that of the draws alone.
+# Fewest draws within a budget without a warning: the best of fewer models depends on chance.
 FEWEST_DRAWS = 100
-# Models are integrated until the others hold less than this share of the mass within a budget.
+# Models are integrated until the others hold less than this proportion of the mass within a budget.
 REST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """The models of a run, from the cheapest to the dearest.
+    """The models of a run, by increasing cost.
 
     Attributes
     ----------
     results : SelectionResults
     row : ndarray of int (m,)
-        Their rows among the posterior's models.
+        Rows of these models in the posterior.
     cost, log_mass : ndarray (m,)
-        Log masses up to a constant.
+        Costs, and log masses up to a constant.
     variance : ndarray (m,) or None
-        Relative variances of the masses, NaN of models that are not integrated here; None where they are
-        not known at all, as of Laplace's approximation, and not needed, as of visits.
+        Relative variances of the masses, NaN for models that are not integrated; None for Laplace's
+        approximation, where they are unknown, and for visits, where they are not needed.
     """
 
     results: PosteriorTables
@@ -65,43 +65,43 @@ class _Run:
                 variance = np.full(posterior.mcse.size, np.nan if posterior.mcse.any() else 0.0)
             gamma = posterior.gamma
             cost = np.asarray(space.cost(gamma))
-            # Not the logarithms of the probabilities, which are 0 of cheap models of many rows.
+            # Not the logarithms of the probabilities, which underflow for cheap models with many rows.
             log_mass = posterior.log_marginal + space.log_prior(gamma)
         row = np.argsort(cost, kind="stable")
         return cls(results, row, cost[row], log_mass[row], variance)
 
     @property
     def drawn(self) -> bool:
-        """Whether the models are those that chains visited."""
+        """Whether the models are those visited by chains."""
         return self.results.posterior.draws is not None
 
     @kept_property
     def best(self) -> IntArray:
-        """The best of each model and all before it, (m,)."""
+        """The best among each model and all cheaper ones, (m,)."""
         top = np.maximum.accumulate(self.log_mass)
         better = np.concatenate([[True], self.log_mass[1:] > top[:-1]])
         return np.maximum.accumulate(np.where(better, np.arange(top.size), 0))
 
     @kept_property
     def total(self) -> FloatArray:
-        """Log of the mass of each model and all before it, (m,)."""
+        """Log of the total mass of each model and all cheaper ones, (m,)."""
         return np.logaddexp.accumulate(self.log_mass)
 
     @property
     def changes(self) -> FloatArray:
-        """The costs at which another model becomes the best."""
+        """Costs at which another model becomes the best."""
         new = np.concatenate([[True], np.diff(self.best) != 0])
         return self.cost[new & np.isfinite(self.total)]
 
     def allows(self, budget: float) -> bool:
-        """Return whether the run was under this budget or a larger one."""
+        """Return whether the budget of the run was at least this one."""
         return bool(budget <= self.results.model.space.budget_limit)
 
     def integrated(self, budgets: FloatArray | None) -> _Run:
-        """Return the run with integrals of all models that matter under some budgets, None for all changes.
+        """Return the run with integrals of all relevant models under some budgets, by default at all changes.
 
-        Enumeration has integrated those that matter under its own budget, and the others keep Laplace's
-        values. An integral is a function of the fit's seed and of the model: it comes out as it did there.
+        Enumeration has integrated the relevant models under its own budget; the others have Laplace values.
+        An integral depends only on the seed of the fit and on the model, so it is the same as in the fit.
         """
         run = self
         while run.variance is not None:
@@ -113,7 +113,7 @@ class _Run:
         return run
 
     def _rough(self, budget: float) -> IntArray:
-        """Return the models that hold nearly all mass within a budget and have not been integrated."""
+        """Return models not yet integrated, among those with nearly all mass within a budget."""
         assert self.variance is not None
         mass = self._mass(self.within(budget))
         order = np.argsort(-mass, kind="stable")
@@ -132,12 +132,12 @@ class _Run:
         return replace(self, log_mass=log_mass, variance=variance)
 
     def within(self, budget: float) -> int:
-        """Return the number of models that a budget allows."""
+        """Return the number of models within a budget."""
         return int(np.searchsorted(self.cost, _limit(budget), side="right"))
 
     def _mass(self, count: int) -> FloatArray:
         """Return the probabilities of the `count` cheapest models among these."""
-        # Models of which columns are linearly dependent have no mass, and may be all that is cheap.
+        # Models with linearly dependent columns have no mass, and there may be no others among the cheapest.
         if not count or not np.isfinite(self.total[count - 1]):
             return np.zeros(count)
         return np.exp(self.log_mass[:count] - self.total[count - 1])
@@ -166,7 +166,7 @@ class _Run:
         posterior = self.results.posterior
         if posterior.draws is not None:
             inside = posterior.draws.cost <= _limit(budget)
-            # Delta method for the ratio of the draws in the model to those within the budget.
+            # Delta method for the ratio of draws in the model to draws within the budget.
             change = (posterior.draws.model == self.row[best]) - mass[best] * inside
             return scalar_stats(change / inside.mean()).mcse
         if self.variance is None:
@@ -176,7 +176,7 @@ class _Run:
 
 
 def _limit(budget: float) -> float:
-    """Return the most that a model may cost under a budget, with the tolerance of spaces."""
+    """Return the largest cost of a model under a budget, with the tolerance of model spaces."""
     return budget * (1.0 + BUDGET_TOLERANCE)
 
 
@@ -231,7 +231,7 @@ def _check_others(results: PosteriorTables, others: object) -> None:
 
 
 def _check_budgets(budgets: ArrayLike | None, runs: Sequence[PosteriorTables]) -> FloatArray | None:
-    """Return the budgets, each once in rising order, or None where none are given."""
+    """Return the distinct budgets in increasing order, or None if none are given."""
     if budgets is None:
         return None
     asked = [] if isinstance(budgets, str) or not isinstance(budgets, Iterable) else list(budgets)
@@ -245,13 +245,13 @@ def _check_budgets(budgets: ArrayLike | None, runs: Sequence[PosteriorTables]) -
     if max(values) > _limit(most):
         raise ParameterError(
             f"The 'budgets' parameter of {called()} must be at most the budget of the fit, {most:g}: "
-            f"what more would buy is not known. Got {max(values):g} instead."
+            f"what more would buy is unknown. Got {max(values):g} instead."
         )
     return np.unique(values)
 
 
 def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run]) -> None:
-    """Warn of the budgets that few draws keep."""
+    """Warn of budgets with few draws."""
     few = []
     for row, run in zip(rows, runs, strict=True):
         draws = run.results.posterior.draws
@@ -266,13 +266,13 @@ def _warn_of_few(rows: list[dict[str, Any]], runs: list[_Run]) -> None:
 
 
 def _note(runs: list[_Run]) -> str:
-    """Return where the figures come from."""
+    """Return a note on the source of the figures."""
     drawn = {run.results.sampler for run in runs if run.drawn}
     if not drawn:
         rough = any(run.variance is None for run in runs)
-        by = ", by Laplace's approximation, whose error is not known" if rough else ""
+        by = ", by Laplace's approximation, whose error is unknown" if rough else ""
         return f"From all feasible models{by}."
     return (
-        f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: shares of "
-        "the draws within each budget. A better model may not have been visited."
+        f"From the models that sampler={listed([repr(name) for name in sorted(drawn)])} visited: "
+        "proportions of the draws within each budget. A better model may not have been visited."
     )

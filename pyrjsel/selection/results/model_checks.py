@@ -1,4 +1,4 @@
-"""Checks of the best models: separation, and more variation than the family allows."""
+"""Checks of the best models: separation and overdispersion."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.glm import Regression
 
-# Models with at least this posterior probability are looked at, at most so many.
+# Models with at least this posterior probability are checked, up to a limit.
 MASS, MODELS = 0.005, 50
 
 Separated = dict[tuple[str, ...], tuple[str, ...]]
 
 
 def look_for_separation(model: SelectionModel, posterior: Posterior, single: SingleModel) -> Separated:
-    """Return the terms of the best models that separate the classes, and the terms through which they do.
+    """Return the best models that separate the classes, and the terms that cause the separation.
 
     Warns
     -----
@@ -48,9 +48,9 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
     return result
 
 
-# Pearson's chi-square over its degrees of freedom, and its p-value, beyond which there is a warning.
+# Limits of Pearson's chi-square over its degrees of freedom, and of its p-value, for a warning.
 RATIO, LEVEL = 1.5, 1e-3
-# Rows whose response has a smaller variance under the fit are left out: one such row would decide all.
+# Rows with a smaller fitted variance are omitted: a single one could dominate the statistic.
 LEAST_VARIANCE = 1e-6
 
 
@@ -61,12 +61,12 @@ class Dispersion:
     Attributes
     ----------
     statistic : float
-        Sum over rows of squared residuals over their variances.
+        Sum over rows of squared residuals divided by their variances.
     df : int
-        Rows less columns of the model.
+        Number of rows minus number of columns of the model.
     p_value : float
-        Of a larger statistic, under a gamma law with the mean and variance that the statistic has where the
-        family is right; in rows of many events that is the chi-square law.
+        Probability of a larger statistic under a gamma distribution with the mean and variance of the
+        statistic if the family is correct; for rows with many events, the chi-square distribution.
     """
 
     statistic: float
@@ -75,19 +75,19 @@ class Dispersion:
 
     @property
     def ratio(self) -> float:
-        """The statistic over its degrees of freedom."""
+        """The statistic divided by its degrees of freedom."""
         return self.statistic / self.df
 
     @property
     def over(self) -> bool:
-        """Whether the responses vary more than the family allows."""
+        """Whether the responses are overdispersed."""
         return self.ratio > RATIO and self.p_value < LEVEL
 
     @classmethod
     def of(cls, squares: np.ndarray, excess: np.ndarray, columns: int) -> Dispersion | None:
         """Return the test of squared standardised residuals (n,), None if no degree of freedom is left.
 
-        `excess` (n,) is their variance less 2, that of the square of a normal residual.
+        `excess` (n,) is their variance minus 2, the variance of the square of a normal residual.
         """
         df = len(squares) - columns
         if df < 1:
@@ -100,14 +100,14 @@ class Dispersion:
 def look_for_dispersion(
     model: SelectionModel, posterior: Posterior, single: SingleModel
 ) -> Dispersion | None:
-    """Return Pearson's chi-square of the best model; None where it says nothing of the fit.
+    """Return Pearson's chi-square of the best model; None if it is not informative.
 
-    It says something of counts, and of proportions where rows have more than one trial.
+    It is informative for counts, and for proportions if rows have more than one trial.
 
     Warns
     -----
     DispersionWarning
-        If the responses vary more than the family allows.
+        If the responses are overdispersed.
     """
     found = _dispersion(model, posterior, single)
     if found is not None and found.over:
@@ -116,7 +116,7 @@ def look_for_dispersion(
 
 
 def text(found: Dispersion) -> str:
-    """Return what is said of responses that vary more than the family allows."""
+    """Return the warning about overdispersed responses."""
     return (
         f"The responses are overdispersed: Pearson's chi-square of the best model is "
         f"{beyond(found.ratio, RATIO)} times its {found.df:,} degrees of freedom (p < {LEVEL:g}). Inclusion "

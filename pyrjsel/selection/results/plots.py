@@ -1,4 +1,4 @@
-"""The plots of selection results beside those of inclusion and models."""
+"""Plots of selection results: coefficients and traces."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Predictions, simulated responses and posterior predictive checks, as methods of results."""
+"""Methods of results for predictions, simulated responses and posterior predictive checks."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from pyrjsel.selection.results.predictive_checks import (
 )
 from pyrjsel.selection.results.tables import PosteriorTables
 
-# Simulated responses of each row, or draws of coefficients, at most.
+# Limit of simulated responses per row, and of draws of coefficients.
 MOST_DRAWS = 10**7
 
 
 class Predictive(PosteriorTables):
-    """The methods of :class:`SelectionResults` that predict or simulate responses."""
+    """Methods of :class:`SelectionResults` that predict or simulate responses."""
 
     def get_prediction(
         self,
@@ -52,19 +52,19 @@ class Predictive(PosteriorTables):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; None is the rows of the fit.
+            Data with the variables of the formula; None means the training data.
         which : {"bma", "hpm", "mpm"}
-            Average over all models, or the highest-probability or median probability model alone.
+            Average over all models, highest-probability model, or median probability model.
         draws : int, default 4000
-            Draws of the coefficients behind the predictions. Of a sampler's run they are those that it
-            kept, thinned to fewer than twice as many as asked for; there may be fewer.
+            Number of posterior draws of the coefficients. After sampling they are the kept draws, thinned to
+            fewer than twice this number; there may be fewer.
         offset : array_like, optional
-            Offset of the new rows, where that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array.
 
         Returns
         -------
         Prediction
-            With ``summary_frame(alpha)``.
+            Predictions, with a method ``summary_frame(alpha)``.
 
         Raises
         ------
@@ -73,19 +73,19 @@ class Predictive(PosteriorTables):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a factor level was not seen in the fit, an input is infinite, or the offset is missing.
+            If a factor level did not occur in the fit, an input is infinite, or the offset is missing.
         NotAvailableError
-            If `new` is None and the rows of the fit came in chunks, of which only sums were kept; if draws
-            are to be made and the results were loaded without rows, see :func:`pyrjsel.load`.
+            If `new` is None and the training data came in chunks, of which only sums were kept; if draws are
+            needed and the results were loaded without data, see :func:`pyrjsel.load`.
 
         Notes
         -----
-        Of linear models ``mean`` is the offset and the columns times the posterior means of the coefficients,
-        those of `coefficients` for the average over all models, and has no other error than they. Of
-        logistic and Poisson models it is an average over the draws: with independent ones, those after
-        enumeration and of single models, its Monte Carlo standard error is at most about ``mean_se``
-        / sqrt(`draws`), 1.6 % of ``mean_se`` with 4,000; draws of chains that depend on each other count for
-        fewer. Intervals and ``mean_se`` are of the draws. The same call gives the same numbers.
+        For linear models, ``mean`` is computed from the posterior means of the coefficients (those in
+        `coefficients` for the average over all models), without further error. For logistic and Poisson
+        models it is an average over the draws. With independent draws, as after enumeration and for single
+        models, its Monte Carlo standard error is at most about ``mean_se`` / sqrt(`draws`), 1.6 % of
+        ``mean_se`` with 4,000; dependent draws of chains are worth fewer. Intervals and ``mean_se`` are
+        computed from the draws. The same call gives the same numbers.
         """
         return self._prediction(new, which, {"offset": offset}, draws)[0]
 
@@ -97,22 +97,22 @@ class Predictive(PosteriorTables):
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
     ) -> pd.Series:
-        """Predict expected responses: numbers, success probabilities, or counts.
+        """Predict expected responses: means, success probabilities, or counts.
 
-        Of a response of two labels, such as "no" and "yes", these are the probabilities of the second one,
-        which the summary names.
+        For a response with two labels, such as "no" and "yes", these are probabilities of the second, which
+        the summary names.
 
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; None is the rows of the fit.
+            Data with the variables of the formula; None means the training data.
         which : {"bma", "hpm", "mpm"}
-            Average over all models, or the highest-probability or median probability model alone.
+            Average over all models, highest-probability model, or median probability model.
         draws : int, default 4000
-            Draws of the coefficients that a logistic or Poisson model averages over, as for
-            :meth:`get_prediction`, which says how large the error is. Linear models need none.
+            Number of posterior draws of the coefficients for the average of a logistic or Poisson model, as
+            for :meth:`get_prediction`, which gives the error. Linear models need none.
         offset : array_like, optional
-            Offset of the new rows, where that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Predictive(PosteriorTables):
         *,
         spread: bool = True,
     ) -> tuple[Prediction, dict[str, FloatArray]]:
-        """Return predictions for rows, with the offset and weights that are wanted, see prediction_rows."""
+        """Return predictions for rows, with offset and weights as needed, see prediction_rows."""
         check_choice(which, "which", WHICH)
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
         x, extras, index = prediction_rows(self.model, new, given)
@@ -155,7 +155,7 @@ class Predictive(PosteriorTables):
     ) -> Prediction:
         """Return predictions for columns of the design (rows, D).
 
-        Without `spread` they are of means alone, and have draws only if these need them.
+        Without `spread` they have means only, and draws only if the means need them.
         """
         results = self
         gamma = None if which == "bma" else results._model(which)
@@ -168,7 +168,7 @@ class Predictive(PosteriorTables):
         return Prediction(x, offset, index, coefficients, family, name, nuisance, means)
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
-        """Return posterior means (D + 1,) of the coefficients of a linear model, None: of all models."""
+        """Return posterior means (D + 1,) of coefficients of a linear model; averages over all if None."""
         results = self
         if gamma is None:
             return results.posterior.moments.mean
@@ -180,7 +180,7 @@ class Predictive(PosteriorTables):
     def _coefficient_draws(self, gamma: ByteArray | None, draws: int) -> tuple[FloatArray, Values]:
         """Return draws of coefficients (m, D + 1) and of nuisance parameters (m,).
 
-        Of one model (J,), or None: of all.
+        For one model (J,), or for all if None.
         """
         results = self
         if gamma is not None:
@@ -205,25 +205,25 @@ class Predictive(PosteriorTables):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; None is the rows of the fit.
+            Data with the variables of the formula; None means the training data.
         which : {"bma", "hpm", "mpm"}
-            Average over all models, or the highest-probability or median probability model alone.
+            Average over all models, highest-probability model, or median probability model.
         draws : int, default 1000
-            Responses of each row. Those of one draw share a model, its coefficients and sigma^2.
+            Responses per row. Those of the same draw share the model, its coefficients and sigma^2.
         rng : None, int, SeedSequence or Generator
             Source of randomness; None gives the same responses on every call.
         weights : array_like, optional
-            Weights of the new rows (numbers of trials, or of rows behind a mean count; error variances
-            of linear models are sigma^2 / w), where those of the fit were an array. Rows of a fit without
-            weights have weight one.
+            Weights of the new rows (numbers of trials, or of rows behind a mean count; for linear models,
+            error variances are sigma^2 / w), if those of the fit were an array. If the fit had no weights,
+            they are one.
         offset : array_like, optional
-            Offset of the new rows, where that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array.
 
         Returns
         -------
         DataFrame, shape (rows, draws)
-            In the order and with the index of `new`: numbers, 0 and 1, proportions of the trials, counts,
-            or mean counts. NaN for rows with missing inputs and rows of weight zero.
+            Responses, in the order and with the index of `new`: real numbers, 0 and 1, proportions of trials,
+            counts, or mean counts. NaN for rows with missing inputs and rows of weight zero.
 
         Raises
         ------
@@ -232,10 +232,10 @@ class Predictive(PosteriorTables):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a factor level was not seen in the fit, an input is infinite, weights or offset are missing,
+            If a factor level did not occur in the fit, an input is infinite, weights or offset are missing,
             or a number of trials is not whole.
         NotAvailableError
-            If `new` is None and the rows of the fit came in chunks, of which only sums were kept.
+            If `new` is None and the training data came in chunks, of which only sums were kept.
         """
         results = self
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
@@ -251,31 +251,31 @@ class Predictive(PosteriorTables):
         draws: int = 1000,
         rng: RNGLike | SeedLike | None = None,
     ) -> pd.DataFrame:
-        """Compare the data with responses that the posterior simulates for the same rows.
+        """Compare the data with responses simulated from the posterior for the same rows.
 
         Parameters
         ----------
         statistics : mapping of str to callable, optional
-            Functions of the responses, shape (n,), or of the responses and their expectations, both
-            (n,); a function with two parameters that have no default is one of both. None is what the
-            family has. Logistic: ``mean`` (share of successes), ``brier`` (mean squared error of the
-            probabilities), ``calibration`` (chi-square of successes in ten groups of rows by their
-            probability [1]_) and, where weights are trials, ``pearson`` (chi-square over rows, large
-            under overdispersion). Poisson: ``mean``, ``dispersion_index`` (variance over mean),
-            ``zeros`` (share of rows) and ``max``. Linear: ``mean``, ``sd``, ``min``, ``max`` and
-            ``skewness``; the first two and the last take rows with their weights.
+            Functions of the responses, shape (n,), or of the responses and their expectations, both (n,); a
+            function with two parameters without default gets both. None means the statistics of the family.
+            Logistic: ``mean`` (proportion of successes), ``brier`` (mean squared error of the probabilities),
+            ``calibration`` (chi-square of successes in ten groups of rows by their probability [1]_) and, for
+            numbers of trials, ``pearson`` (chi-square over rows, large under overdispersion). Poisson:
+            ``mean``, ``dispersion_index`` (variance over mean), ``zeros`` (proportion of rows) and ``max``.
+            Linear: ``mean``, ``sd``, ``min``, ``max`` and ``skewness``; the first two and the last are
+            weighted.
         draws : int, default 1000
-            Simulated responses, from the average over all models.
+            Number of simulated data sets, from the average over all models.
         rng : None, int, SeedSequence or Generator
             Source of randomness; None gives the same table on every call.
 
         Returns
         -------
         DataFrame
-            By statistic: ``observed``, of the data (of a function of expectations: its posterior mean);
-            ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` (95 %) of simulated responses; ``p_value``,
-            twice the smaller of the probabilities that a simulated response has a larger or a smaller
-            statistic than the data under the same coefficients [2]_, ties counted half.
+            One row per statistic: ``observed``, its value for the data (the posterior mean for a function of
+            expectations); ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` (95 %) for simulated data;
+            ``p_value``, twice the smaller of the probabilities that the statistic of simulated data is larger
+            or smaller than that of the data under the same coefficients [2]_, with ties counted half.
 
         Raises
         ------
@@ -284,14 +284,14 @@ class Predictive(PosteriorTables):
         DataError
             If a number of trials is not whole.
         NotAvailableError
-            If the rows of the fit came in chunks, of which only sums were kept.
+            If the training data came in chunks, of which only sums were kept.
 
         Notes
         -----
-        The data are used twice, for the posterior and for the check. So these p-values are conservative:
-        if the model is right they are closer to 1 than uniform ones [3]_, and one that is not small does
-        not say that the fit is good. A small one says that the model does not reproduce what the
-        statistic measures. Rows of weight zero are left out.
+        The data are used twice, for the posterior and for the check, so these p-values are conservative: if
+        the model is correct, they are closer to 1 than uniform ones [3]_, and a p-value that is not small
+        does not imply a good fit. A small one implies that the model does not reproduce the statistic. Rows
+        of weight zero are omitted.
 
         References
         ----------
@@ -324,32 +324,32 @@ class Predictive(PosteriorTables):
         draws: int = 1000,
         rng: RNGLike | SeedLike | None = None,
     ) -> Any:
-        """Plot statistics of simulated responses, with those of the data.
+        """Plot statistics of simulated data and of the data.
 
         Parameters
         ----------
         statistic : str or callable, optional
-            The name of one that :meth:`check` has for the family, or a function as there. None is all that
-            it has, each in a panel of a new figure.
+            Name of a statistic of the family, or a function, as for :meth:`check`. None means all statistics
+            of the family, each in a panel of a new figure.
         ax : matplotlib Axes, optional
             Where to draw one statistic; a new figure by default.
         draws : int, default 1000
-            Simulated responses, from the average over all models.
+            Number of simulated data sets, from the average over all models.
         rng : None, int, SeedSequence or Generator
-            Source of randomness; None gives the same picture on every call.
+            Source of randomness; None gives the same plot on every call.
 
         Returns
         -------
         matplotlib Axes, or ndarray of them
-            A histogram of simulated responses; the data are a line, or a second histogram where the
-            statistic is a function of the expectations and so has a posterior distribution too.
+            A histogram for simulated data; the data are shown as a line, or as a second histogram if the
+            statistic is a function of the expectations and thus has a posterior distribution.
 
         Raises
         ------
         NotAvailableError
             If matplotlib is not installed, or as for :meth:`check`.
         UnknownNameError
-            If the family has no statistic of that name.
+            If the family has no statistic of this name.
         ParameterError, DataError
             As for :meth:`check`, or if `ax` is not valid.
         """
@@ -368,13 +368,13 @@ class Predictive(PosteriorTables):
 
 
 def _weights(results: PosteriorTables) -> FloatArray:
-    """Return the weights of the rows of the fit."""
+    """Return the weights of the training data."""
     rows = rows_of_fit(results.model)
     return rows.extras.get("weights", np.ones(rows.n))
 
 
 def _generator(results: PosteriorTables, rng: RNGLike | SeedLike | None, label: bytes) -> np.random.Generator:
-    """Return the generator of a call: a stream of the fit where none is given."""
+    """Return the generator of a call, by default a stream of the fit."""
     return results._stream(label) if rng is None else check_rng(rng)
 
 

@@ -1,4 +1,4 @@
-"""Posterior draws of coefficients for prediction, and predictions with their intervals."""
+"""Posterior draws of coefficients for prediction, and predictions with intervals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 
-# Coefficient vectors that predictions and intervals are made of, unless others are asked for.
+# Default number of coefficient vectors for predictions and intervals.
 PREDICTION_DRAWS = 4000
-# What predicts: all models, or one.
+# Predictors: the average over all models, or a single model.
 WHICH = ("bma", "hpm", "mpm")
-# Offset and weights of rows that have none.
+# Default offset and weight.
 ABSENT = {"offset": 0.0, "weights": 1.0}
-# Numbers that a block of rows times draws may take: simulated ones, and those that are passed over several
-# times and are to stay in a cache.
+# Numbers in a block of rows times draws: for simulation, and for repeated passes, which should fit in a
+# cache.
 BLOCK, CACHED = 4_000_000, 65_536
 
 
@@ -38,8 +38,8 @@ def averaged_draws(
 ) -> tuple[FloatArray, Values]:
     """Return `size` draws from the model-averaged posterior, in units of the design's columns.
 
-    Coefficients (m, D + 1), and the nuisance parameters (m,) that go with them. Those that a sampler kept
-    are thinned to fewer than twice `size`, and may be fewer.
+    Coefficients (m, D + 1), and the corresponding nuisance parameters (m,). Draws of a sampler are thinned to
+    fewer than twice `size`; there may be fewer.
     """
     if posterior.draws is not None:
         vectors, nuisance = posterior.draws.vectors, posterior.draws.nuisance
@@ -58,17 +58,17 @@ def averaged_draws(
 
 
 def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatArray:
-    """Return expectations (rows,) of a linear model whose coefficients have posterior means (D + 1,)."""
+    """Return expectations (rows,) of a linear model from posterior means (D + 1,) of its coefficients."""
     return np.asarray(x @ means[1:] + (means[0] + offset))
 
 
 def rows_of_fit(model: SelectionModel) -> DesignData:
-    """Return the rows of a fit.
+    """Return the training data.
 
     Raises
     ------
     NotAvailableError
-        If they were not kept.
+        If they are not available.
     """
     if isinstance(model.data, SummedRows):
         raise NotAvailableError(
@@ -80,17 +80,17 @@ def rows_of_fit(model: SelectionModel) -> DesignData:
 def prediction_rows(
     model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None]
 ) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
-    """Return columns (rows, D), offset and the like, and labels of new rows, or of those of the fit.
+    """Return columns (rows, D), offset and the like, and labels of new rows or of the training data.
 
-    `given` has what is wanted of ``offset`` and ``weights``, as the user gave it or None: what were columns
-    of the data in the fit are read from the new rows then, and what the fit had none of is 0 or 1.
+    `given` has the needed ones of ``offset`` and ``weights``, as given by the user or None. For None they are
+    read from the new rows if they were columns in the fit, and 0 or 1 if the fit had none.
 
     Raises
     ------
     UnknownNameError, DataError
         If the rows cannot be used, their offset or weights are missing, or weights are negative.
     NotAvailableError
-        If the rows of the fit were not kept.
+        If the training data are not available.
     """
     if new is None:
         for name, values in given.items():
@@ -119,7 +119,7 @@ def prediction_rows(
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predictions for rows, from posterior draws of their coefficients.
+    """Predictions for rows, from posterior draws of the coefficients.
 
     Attributes
     ----------
@@ -134,10 +134,9 @@ class Prediction:
     name : str
         Name of the response.
     nuisance : mapping of str to ndarray (m,)
-        Draws of the nuisance parameters that go with the coefficients.
+        Corresponding draws of the nuisance parameters.
     means : ndarray (D + 1,) or None
-        Posterior means of the coefficients, of linear models: they give the mean of the expected response
-        without draws.
+        Posterior means of the coefficients of linear models, which give expected responses without draws.
     """
 
     x: FloatArray
@@ -151,7 +150,7 @@ class Prediction:
 
     @property
     def complete(self) -> np.ndarray:
-        """Which rows have all inputs, bool (rows,)."""
+        """Mask of the rows with all inputs, bool (rows,)."""
         return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
 
     def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
@@ -162,7 +161,7 @@ class Prediction:
         return np.asarray(eta)
 
     def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
-        """Yield positions of rows and their means, (rows, m), a block at a time."""
+        """Yield positions of rows and their means, (rows, m), in blocks."""
         step = max(1, CACHED // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
@@ -173,8 +172,8 @@ class Prediction:
     ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Yield blocks of `draws` simulated responses of some complete rows, and their expectations.
 
-        Every coefficient vector serves as often as any other, or once more. `weights` are those of `rows`,
-        positive. A block is the places of its draws, expectations and responses, both (rows, places).
+        Coefficient vectors are used equally often, up to one. `weights` are those of `rows` and positive. A
+        block has the positions of its draws, and expectations and responses, both (rows, positions).
         """
         chosen = resample(np.ones(len(self.coefficients)), draws, rng)
         step = max(1, BLOCK // max(rows.size, 1))
@@ -186,10 +185,9 @@ class Prediction:
             yield slice(begin, begin + part.size), mean, response
 
     def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return log posterior predictive densities of responses `y` of all rows, which are complete.
+        """Return log posterior predictive densities of responses `y` of all rows, which must be complete.
 
-        A density is averaged over the draws before its logarithm is taken. Shapes (rows,), `weights`
-        positive.
+        Densities are averaged over the draws before the logarithm. Shapes (rows,); `weights` are positive.
         """
         out = np.empty(y.size)
         step = max(1, CACHED // len(self.coefficients))
@@ -222,12 +220,11 @@ class Prediction:
         Returns
         -------
         DataFrame
-            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected
-            response (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its
-            equal-tailed interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new
-            response (a number, 0 or 1, or a count) of weight one under its posterior predictive
-            distribution. Rows with missing inputs are NaN. All are of draws, but for `mean` of a linear
-            model.
+            By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected response
+            (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed
+            interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new response (a number, 0
+            or 1, or a count) of weight one under its posterior predictive distribution. Rows with missing
+            inputs are NaN. All are computed from draws, except `mean` of a linear model.
 
         Raises
         ------
@@ -238,7 +235,7 @@ class Prediction:
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):
-            # Expected counts far outside the data may be infinite, and their spread is NaN then.
+            # Expected counts far outside the data may be infinite; their standard deviation is then NaN.
             with np.errstate(over="ignore", invalid="ignore"):
                 out[part, 0] = means.mean(axis=1)
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
@@ -252,7 +249,7 @@ class Prediction:
 def _quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
     """Return quantiles (rows, probabilities) of values (rows, m), as ``numpy.quantile`` does.
 
-    Rows are sorted: numpy's partition around several places takes four times as long.
+    Rows are sorted: numpy's partition at several positions takes four times as long.
     """
     ordered, out = np.sort(values, axis=1), np.empty((len(values), len(probabilities)))
     last = ordered.shape[1] - 1

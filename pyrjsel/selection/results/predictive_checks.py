@@ -1,4 +1,4 @@
-"""Simulated responses, and statistics of them beside those of the data."""
+"""Simulated responses, and comparison of their statistics with those of the data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Compared:
     Attributes
     ----------
     observed : ndarray (m,)
-        All the same for a statistic of the responses alone.
+        Values for the data, all equal for a statistic of the responses alone.
     replicated : ndarray (m,)
     """
 
@@ -37,9 +37,9 @@ class Compared:
     replicated: FloatArray
 
     def row(self) -> list[float]:
-        """Return what the table of checks says of it."""
+        """Return its row in the table of checks."""
         low, high = np.quantile(self.replicated, [0.025, 0.975])
-        # Ties count half: counts and shares of simulated responses are often those of the data.
+        # Ties count half: counts and proportions of simulated responses are often equal to those of the data.
         above = float(
             np.mean(self.replicated > self.observed) + 0.5 * np.mean(self.replicated == self.observed)
         )
@@ -56,7 +56,7 @@ class Compared:
 def simulated_responses(
     prediction: Prediction, weights: FloatArray, draws: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Return simulated responses, rows by draws; NaN for incomplete rows and where a weight is 0 or NaN."""
+    """Return simulated responses, rows by draws; NaN for incomplete rows and for a weight of 0 or NaN."""
     out = np.full((len(prediction.index), draws), np.nan)
     rows = np.flatnonzero(prediction.complete & (weights > 0))
     for part, _, response in prediction.simulate(rows, weights[rows], draws, rng):
@@ -65,7 +65,7 @@ def simulated_responses(
 
 
 def chosen_statistics(given: Any, known: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the statistics of a call: those `given`, or all that the family has.
+    """Return the statistics of a call: those `given`, or all of the family.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def chosen_statistics(given: Any, known: Mapping[str, Statistic]) -> dict[str, S
 
 
 def named_statistic(given: Any, known: Mapping[str, Statistic]) -> tuple[str, Statistic]:
-    """Return name and function of one statistic: a name that the family has, or a function.
+    """Return name and function of a statistic, given by its name in the family or as a function.
 
     Raises
     ------
@@ -107,10 +107,10 @@ def _own(function: Any, name: str) -> Statistic:
 
 
 def _needed(function: Callable[..., Any]) -> int:
-    """Return the number of positional parameters without defaults; 1 where that is not known."""
+    """Return the number of positional parameters without defaults; 1 if unknown."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # some compiled functions do not say
+    except ValueError:  # unknown for some compiled functions
         return 1
     free = [p for p in parameters if p.default is p.empty]
     if any(p.kind is p.KEYWORD_ONLY for p in free):
@@ -127,7 +127,7 @@ def compare(
     draws: int,
     rng: np.random.Generator,
 ) -> dict[str, Compared]:
-    """Work statistics out on the data and on `draws` simulated responses of rows of positive weight.
+    """Compute statistics for the data and for `draws` simulated data sets, over rows of positive weight.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def compare(
 
 
 def _fixed(values: FloatArray) -> FloatArray:
-    """Return `values`, which a user's function may not change from now on."""
+    """Return `values` as a read-only array, for a user's function."""
     values.flags.writeable = False
     return values
 

@@ -26,66 +26,65 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Models to list.",
     "rows in files": """\
-Whether the rows of the fit are in it: response, columns of the design, weights, offset, labels.
-Without them all tables, draws and predictions of new rows can be had after loading, and what
-needs the rows themselves takes ``rj.load(path, data=...)``.""",
+Whether to save the training data: response, columns of the design, weights, offset, labels. Without them, all
+tables, draws and predictions of new rows are available after loading; methods that need the training data
+require ``rj.load(path, data=...)``.""",
     "in every file": """\
-Marginal likelihoods and deviances of the models in the table `models` are worked out for it.
-Functions that the formula calls are kept by name alone.""",
+Marginal likelihoods and deviances of the models in the table `models` are computed for the file. Functions
+that the formula calls are saved by name only.""",
     "accuracy": """\
-Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
-asked for in the fit, or 0.005. Models that the audit finds are a warning: chains go on, and
-do not begin anew.""",
+Target Monte Carlo error of inclusion probabilities; None is that of the fit, or 0.005. If the audit finds
+missed models, there is a warning, but chains do not restart.""",
     "not in one run": """\
-What is drawn when a run has ended, the coefficients of ``"collapsed"`` and of ``"gibbs"`` where
-these are integrated out, is drawn anew. After an interrupted run that was planned for more draws,
-coefficients are of as few draws as it had kept.""",
+Coefficients that are drawn at the end of a run (for ``"collapsed"``, and for ``"gibbs"`` if they are
+integrated out) are drawn again. After an interrupted run that was planned for more draws, coefficients are
+thinned as in that run.""",
     "without chains": "After enumeration, which has all models.",
     "inclusion": """\
-Prior probabilities are those over the models that have a coefficient prior; their error is that of
-`prior_inclusion`. After enumeration `mcse` is the integration error (NaN for Laplace values) and `ess` and
-`r_hat` are NaN; so are all three, and the Bayes factor, for a term that never moved in any chain. The
-samplers ``collapsed`` and ``gibbs`` of linear models average probabilities of terms given all others, and
-know `posterior`, `mcse` and Bayes factor of terms that never moved, too. Their `ess`, and that of
-``collapsed`` for other models, is that of independent draws of the same error, and can exceed the
-number of draws. Errors speak of the models that chains visited and those next to them:
-of a mode that no chain has found, neither `mcse` nor `r_hat` knows, however small.""",
+Prior probabilities are over the models that have a coefficient prior; for their error see `prior_inclusion`.
+After enumeration, `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN. For
+a term that never moved in any chain, these three and the Bayes factor are NaN, except for the samplers
+``collapsed`` and ``gibbs`` of linear models, which average conditional inclusion probabilities and therefore
+give `posterior`, `mcse` and Bayes factor of such terms, too. Their `ess`, and that of ``collapsed`` for other
+models, is the number of independent draws with the same error, and can exceed the number of draws. Errors
+refer to the visited models and their neighbours: `mcse` and `r_hat`, however small, do not include modes that
+no chain has found.""",
     "models": """\
-At most 10,000, and 1,000 after sampling. Further columns are ``log_marginal`` (log p(y | model) by importance
-sampling, with binomial coefficients and factorials of counts, and a density of one for a flat intercept) and
-``deviance`` (at the maximum of the likelihood, from the saturated model, as in statsmodels). For gaussian
-models `log_marginal` is exact, log p(y | model) with densities of one for the intercept and log sigma^2, and
-`deviance` is -2 times the log-likelihood (``-2 * llf`` of statsmodels' OLS; of data in chunks, with fewer
-digits where columns are nearly dependent or fit the response to 1e-8 of its variance). ``integration`` says
-where `log_marginal` comes from: "exact", "importance", or "laplace", as that of models which hold less than
-1e-6 of the posterior together does after enumeration; these have no MCSE. `posterior` is the
-frequency of visits after sampling.""",
+At most 10,000 models, and 1,000 after sampling. Further columns are ``log_marginal`` (log p(y | model) by
+importance sampling, including binomial coefficients and factorials of counts, with a density of one for a
+flat intercept) and ``deviance`` (at the maximum of the likelihood, relative to the saturated model, as in
+statsmodels). For gaussian models `log_marginal` is exact, with densities of one for the intercept and log
+sigma^2, and `deviance` is -2 times the log-likelihood (``-2 * llf`` of statsmodels' OLS; less accurate for
+data in chunks if columns are nearly dependent or fit the response to 1e-8 of its variance). ``integration``
+is the source of `log_marginal`: "exact", "importance" or "laplace". After enumeration, models with a total
+posterior probability below 1e-6 have Laplace values without MCSE. After sampling, `posterior` is the
+frequency of visits.""",
 }
 
 
 class SelectionResults(Predictive):
-    """The posterior over models and coefficients; made by ``fit``.
+    """The posterior over models and coefficients, returned by ``fit``.
 
     Parameters
     ----------
     model : SelectionModel
-        What was fitted.
+        The fitted model.
     posterior : Posterior
         Full-precision arrays behind the tables.
     settings : FitSettings
         The parameters of ``fit``.
     options : object, optional
-        Those of the sampler, where they are known.
+        Options of the sampler, if known.
     known : Known, optional
-        What a file knows that is worked out from rows otherwise.
+        Values from a file that otherwise need the training data.
 
     Attributes
     ----------
     sampler : str
-        The sampler that was used.
+        Name of the sampler.
     separated : dict of tuple of str to tuple of str
-        The best models whose likelihood has no maximum, because they separate the classes (or, for
-        counts, set rows without events apart), and the terms through which they do.
+        The best models whose likelihood has no maximum because they separate the classes (or, for counts, the
+        rows without events), and the terms that cause the separation.
     dispersion : Dispersion or None
         Pearson's chi-square of the best model for counts, and for proportions of several trials: ``ratio``
         (to its degrees of freedom ``df``), ``statistic`` and ``p_value``.
@@ -111,34 +110,34 @@ class SelectionResults(Predictive):
     _file = (KIND, SCHEMA)
 
     def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> SelectionModel:
-        """Return the model of the terms that matter, on the same rows, ready to fit again.
+        """Return the model restricted to the relevant terms, on the same rows, ready to fit.
 
-        The second stage of a selection among many terms: a term is dropped if its posterior inclusion
-        probability is below `threshold` in all runs. Terms in `always` stay, and so do those that
-        heredity asks for beside kept terms: all their lower-order terms if it is strong; if it is weak
-        and none of those it asks for is kept, the one of highest inclusion probability.
+        For a selection in two stages: a term is dropped if its posterior inclusion probability is below
+        `threshold` in all runs. Terms in `always` are kept, and so are those that heredity requires: under
+        strong heredity, all lower-order terms of kept terms; under weak heredity, if no parent of a kept term
+        is kept, the parent with the highest inclusion probability.
 
         Parameters
         ----------
         threshold : float, default 0.30
-            Least posterior inclusion probability, in (0, 1).
+            Smallest posterior inclusion probability of a kept term, in (0, 1).
         others : sequence of SelectionResults, default ()
-            More runs with the same data and terms; one that reaches the threshold keeps a term.
+            Further runs with the same data and terms; a term is kept if it reaches the threshold in any run.
 
         Returns
         -------
         Selection
-            Of the same class, with the rows of this fit, those left out included (missing values are
-            not looked at again), the columns that the kept terms have there, weights, offset, priors and
-            constraints. Probabilities and costs of single terms go with them; ``CostAdjusted`` keeps its
-            baseline, so that its prior log odds stay what they were. A prior on the size of a model counts
-            the kept terms. New rows need the variables of kept terms only.
+            Model of the same class, with the rows used in this fit (rows dropped for missing values remain
+            dropped), the columns of the kept terms, weights, offset, priors and constraints. Probabilities
+            and costs of single terms are kept; ``CostAdjusted`` keeps its baseline, so that its prior log
+            odds do not change. A prior on the size of a model refers to the kept terms. New rows need only
+            the variables of kept terms.
 
         Raises
         ------
         ParameterError
-            If `threshold` is not in (0, 1), no term reaches it, `others` are not results of the same
-            data and terms, or an `expected_size` is too large for the terms that are kept.
+            If `threshold` is not in (0, 1), no term reaches it, `others` are not results of the same data and
+            terms, or an `expected_size` is too large for the kept terms.
 
         Warns
         -----
@@ -176,35 +175,32 @@ class SelectionResults(Predictive):
         Parameters
         ----------
         coefficients : bool, default True
-            Whether the coefficients come along. Those of long runs of many columns are kept of every so
-            manyth draw (``draws.coefficients_every``), and the other variables are then those of the same
-            draws; without coefficients they are of all draws.
+            Whether to include the coefficients. In long runs with many columns they are kept only for every
+            k-th draw (``draws.coefficients_every``), and the other variables are then restricted to the same
+            draws; without coefficients they include all draws.
 
         Returns
         -------
         InferenceData or DataTree
-            ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` of a model with costs,
-            ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 outside the
-            model) and ``sigma`` of a linear model; ``sample_stats`` with ``lp``, the log posterior, and
-            ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, unless the
-            rows were not kept. InferenceData is that of ArviZ 0.x, DataTree that of ArviZ 1.x and of
-            arviz-base.
+            ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` (if there are costs),
+            ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 for
+            excluded columns) and ``sigma`` (linear models); ``sample_stats`` with ``lp``, the log posterior,
+            and ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, if the
+            data are available. InferenceData with ArviZ 0.x, DataTree with ArviZ 1.x or arviz-base.
 
         Raises
         ------
         NotAvailableError
-            After enumeration, which draws nothing, or if neither ArviZ nor arviz-base is installed.
+            After enumeration, which has no draws, or if neither ArviZ nor arviz-base is installed.
         ParameterError
             If `coefficients` is not a bool.
 
         Notes
         -----
-        The draws of ``included`` are visits. The samplers that average probabilities of inclusion given all
-        other terms have smaller errors in :attr:`inclusion` than these draws have.
-
-        A DataTree goes into ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
-        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
-        xarray too.
+        The draws of ``included`` are visits. For samplers that average conditional inclusion probabilities,
+        the estimates in :attr:`inclusion` have smaller errors than averages of these draws. A DataTree can be
+        used with ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last arviz-plots for
+        Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older xarray too.
 
         Examples
         --------
@@ -223,45 +219,44 @@ class SelectionResults(Predictive):
     def frontier(
         self, budgets: ArrayLike | None = None, *, others: Sequence[SelectionResults] = ()
     ) -> pd.DataFrame:
-        """Return the best model under each budget, and its posterior probability given that budget.
+        """Return the best model under each budget, with its posterior probability given that budget.
 
-        A budget takes the models that cost more out of the space and leaves the odds of the others as they
-        are: what is known under one budget is known under every smaller one, without another fit.
+        A budget excludes the models that cost more and leaves the odds of the others unchanged, so a fit
+        under one budget also gives the results for every smaller one.
 
         Parameters
         ----------
         budgets : array_like of float, optional
-            The budgets, at most that of the fit; None is every cost at which another model becomes the best.
+            Budgets, at most that of the fit; None means all costs at which another model becomes the best.
         others : sequence of SelectionResults, default ()
-            More runs with the same data, terms and priors and other budgets. A budget is looked up in an
-            enumeration if one has it, otherwise in the run with the smallest budget that has it: the draws
-            of a run under a large budget seldom cost little.
+            Further runs with the same data, terms and priors and other budgets. Results for a budget come
+            from an enumeration that covers it, or else from the run with the smallest budget that covers it,
+            since draws under a large budget are seldom cheap.
 
         Returns
         -------
         DataFrame
-            A row a budget, in rising order: ``budget``; ``terms``, ``size``, ``cost`` and ``deviance`` of the
-            best model that it allows (the deviance is that of :attr:`models`); ``posterior``, the
-            probability of that model given the budget, with ``mcse``; ``mass``, the probability that the run
-            gave to all models within the budget. ``attrs["note"]`` says where the figures come from.
-
-            After enumeration they are exact, up to the integration error in `mcse`. After sampling they are
-            of the draws that cost at most the budget: `posterior` is the share of visits, the best model is
-            the most visited one, and a better one may not have been visited. Without any such draw the row
-            is NaN, and `terms` None.
+            One row per budget, in increasing order: ``budget``; ``terms``, ``size``, ``cost`` and
+            ``deviance`` of the best model within the budget (the deviance as in :attr:`models`);
+            ``posterior``, its probability given the budget, with ``mcse``; ``mass``, the total probability of
+            the models within the budget in that run. ``attrs["note"]`` describes the source of the figures.
+            After enumeration they are exact, up to the integration error in `mcse`. After sampling they use
+            the draws within the budget: `posterior` is the proportion of visits, and the best model is the
+            most visited one; a better one may not have been visited. Without any such draw the row is NaN,
+            and `terms` None.
 
         Raises
         ------
         NotAvailableError
-            If the model has no costs, or the rows of the fit are needed and not there.
+            If the model has no costs, or the training data are needed but missing.
         ParameterError
-            If a budget is less than the terms in `always` cost or more than every run's, or `others` are not
-            such results.
+            If a budget is below the cost of the terms in `always` or above that of every run, or `others` are
+            not such results.
 
         Warns
         -----
         ConvergenceWarning
-            If fewer than 100 draws cost at most a budget.
+            If fewer than 100 draws are within a budget.
 
         Examples
         --------
@@ -285,7 +280,7 @@ class SelectionResults(Predictive):
     ) -> Any:
         """Plot the deviance of the best model against the budget.
 
-        A dot for each row of :meth:`frontier`, the larger the more probable its model is given the budget.
+        One dot per row of :meth:`frontier`; larger dots mean more probable models given the budget.
 
         Parameters
         ----------
@@ -299,7 +294,7 @@ class SelectionResults(Predictive):
         Returns
         -------
         matplotlib Axes
-            The axes; the horizontal one says so where the figures come from draws.
+            The axes; the label of the horizontal axis says if the figures come from draws.
 
         Raises
         ------
@@ -311,7 +306,7 @@ class SelectionResults(Predictive):
         Warns
         -----
         ConvergenceWarning
-            As :meth:`frontier` does.
+            As for :meth:`frontier`.
         """
         return draw_frontier(frontier_table(self, budgets, others), ax)
 
@@ -328,7 +323,7 @@ class SelectionResults(Predictive):
         Returns
         -------
         matplotlib Axes
-            The axes; posterior probabilities are bars with two Monte Carlo errors to either side.
+            The axes; posterior probabilities are bars with two Monte Carlo errors on either side.
 
         Raises
         ------
@@ -348,11 +343,11 @@ class SelectionResults(Predictive):
         sort: bool = True,
         standardize: bool = True,
     ) -> Any:
-        """Plot the coefficients with their intervals, averaged over all models and given inclusion.
+        """Plot the coefficients with intervals, averaged over all models and given inclusion.
 
-        In blue the posterior mean over all models (0 where a column is out) with its equal-tailed 95 %
-        interval, the dot larger the more probable the inclusion; in grey the mean given inclusion with two
-        standard deviations to either side. The intercept is left out.
+        In blue, the posterior mean over all models (0 for excluded columns) with an equal-tailed 95 %
+        interval; larger dots mean higher inclusion probabilities. In grey, the mean given inclusion with two
+        standard deviations on either side. The intercept is omitted.
 
         Parameters
         ----------
@@ -369,7 +364,7 @@ class SelectionResults(Predictive):
         Returns
         -------
         matplotlib Axes
-            The axes, one row a column of the design.
+            The axes, one row per column of the design.
 
         Raises
         ------
@@ -382,7 +377,7 @@ class SelectionResults(Predictive):
         return plot_columns(self, ax, top, sort, per_sd)
 
     def plot_trace(self, ax: Any = None) -> Any:
-        """Plot the draws of size, cost and log posterior, and how many terms change from draw to draw.
+        """Plot traces of size, cost, log posterior and number of terms that change from draw to draw.
 
         Parameters
         ----------
@@ -392,14 +387,14 @@ class SelectionResults(Predictive):
         Returns
         -------
         ndarray of matplotlib Axes
-            Of the shape of `ax`. On the left the traces, a line a chain, of at most 500 draws of each (the
-            axis says which); on the right the share of all draws with each value, by bars for all chains
-            together and dots or outlines for each. The panel of costs is left out where there are none.
+            The axes, of the shape of `ax`. On the left the traces, one line per chain, of at most 500 draws
+            each (the axis says which); on the right the proportion of draws with each value, as bars for all
+            chains together and dots or outlines for each. Without costs their panel is omitted.
 
         Raises
         ------
         NotAvailableError
-            After enumeration, which draws nothing, or if matplotlib is not installed.
+            After enumeration, which has no draws, or if matplotlib is not installed.
         ParameterError
             If `ax` is not valid.
         """

@@ -1,4 +1,4 @@
-"""Draws of a selection: the run that can go on, and groups for ArviZ."""
+"""Draws of a selection: the run to be extended, and groups for ArviZ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pyrjsel.selection.samplers.runs import run, warn_of
 
 Longer = TypeVar("Longer")
 
-# Series that are thinned further than the draws.
+# Recorded values that are thinned further than the draws.
 THINNED = ("coefficients", "variance")
 
 
@@ -35,7 +35,7 @@ def recorded_run(
     options: Any,
     results_of: Callable[[Posterior, FitSettings], Longer],
 ) -> RecordedRun[Longer]:
-    """Return the run of a posterior, which goes on to the results of a longer one.
+    """Return the run of a posterior, which can be extended.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def recorded_run(
         lambda: _recorded(found, nuisance),
         lambda: identity(model, posterior.sampler, options),
         go_on,
-        # Coefficients that chains do not record are drawn anew when they have ended.
+        # Coefficients that chains do not record are drawn again at the end.
         every=1 if nuisance is None else found.coefficients_every,
     )
 
@@ -70,7 +70,7 @@ def recorded_run(
 def arviz_groups(
     model: SelectionModel, draws: Draws, columns: Iterable[str] | None
 ) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
-    """Return the draws as groups of variables for ArviZ, with coefficients where their columns are given."""
+    """Return the draws as groups of variables for ArviZ, with coefficients if their columns are given."""
     kept = slice(None)
     coords: dict[str, Sequence[Any]] = {"term": model.term_names}
     if columns is not None:
@@ -100,7 +100,7 @@ def arviz_groups(
 
 
 def _recorded(draws: Draws, nuisance: Nuisance | None) -> list[dict[str, np.ndarray]]:
-    """Return what each chain had recorded."""
+    """Return the recorded values of each chain."""
     return [_recorded_chain(draws, chain, nuisance) for chain in range(len(draws.model))]
 
 

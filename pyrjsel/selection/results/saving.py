@@ -1,4 +1,4 @@
-"""Results as files: what is written."""
+"""Saving of results."""
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.storage import Plain, digest, frame_to_plain, plain
 
 KIND, SCHEMA = "selection results", 2
-# Arrays of a posterior by the shapes that they have: one number a model, a listed model, or a term.
+# Arrays of a posterior by shape: one number per model, per listed model, or per term.
 BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
 BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
 FLAGS = ("stuck", "disagree")
@@ -21,7 +21,7 @@ MOMENTS = ("mean", "sd", "prob_positive", "mean_included", "sd_included")
 
 
 def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
-    """Return what is written of results."""
+    """Return the content of a results file."""
     model, posterior = results.model, results.posterior
     table = results.models
     averaged, nuisance = results._averaged if posterior.draws is None else (None, {})
@@ -61,7 +61,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
 
 
 def _prior_inclusion(results: PosteriorTables) -> Plain:
-    """Return what rows alone say of it, and marginal likelihoods of all models do not."""
+    """Return the prior inclusion probabilities if they depend on the training data."""
     if not results.model._lacks_models or results.posterior.draws is None:
         return None
     prior = results.prior_inclusion
@@ -74,7 +74,7 @@ def _prior_inclusion(results: PosteriorTables) -> Plain:
 
 
 def _prior_sizes(results: PosteriorTables) -> Plain:
-    """Return the prior over the number of terms in the same case."""
+    """Return the prior over the number of terms if it depends on the training data."""
     if not results.model._lacks_models or results.posterior.draws is None:
         return None
     return {"probability": results._prior_sizes.probability, "mcse": results._prior_sizes.mcse}

@@ -1,4 +1,4 @@
-"""The terms that matter in one of several runs, and what heredity asks for beside them."""
+"""Screening: terms that are relevant in at least one of several runs, and their parents."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def screened(runs: Sequence[PosteriorTables], threshold: float) -> SelectionMode
                 f"are screened. These and others[{place}] have {reason}."
             )
     inclusion = np.max([run.posterior.inclusion for run in runs], axis=0)
-    # The inclusion of terms that are always in is a sum that can round to below 1.
+    # The inclusion probability of terms that are always in is a sum, which rounding can bring below 1.
     kept = {int(term) for term in np.flatnonzero((inclusion >= threshold) | (model.space.free == 0))}
     if not kept:
         raise ParameterError(_nothing_left(model, inclusion, threshold))
     _add_parents(kept, model.space, inclusion)
-    # Warnings are for who called `screen`, which called this.
+    # Warnings refer to the call of `screen`.
     return model._restrict([model.term_names[term] for term in sorted(kept)])
 
 
@@ -48,8 +48,8 @@ def _nothing_left(model: SelectionModel, inclusion: FloatArray, threshold: float
 
 
 def _add_parents(kept: set[int], space: ModelSpace, inclusion: FloatArray) -> None:
-    """Add the terms that heredity asks for beside those in `kept`."""
-    # Children before parents, so that the parents that are added get theirs too.
+    """Add the terms that heredity requires for those in `kept`."""
+    # Children before parents, so that parents of added parents are added, too.
     for term in reversed(space.order.tolist()):
         parents = space.parents_of(term).tolist() if term in kept else []
         if space.heredity == "strong":

@@ -1,4 +1,4 @@
-"""The facts and notes of a summary of selection results."""
+"""Facts and notes of a summary of selection results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE
 from pyrjsel.selection.samplers.runs import note_of
 
-# Separated models that get a note of their own.
+# Number of separated models with separate notes.
 SEPARATED_NOTES = 3
 
 
 def describe(results: PosteriorTables) -> Description:
-    """Return what was fitted and how, and notes."""
+    """Return facts and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
     count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
     info = [*_data_facts(model), *space_facts(model.space, count)]
@@ -28,7 +28,7 @@ def describe(results: PosteriorTables) -> Description:
     info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
         info += chain_facts(settings, posterior.draws.model.shape)
-    # After enumeration sigma is known from draws alone, which would make the summary another one each time.
+    # After enumeration sigma is known only from draws, which would make the summary random.
     if posterior.draws is not None and posterior.draws.variance is not None:
         mean, _, low, high = results.sigma.loc["sigma"]
         info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
@@ -91,11 +91,11 @@ def _notes(results: PosteriorTables) -> list[str]:
     if prior.method == "sampled":
         notes.append("Prior inclusion probabilities were estimated by sampling the prior.")
     if prior.method == "unknown":
-        notes.append("Prior inclusion probabilities, and Bayes factors with them, are not known.")
+        notes.append("Prior inclusion probabilities and Bayes factors are unknown.")
     if model.dependent:
         kind = "get prior and posterior probability 0" if model._lacks_models else "rest on the prior"
         notes.append(f"Models with linearly dependent columns {kind} (terms: {listed(model.dependent)}).")
-    # A term that no feasible model holds has an inclusion probability of 0, and that is known.
+    # A term that is in no feasible model has a known inclusion probability of 0.
     stuck = posterior.stuck & (prior.probability > 0)
     notes += stuck_notes(model.term_names, stuck, posterior.inclusion, posterior.inclusion_mcse)
     notes += note_of(results.settings, model.space)
@@ -109,7 +109,7 @@ def _notes(results: PosteriorTables) -> list[str]:
         )
     more = len(results.separated) - SEPARATED_NOTES
     if more > 0:
-        notes.append(f"So they are in {more} more of the best models.")
+        notes.append(f"The same holds for {more} more of the best models.")
     if results.dispersion is not None and results.dispersion.over:
         notes.append(dispersion_text(results.dispersion))
     if results._median_problem is not None:
@@ -118,7 +118,7 @@ def _notes(results: PosteriorTables) -> list[str]:
 
 
 def _lacking_moments(moments: Moments) -> list[str]:
-    """Return a note where coefficients have tails so long that there is no mean, or no standard deviation."""
+    """Return a note if coefficients have no posterior mean or standard deviation because of heavy tails."""
     if np.isnan(moments.mean).any():
         return ["Coefficients have no posterior mean: there are too few rows for the error variance."]
     if np.isinf(moments.sd).any():
@@ -127,7 +127,7 @@ def _lacking_moments(moments: Moments) -> list[str]:
 
 
 def _integral_notes(posterior: Posterior) -> list[str]:
-    """Return what is said of the errors of enumeration."""
+    """Return notes on the integration errors of enumeration."""
     if posterior.draws is not None or not np.any(posterior.mcse > 0):
         return []
     notes = ["MCSE is the error of the importance-sampling integrals."]

@@ -1,4 +1,4 @@
-"""Tables of results and their single models."""
+"""Tables of results."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class Known:
     Attributes
     ----------
     separated, dispersion
-        As of :class:`SelectionResults`; a dispersion of None is known if `separated` is.
+        As for :class:`SelectionResults`; a dispersion of None is known if `separated` is.
     median : tuple of (ndarray (J,), str or None)
-        The median probability model, or what stands in for it and why.
+        The median probability model, or its replacement and the reason.
     averaged : tuple of (ndarray, mapping of str to ndarray)
         Draws of coefficients and of the error variance.
     prior_inclusion : PriorInclusion
     prior_sizes : PriorSizes
     single : KnownModels
-        What answers questions about single models.
+        Saved values of single models.
     """
 
     separated: Separated | None = None
@@ -89,7 +89,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         else:
             self.separated, self.dispersion = known.separated, known.dispersion
 
-    # ------------------------------------------------------------------ pieces
+    # ------------------------------------------------------------------ parts
 
     @kept_property
     def _marginal(self) -> SingleModel:
@@ -105,7 +105,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def prior_inclusion(self) -> PriorInclusion:
         """Prior inclusion probabilities under the constraints, over the models that have a coefficient prior.
 
-        Models with linearly dependent columns have none under a g-prior. Enumeration knows them one by one.
+        Models with linearly dependent columns have none under a g-prior. After enumeration these are known
+        exactly.
         """
         model, posterior = self.model, self.posterior
         if self._known.prior_inclusion is not None:
@@ -130,10 +131,10 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     @property
     @kept_table
     def sizes(self) -> pd.DataFrame:
-        """Number of terms of the model, those that are always in included.
+        """Number of terms of the model, including terms that are always in.
 
         Columns ``prior`` (under the constraints; see ``model.prior_sizes()`` for its error), ``posterior``
-        and ``mcse``, its Monte Carlo standard error: NaN of a size that all draws have or none.
+        and ``mcse``, its Monte Carlo standard error, NaN for a size that all draws have or none.
         """
         return sizes_table(self._prior_sizes, self.posterior, self.model.space.n_terms)
 
@@ -166,7 +167,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         return self._log_marginals(rows) + self.model.regression.log_constant, np.array(deviances)
 
     def _integration(self, rows: int) -> np.ndarray:
-        """Return where the marginal likelihoods of the best models come from."""
+        """Return the source of the marginal likelihoods of the best models."""
         if self.model.regression.family.name == "gaussian":
             return np.full(rows, "exact", dtype=object)
         laplace = np.isnan(self.posterior.mcse[:rows]) & (self.posterior.draws is None)
@@ -185,10 +186,10 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def coefficients(self) -> pd.DataFrame:
         """Model-averaged coefficients by column of the design, on the scale of the linear predictor.
 
-        Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 % interval, with the mass
-        at zero of the models that leave the column out), ``prob_positive``, ``mean_included``,
-        ``sd_included``. The interval is that of :meth:`conf_int`, of draws after enumeration too; the other
-        columns are sums over models, or over all iterations of a sampler.
+        Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 % interval, with the mass at
+        zero of the models that leave the column out), ``prob_positive``, ``mean_included``, ``sd_included``.
+        The interval is that of :meth:`conf_int`, from draws also after enumeration; the other columns are
+        sums over models, or over all iterations of a sampler.
         """
         moments = self.posterior.moments
         interval = self.conf_int()
@@ -237,10 +238,10 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
         Notes
         -----
-        Ends are quantiles of draws: after enumeration of 4,000 independent ones, after sampling of fewer than
-        8,000 of those kept. The end of a 95 % interval from 4,000 has a Monte Carlo standard error of 0.04
-        standard deviations under a normal posterior, and of up to 0.2 where tails are long or the end lies
-        between the mass at zero and the coefficient.
+        Ends are quantiles of draws: of 4,000 independent draws after enumeration, and of fewer than 8,000
+        kept draws after sampling. With 4,000 draws, the end of a 95 % interval has a Monte Carlo standard
+        error of 0.04 standard deviations for a normal posterior, and of up to 0.2 if tails are heavy or the
+        end lies between the point mass at zero and the other values.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
@@ -252,7 +253,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         """Posterior of the error standard deviation and variance of a linear model, averaged over models.
 
         Rows ``sigma`` and ``sigma^2``, columns ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` (equal-tailed
-        95 % interval): of draws, after enumeration of 4,000 independent ones.
+        95 % interval), from draws; after enumeration from 4,000 independent ones.
 
         Raises
         ------
@@ -266,38 +267,38 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
     @property
     def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did, by chain and over all.
+        """Performance of the sampler, by chain and overall.
 
-        After sampling: acceptance rates by move (NaN where a move was never proposed), ESS and R-hat of
-        size, cost and log posterior, draws, seconds by the clock and CPU seconds. After enumeration: models,
-        how many of them were integrated by importance sampling, and these seconds, of all workers.
+        After sampling: acceptance rates by move (NaN for moves that were never proposed), ESS and R-hat of
+        size, cost and log posterior, draws, elapsed seconds and CPU seconds. After enumeration: models,
+        number of models integrated by importance sampling, and seconds of all workers.
         """
         return own_copy(self.posterior.diagnostics)
 
     @property
     def audit(self) -> pd.DataFrame:
-        """For each term, the best model with it (or without it) that a search found.
+        """For each term, the best model with it (or without it) found by a search.
 
-        For each term that no draw holds, the best feasible model with it is searched for: from the term alone
-        (with the terms that heredity makes it need), adding what raises the posterior most and is affordable;
-        and from the best visited model, where terms leave that cost least until the term fits, and others
-        enter. For each free term that all draws hold, the best model without it is searched for in the same
-        way. The search is greedy: it can miss models, and says nothing of models whose terms were all
-        visited. It takes at most about a twentieth of the work of the fit; among thousands of terms the less
-        promising ones get one flip alone. Nothing in it is random.
+        For each term that is in no draw, the best feasible model with it is searched for in two ways: from
+        the term alone (with the terms that heredity requires), by adding the terms within the budget that
+        increase the posterior most; and from the best visited model, by removing the terms whose loss is
+        smallest until the term can be added, and adding others. For each free term that is in all draws, the
+        best model without it is searched for in the same way. The search is greedy: it can miss models, and
+        does not cover models whose terms were all visited. It takes at most about a twentieth of the work of
+        the fit; among thousands of terms, the less promising ones get a single flip. It is deterministic.
 
         Columns ``visited`` (whether chains visited the model), ``question`` ("with" the term or "without"
         it), ``model`` (terms of the best model found), ``log_odds`` (its log posterior odds against the best
         visited model, NaN where no model was found) and ``found_by``: "visits" (the best visited model; its
-        odds are those of the visits where marginal likelihoods are not known), "search", "flip" (only the
-        best visited model with this term changed was looked at) or "nothing". Odds of "search" and "flip"
-        come from marginal likelihoods; for models that are not linear, those far below the best visited model
-        come from a quadratic approximation to the log-likelihood.
+        odds are relative frequencies if marginal likelihoods are unknown), "search", "flip" (only the best
+        visited model with this term flipped was evaluated) or "nothing". Odds of "search" and "flip" come
+        from marginal likelihoods; for models that are not linear, those far below the best visited model come
+        from a quadratic approximation to the log-likelihood.
 
-        Where a model was missed that matters, ``fit`` begins anew or, with a number of draws, after two new
-        runs, and in ``extend``, names it in a ConvergenceWarning: its posterior is within
-        exp(-7) of that of the best visited model, and its probability, with that of its neighbours, is above
-        0.02 or worth more than 20 visits in this run, and not in the inclusion probabilities already.
+        A missed model is relevant if its posterior is within a factor exp(-7) of that of the best visited
+        model, and its probability, with that of its neighbours, is above 0.02 or worth more than 20 visits in
+        this run, and not already part of the inclusion probabilities. If there is one, ``fit`` restarts; with
+        a fixed number of draws, after two restarts, and in ``extend``, there is a ConvergenceWarning instead.
 
         Raises
         ------
@@ -319,7 +320,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         Raises
         ------
         NotAvailableError
-            After enumeration, which draws nothing.
+            After enumeration, which has no draws.
         """
         if self.posterior.draws is None:
             raise NotAvailableError(
@@ -332,7 +333,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
     @kept_property
     def _median(self) -> tuple[ByteArray, str | None]:
-        """Median probability model and None, or the model closest to it and why that stands in for it."""
+        """Median probability model and None, or the closest feasible model and the reason."""
         if self._known.median is not None:
             return self._known.median
         posterior, space = self.posterior, self.model.space
@@ -342,8 +343,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
             if self._marginal.exists(median):
                 return median, None
             reason = "its columns are linearly dependent."
-        # Closest in the sense in which the median model is optimal: the sum of squared differences from
-        # the inclusion probabilities.
+        # Closest by the criterion that the median model minimises: the sum of squared differences from the
+        # inclusion probabilities.
         found = posterior.packed[posterior.probability > 0]
         nearest = found[int(np.argmax(found @ (2 * posterior.inclusion - 1)))]
         return nearest, (
@@ -353,7 +354,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
     @property
     def _median_problem(self) -> str | None:
-        """Why the median probability model cannot be used, in words, or None if it can."""
+        """Reason why the median probability model cannot be used, or None."""
         return self._median[1]
 
     def _model(self, which: str) -> ByteArray:
@@ -370,24 +371,24 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         Parameters
         ----------
         which : {"hpm", "mpm"}
-            The model of highest posterior probability, or the median probability model: all terms with
-            inclusion probability 1/2 and more.
+            The model of highest posterior probability, or the median probability model: all terms with an
+            inclusion probability of at least 1/2.
 
         Returns
         -------
         tuple of str
-            In the order of the model's terms.
+            Terms, in the order of the model.
 
         Raises
         ------
         ParameterError
-            If `which` is something else.
+            If `which` is invalid.
 
         Warns
         -----
         PyrjselWarning
-            If the median probability model breaks a constraint or has linearly dependent columns; the
-            model that is allowed and closest to its inclusion probabilities is returned then.
+            If the median probability model violates a constraint or has linearly dependent columns; the
+            feasible model closest to the inclusion probabilities is then returned.
         """
         check_choice(which, "which", WHICH[1:])
         return self._terms(self._model(which))
@@ -402,8 +403,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 def posterior_sizes(posterior: Posterior, n_terms: int) -> tuple[FloatArray, FloatArray]:
     """Return the posterior probabilities of 0 to `n_terms` terms, and their Monte Carlo errors.
 
-    After enumeration errors are those of the integrals: of a size at most the root of the sum of squares over
-    its models, and over all others.
+    After enumeration these are bounds from the integration errors: root sums of squares over the models of a
+    size, and over all others.
     """
     probability, mcse = np.zeros(n_terms + 1), np.full(n_terms + 1, np.nan)
     if posterior.draws is None:
@@ -420,7 +421,7 @@ def posterior_sizes(posterior: Posterior, n_terms: int) -> tuple[FloatArray, Flo
 
 
 def sizes_table(prior: PriorSizes, posterior: Posterior, n_terms: int) -> pd.DataFrame:
-    """Return prior and posterior probabilities by number of terms, fewest to most that there can be."""
+    """Return prior and posterior probabilities by number of terms, over all possible numbers."""
     probability, mcse = posterior_sizes(posterior, n_terms)
     table = pd.DataFrame({"prior": prior.probability, "posterior": probability, "mcse": mcse})
     table.index.name = "size"

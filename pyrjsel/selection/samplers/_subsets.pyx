@@ -1,17 +1,17 @@
-"""Marginal likelihoods and averaged coefficients of all models of a list, along a tree.
+"""Marginal likelihoods and averaged coefficients of all models of a list, by traversal of a tree.
 
-The models come in depth-first order: each is followed by its extensions with later columns. Only what a
-model leaves of the columns after its last one is kept, a level of a stack for each of its columns:
+The models are in depth-first order: each is followed by its extensions with later columns. Only the residuals
+of the columns after the last one of a model are kept, one level of a stack for each of its columns:
 
     R = A_ll - A_lg V A_gl, s = c_l - A_lg V c_g     for columns l after the last of g
 
-so that the next column adds log R_jj to the log determinant and s_j^2 / R_jj to the fit. Nothing is ever
-swept out, and a level is a Cholesky factorisation that stopped: rounding is that of one factorisation.
-A level is filled when a model goes on from it; over all 2^D models that costs about 3 multiplications a
-model, since half of them end in the last column, a quarter in the last but one, and so on.
+so that the next column adds log R_jj to the log determinant and s_j^2 / R_jj to the fit. Nothing is swept
+out, and a level is a partial Cholesky factorisation with the rounding errors of one factorisation. A level is
+filled when a model extends it; over all 2^D models that takes about 3 multiplications per model, since half
+of them end in the last column, a quarter in the last but one, and so on.
 
-For averages levels also hold V_ii, b_i and T = V A_gl of the model's columns, and what it leaves of the
-linear form that the intercept of the design's own columns takes from the coefficients.
+For averages, levels also have V_ii, b_i and T = V A_gl for the model's columns, and the residual of the
+linear form of the coefficients in the intercept of the design's own columns.
 """
 
 cimport cython
@@ -28,16 +28,16 @@ from pyrjsel.selection.evidence._student cimport StudentCdf
 cdef extern from *:
     int lowest_bit "__builtin_ctzll"(unsigned long long) noexcept nogil
 
-# Weights of nodes of log g below exp(-20) = 2e-9 of the largest are left out.
+# Nodes of log g with weights below exp(-20) = 2e-9 of the largest are omitted.
 cdef double DEPTH = 20.0
-# A column of which the ones before leave less than this is rounding.
+# A column of which the previous ones leave less than this proportion is due to rounding.
 cdef double ROUNDING = 1e-12
 
 
 cdef struct level_t:
-    int column                   # the last of the model; -1 for none
-    int rest                     # columns after it
-    bint filled, void            # void: a column depends on the ones before
+    int column                   # last column of the model; -1 for none
+    int rest                     # number of columns after it
+    bint filled, void            # invalid: a column depends on previous ones
     double pivot, log_det, fit, share, penalty, log_weight
     double form_mean, form_square
     double* r                    # (rest, rest), upper triangle, row by row
@@ -62,7 +62,7 @@ cdef class Subsets:
     Parameters
     ----------
     score : GaussianScore
-        The last line of the marginal likelihood.
+        Log marginal likelihood as a function of the sums.
     matrix : float64 array (D, D)
         A = P + X'WX, or X'WX for a g-prior; columns in the order of the tree.
     cross : float64 array (D,)
@@ -70,11 +70,11 @@ cdef class Subsets:
     term_start : int32 array (J + 1,)
         Columns of term j, in the order of the tree.
     log_weights, penalty : float64 arrays (D,)
-        What a column adds to log det P and to m'P m.
+        Contribution of each column to log det P and to m'P m.
     form : float64 array (D,)
-        The intercept of the design's own columns is the centred one less ``form @ b``.
+        The intercept of the design's own columns is the centred one minus ``form @ b``.
     most : int
-        Most columns of a model in the list.
+        Largest number of columns of a model in the list.
     """
 
     cdef GaussianScore score
@@ -119,7 +119,7 @@ cdef class Subsets:
         root.rest = self.size
         root.filled = True
         root.share = 1.0
-        root.r = <double*> self.matrix      # levels above 0 are written, this one is not
+        root.r = <double*> self.matrix      # only levels above 0 are written
         root.s = <double*> &cross[0]
         root.form = <double*> &form[0]
 
@@ -130,7 +130,7 @@ cdef class Subsets:
         cdef int k
         if self.levels != NULL:
             for k in range(1, self.most + 1):
-                free(self.levels[k].r)      # all arrays of a level are one piece
+                free(self.levels[k].r)      # all arrays of a level are in one piece of memory
             free(self.levels)
         free(self.current)
         self.levels = NULL
@@ -139,7 +139,7 @@ cdef class Subsets:
     # ------------------------------------------------------------------ the stack
 
     cdef int allocate(self, int depth) noexcept nogil:
-        """Memory of a level, which has at most D - depth columns after its last."""
+        """Allocate a level, which has at most D - depth columns after its last."""
         cdef level_t* level = &self.levels[depth]
         cdef Py_ssize_t rest = self.size - depth
         if level.r != NULL:
@@ -156,7 +156,7 @@ cdef class Subsets:
         return 0
 
     cdef void fill(self, int depth) noexcept nogil:
-        """What the model of a level leaves of the columns after its last."""
+        """Compute the residuals of the columns after the last of a level's model."""
         cdef const level_t* up = &self.levels[depth - 1]
         cdef level_t* level = &self.levels[depth]
         cdef int first = level.column - up.column - 1, rest = level.rest, stride = up.rest, i, k
@@ -186,7 +186,7 @@ cdef class Subsets:
         level.filled = True
 
     cdef void push(self, int column) noexcept nogil:
-        """The model of the top level with one more column."""
+        """Push the model of the top level with one more column."""
         cdef level_t* up = &self.levels[self.depth]
         cdef level_t* level
         cdef int at = column - up.column - 1, k
@@ -226,7 +226,7 @@ cdef class Subsets:
             level.b[self.depth - 1] = s / level.pivot
 
     cdef void move(self, const uint64_t* model) noexcept nogil:
-        """Bring the stack to a model: back to where it differs from the one before, and on from there."""
+        """Move the stack to a model: back to the common part with the previous one, and forward."""
         cdef int word, j, k, first
         cdef uint64_t bits
         for word in range(self.n_words):
@@ -254,28 +254,28 @@ cdef class Subsets:
             self.current[word] = model[word]
 
     cdef void begin(self, bint averaging) noexcept nogil:
-        """Forget the stack if its levels lack what is needed, or hold more."""
+        """Clear the stack if its levels do not have exactly what is needed."""
         if averaging != self.averaging:
             self.averaging = averaging
             self.depth = 0
             memset(self.current, 0, self.n_words * sizeof(uint64_t))
 
-    # ------------------------------------------------------------------ passes
+    # ------------------------------------------------------------------ passes over the list
 
     def values(self, const uint64_t[:, ::1] models not None):
-        """Return log marginal likelihoods of models, and the share that no column of theirs falls below.
+        """Return log marginal likelihoods of models, and lower bounds for the rank rule.
 
         Parameters
         ----------
         models : uint64 array (m, words)
-            Packed, bits in the order of the tree, depth-first.
+            Packed models, bits in the order of the tree, depth-first.
 
         Returns
         -------
         tuple of ndarrays (m,)
-            Log marginal likelihoods, up to constants, and the determinants of the columns' correlations (of
-            their shares in A, rather), each of which no column's share falls below; 0 where rounding has left
-            nothing of a column, and the log marginal likelihood is -inf.
+            Log marginal likelihoods up to constants, and determinants of A scaled to a unit diagonal, each a
+            lower bound of the proportion left of a column. The latter is 0 if a column is lost to rounding,
+            with a log marginal likelihood of -inf.
         """
         cdef Py_ssize_t m = models.shape[0], row
         cdef const level_t* top
@@ -299,7 +299,7 @@ cdef class Subsets:
 
     cdef int node_weights(self, double fit, int nodes, const double* delta, const double* log_prior,
                           double* share) noexcept nogil:
-        """Posterior probabilities of nodes of g given the model; the number of nodes."""
+        """Compute posterior probabilities of nodes of g given the model; return the number of nodes."""
         cdef double r2 = fit / self.score.total, top = -INFINITY, total = 0.0
         cdef int i
         for i in range(nodes):
@@ -335,21 +335,20 @@ cdef class Subsets:
         Parameters
         ----------
         models : uint64 array (m, words)
-            Packed, bits in the order of the tree, depth-first.
+            Packed models, bits in the order of the tree, depth-first.
         weights : float64 array (m,)
-            Posterior probabilities; models with 0 are skipped.
+            Posterior probabilities; models with probability 0 are skipped.
         signs : uint8 array (m,)
-            Whether the probabilities of being positive are wanted of a model.
+            Whether to compute probabilities of being positive for a model.
         student : StudentCdf
-            Of nu degrees of freedom.
+            Student's distribution function with nu degrees of freedom.
         centre, total_weight : float
-            Mean of the response and sum of the weights: of the intercept of centred columns.
+            Mean of the response and sum of the weights, for the intercept of centred columns.
         rules : tuple of int32 array (most + 2,) and float64 arrays
-            For a mixture, nodes g / (1 + g) and their log weights for each number of columns, one after
-            the other, and where each begins.
+            For a mixture, offsets, nodes g / (1 + g) and their log weights for each number of columns.
         sums : float64 array (4, D + 1)
-            Means, mean squares, probabilities of being positive (of models with `signs`) and of being in,
-            of the intercept of the design's own columns (less `centre` in the first two) and of internal
+            Means, mean squares, probabilities of being positive (for models with `signs`) and of inclusion,
+            for the intercept of the design's own columns (minus `centre` in the first two) and for internal
             coefficients.
         """
         cdef Py_ssize_t m = models.shape[0], row
@@ -388,7 +387,7 @@ cdef class Subsets:
                         top.fit, begin[d + 1] - begin[d], delta, &logs[begin[d]], &shares[0])
                 for k in range(-1, d):
                     if k < 0:
-                        # The design's own intercept: the centred one less a linear form.
+                        # The intercept of the design's own columns: the centred one minus a linear form.
                         line.centre = centre
                         line.own = 1.0 / total_weight
                         line.mean = -top.form_mean
@@ -406,21 +405,21 @@ cdef class Subsets:
 
     cdef void add(self, double[:, ::1] sums, int column, double weight, double spread, posterior_t found,
                   line_t line) noexcept nogil:
-        """Add the mean and mean square of one coefficient less its centre, and its inclusion."""
+        """Add the mean and mean square of one coefficient minus its centre, and its inclusion."""
         cdef double mean = found.mean * line.mean
         cdef double variance = (found.residual * line.own + found.inner * line.square) * spread
-        # E[(delta mean)^2] is more than the square of the mean where delta varies.
+        # E[(delta mean)^2] exceeds the square of the mean if delta varies.
         cdef double between = (found.square - found.mean * found.mean) * line.mean * line.mean
         sums[0, column] += weight * mean
         sums[1, column] += weight * (mean * mean + between + variance)
         sums[3, column] += weight
 
     def check(self, const uint64_t[:, ::1] models not None):
-        """Raise ValueError unless packed models have as many words as the design has terms."""
+        """Raise ValueError unless packed models have the number of words for the design."""
         if models.shape[1] != self.n_words:
             raise ValueError(f"models must have {self.n_words} words")
 
     def check_memory(self):
-        """Raise MemoryError if a pass ran out of memory, which leaves its results void."""
+        """Raise MemoryError if a pass ran out of memory, which invalidates its results."""
         if self.failed:
             raise MemoryError("no memory for the levels of a tree of models")

@@ -1,4 +1,4 @@
-# A walk over models, for loops that make their own moves beside its own.
+# A chain over models in continuous time, for loops that add their own moves.
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -7,17 +7,17 @@ from pyrjsel.model_space._space cimport Space, model_t
 from pyrjsel.model_space._trades cimport Trades
 
 cdef enum:
-    FLIP = 0                    # jumps of replica 0
-    SLOT = 1                    # slots that were filled, and those with another term
-    FAMILY = 2                  # redrawn families, and those that came out otherwise
-    TRADE = 3                   # trades, and those that were accepted
+    FLIP = 0                    # flips of replica 0
+    SLOT = 1                    # swaps proposed, and those that changed the model
+    FAMILY = 2                  # block updates, and those that changed the model
+    TRADE = 3                   # trades proposed and accepted
     N_MOVES = 4
-    PATTERNS = 128              # of the terms of a family
+    PATTERNS = 128              # for the terms of a block
 
 cdef struct replica_t:
     model_t m
-    double* change              # (J) log mass of each neighbour less that of the model
-    double* rate                # (J) of the flips
+    double* change              # (J) log mass of each neighbour minus that of the model
+    double* rate                # (J) rates of the flips
     double total                # sum of the rates
     double log_mass             # log evidence + log prior of the model
     double power
@@ -26,13 +26,13 @@ cdef class Walk:
     cdef Space space
     cdef Trades path
     cdef list evidences, arrays
-    cdef void** evidence        # borrowed from the list
+    cdef void** evidence        # borrowed references from the list
     cdef replica_t* replicas
-    cdef int* place             # place[k]: which replica has temperature k
+    cdef int* place             # place[k]: the replica with temperature k
     cdef int n_replicas, n_terms, n_free
     cdef int n_families
     cdef double slots, exchanges, families, trades
-    cdef const int* family_start  # (n_families + 1), CSR: family -> its terms, parents before their children
+    cdef const int* family_start  # (n_families + 1), CSR: block -> its terms, parents before children
     cdef const int* family_term
     cdef int64_t[:, ::1] moves, exchanged
     cdef double* inclusion      # (J) conditional probabilities at the model of temperature one

@@ -1,43 +1,43 @@
-"""A walk over models: informed jumps in continuous time, slot moves, trades, exchanges between temperatures.
+"""A chain over models in continuous time: informed flips, swaps, block updates, trades, replica exchanges.
 
-The target is pi(gamma) ~ evidence x prior over models, to the powers t_0 = 1 > t_1 > ... in K replicas that
-are independent of each other under the product of these laws. The walk is a Markov process in continuous
-time with these kinds of events, in units in which each free term of a replica is proposed once on average:
+The target is pi(gamma) ~ evidence x prior over models, with inverse temperatures t_0 = 1 > t_1 > ... in K
+replicas, which are independent under the product target. The chain is a Markov process in continuous time
+with the following events, in units in which each free term of a replica is proposed once on average:
 
 flips
-    Term j of replica k is flipped at the rate min{1, (pi(flipped) / pi(now))**t_k}. The flow from one model
-    to its neighbour, pi(x)**t min{1, (pi(y)/pi(x))**t} = min{pi(x)**t, pi(y)**t}, is that of the way back.
-    This is a random-scan Metropolis sampler whose proposals come at the points of Poisson processes; what is
-    simulated are the accepted ones alone.
+    Term j of replica k is flipped at the rate min{1, (pi(flipped) / pi(now))**t_k}. The flow between
+    neighbours, pi(x)**t min{1, (pi(y)/pi(x))**t} = min{pi(x)**t, pi(y)**t}, is symmetric. This is a
+    random-scan Metropolis sampler with proposals at the points of Poisson processes; only the accepted ones
+    are simulated.
 slots
-    At the rate `slots` a free term i that is in, each with probability 1/n, leaves the model nu + i, and its
-    slot is filled with a term j drawn with probability pi(nu + j)**t / sum over l of pi(nu + l)**t, l running
-    over all free terms outside nu for which nu + l is feasible, i among them. The flow pi(nu + i)**t / n x
-    pi(nu + j)**t / sum is symmetric in i and j: both models have n free terms and share nu and the sum. Where
-    nu itself breaks heredity nothing happens, which again is a matter of nu alone.
+    Swaps: at the rate `slots` one of the n included free terms, i, leaves the model nu + i, and a term j
+    enters with probability pi(nu + j)**t / sum over l of pi(nu + l)**t, where l runs over all free terms
+    outside nu with feasible nu + l, including i. The flow pi(nu + i)**t / n x pi(nu + j)**t / sum is
+    symmetric in i and j: both models have n free terms and share nu and the sum. If nu violates heredity
+    nothing happens, which depends only on nu, too.
 families
-    At the rate `families` one of the families of terms (an interaction and all that heredity makes it need)
-    is chosen with equal probabilities, and which of its terms are in is drawn from the full conditional:
-    every feasible model nu + F, F a subset of the family and nu the terms beside it, has probability
-    pi(nu + F)**t / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric.
-    Under strong heredity flips enter an interaction by models with main effects that may say nothing: of
-    fifteen units of log mass less, say, which flips do not cross.
+    Block updates: at the rate `families` one of the blocks of terms (an interaction and the terms that
+    heredity requires) is chosen uniformly, and its indicators are drawn from the full conditional: every
+    feasible model nu + F, with F a subset of the block and nu the other terms, has probability pi(nu + F)**t
+    / sum over F' of pi(nu + F')**t. The flow pi(nu + F)**t x pi(nu + F')**t / sum is symmetric. Under strong
+    heredity flips reach an interaction through models with main effects that may have no effect, for example
+    with fifteen units less of log mass, which flips do not cross.
 trades
-    At the rate `trades` some terms leave and others come along a path, accepted by the probabilities of the
-    path and of the path backwards, with pi**t as their target; see ``pyrjsel/model_space/_trades.pyx``.
+    At the rate `trades` several terms leave and others enter along a path, accepted by the probabilities of
+    the path and of the reverse path, with target pi**t; see ``pyrjsel/model_space/_trades.pyx``.
 exchanges
-    At the rate `exchanges` for each pair of neighbouring temperatures their models are exchanged with
-    probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product of the two laws.
+    At the rate `exchanges` for each pair of neighbouring temperatures, their models are exchanged with
+    probability min{1, (pi(y)/pi(x))**(t_k - t_(k+1))}, a Metropolis step on the product target.
 
-The generator Q is the sum of these, each with detailed balance for the product target: so has Q, and so
-has exp(Q t) = sum of (Q t)**m / m! for every fixed t. A draw is the state after a fixed time, not after a
-number of events: the law of the models just after events is another one (models that are soon left count too
-much there). Between exchanges, whose times do not depend on the state, replicas move independently, and
+The generator Q is the sum of these. Each satisfies detailed balance for the product target, and therefore so
+do Q and exp(Q t) = sum of (Q t)**m / m! for every fixed t. A draw is the state after a fixed time, not after
+a number of events: the distribution of models just after events is different (models that are soon left have
+too much weight). Between exchanges, whose times do not depend on the state, replicas move independently, and
 are simulated one after the other.
 
-What is known at each model, as a by-product, are the conditional probabilities of all terms given the others:
-their averages over time have the inclusion probabilities as their means (Rao-Blackwell). Those of exclusion
-are averaged beside them, since one less a number near one is not known.
+As a by-product, the conditional probabilities of all terms given the others are known at each model: their
+averages over time estimate the inclusion probabilities (Rao-Blackwellisation). Those of exclusion are
+averaged too, since one minus a number near one is inaccurate.
 """
 
 cimport cython
@@ -67,35 +67,35 @@ from pyrjsel.model_space._trades cimport pointed_at
 
 MOVES = ("flip", "swap", "block", "trade")
 
-# A neighbour that is so many times less likely (e**-700) is never entered: exp_minus does not go below.
+# A neighbour with a probability ratio below e**-700, the limit of exp_minus, is never entered.
 cdef double DEEPEST = -700.0
 
 
 @cython.final
 cdef class Walk:
-    """A walk over models, at one or more temperatures.
+    """A chain over models in continuous time, at one or more temperatures.
 
     Parameters
     ----------
     evidences : list of Evidence
-        One a replica, each with a state of its own.
+        One per replica, each with its own state.
     space : Space
         Prior over models and constraints.
     gamma : uint8 array (K, J)
-        Models to start from, feasible and with coefficient priors; replica 0 has temperature one.
+        Starting models, feasible and with coefficient priors; replica 0 has temperature one.
     powers : float64 array (K,)
-        Powers of the posterior that the replicas have as targets, the first of them 1.
+        Inverse temperatures of the replicas, the first of them 1.
     slots : float
-        Slot moves a unit of time.
+        Swaps per unit of time.
     exchanges : float
-        Exchanges a unit of time that are proposed to each pair of neighbours.
+        Exchanges proposed to each pair of neighbours per unit of time.
     families : sequence of int array
-        Terms that are drawn together, at most seven, parents before their children; see
+        Blocks of at most seven terms, parents before children; see
         `pyrjsel.model_space.families`.
     family_rate : float
-        Families that are drawn in a unit of time; see `set_family_rate`.
+        Block updates per unit of time; see `set_family_rate`.
     trades : float
-        Trades that are proposed in a unit of time.
+        Trades proposed per unit of time.
     """
 
     def __init__(self, list evidences not None, Space space not None, gamma, powers, *,
@@ -109,7 +109,7 @@ cdef class Walk:
         self.n_terms = space.c.n_terms
         self.n_free = int(np.sum(space.arrays["free"]))
         if self.n_replicas < 1 or len(set(map(id, self.evidences))) != self.n_replicas:
-            raise ValueError("each replica must have an evidence of its own")
+            raise ValueError("each replica must have its own evidence")
         if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY and 0.0 <= trades < INFINITY):
             raise ValueError("rates must not be negative")
         self.slots, self.exchanges, self.trades = slots, exchanges, trades
@@ -163,7 +163,7 @@ cdef class Walk:
     # ------------------------------------------------------------------ one replica
 
     cdef void weigh(self, int a) noexcept nogil:
-        """Rates of replica a, and the conditional probabilities if it is the one at temperature one."""
+        """Compute the rates of replica a, and the conditional probabilities if it has temperature one."""
         cdef replica_t* r = &self.replicas[a]
         cdef int j
         cdef double likely, total = 0.0
@@ -175,7 +175,7 @@ cdef class Walk:
             if self.scratch[j] < DEEPEST:
                 r.rate[j] = 0.0
         if cold:
-            # The rate is exp(-|change|) still: the chances of the term's two states follow from it.
+            # exp(-|change|) is available here: the probabilities of the term's two states follow from it.
             for j in range(self.n_terms):
                 likely = 1.0 / (1.0 + r.rate[j])
                 if (self.scratch[j] >= 0.0) != r.m.gamma[j]:
@@ -191,7 +191,7 @@ cdef class Walk:
         r.total = total
 
     cdef void look(self, int a) noexcept nogil:
-        """Log masses of the neighbours of the model of replica a."""
+        """Compute the log masses of the neighbours of the model of replica a."""
         cdef replica_t* r = &self.replicas[a]
         cdef int j
         (<Evidence> self.evidence[a]).changes(r.change)
@@ -200,7 +200,7 @@ cdef class Walk:
             r.change[j] += self.scratch[j]
 
     cdef void settle(self, int a) noexcept nogil:
-        """Bring everything up to date after the model of replica a has changed."""
+        """Update all derived quantities after a change of the model of replica a."""
         self.measure(a)
         self.look(a)
         self.weigh(a)
@@ -210,7 +210,7 @@ cdef class Walk:
         r.log_mass = (<Evidence> self.evidence[a]).value + model_log_prior(&self.space.c, &r.m)
 
     cdef int load(self, int a) noexcept nogil:
-        """Derive everything from the model of replica a alone."""
+        """Recompute all derived quantities from the model of replica a."""
         cdef replica_t* r = &self.replicas[a]
         model_refresh(&self.space.c, &r.m)
         if (<Evidence> self.evidence[a]).load(r.m.gamma) != 0:
@@ -219,20 +219,20 @@ cdef class Walk:
         return 0
 
     cdef int toggle(self, int a, int j) noexcept nogil:
-        """Flip term j of evidence and model; non-zero, and nothing changed, where there is no such model."""
+        """Flip term j of evidence and model; non-zero, without a change, if that model does not exist."""
         if (<Evidence> self.evidence[a]).flip(j) != 0:
             return 1
         model_flip(&self.space.c, &self.replicas[a].m, j)
         return 0
 
     cdef void flip(self, int a, double u) noexcept nogil:
-        """Flip the term that u in [0, total) points at."""
+        """Flip the term selected by u in [0, total)."""
         cdef replica_t* r = &self.replicas[a]
         cdef int chosen = pointed_at(r.rate, self.n_terms, u)
         if chosen < 0:
             return
         if self.toggle(a, chosen) != 0:
-            # Rounding: a model that is all but without a prior. It has no mass.
+            # By rounding, a model at the limit of the rank rule: it gets no mass.
             r.total -= r.rate[chosen]
             r.rate[chosen] = 0.0
             return
@@ -241,7 +241,7 @@ cdef class Walk:
         self.settle(a)
 
     cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil:
-        """A term for the open slot of replica a, from its full conditional; -1 if there is none."""
+        """Draw the entering term of a swap in replica a from its full conditional; -1 if there is none."""
         cdef replica_t* r = &self.replicas[a]
         cdef int j
         cdef double top = -INFINITY, total = 0.0
@@ -258,7 +258,7 @@ cdef class Walk:
         return pointed_at(self.scratch, self.n_terms, random_standard_uniform(rng) * total)
 
     cdef void slot(self, int a, bitgen_t* rng) noexcept nogil:
-        """Open the slot of a random free term, and fill it again."""
+        """Swap a random included free term."""
         cdef replica_t* r = &self.replicas[a]
         cdef int nth, i = -1, j, counted = a == self.place[0]
         self.moves[0, SLOT] += counted
@@ -286,7 +286,7 @@ cdef class Walk:
         self.settle(a)
 
     cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil:
-        """Have the terms of bits of `pattern` in the model, the evidence apart; the pattern before."""
+        """Set the terms of a block to `pattern`, without the evidence; return the former pattern."""
         cdef replica_t* r = &self.replicas[a]
         cdef int i, before = 0
         for i in range(n):
@@ -296,10 +296,10 @@ cdef class Walk:
         return before
 
     cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil:
-        """Whether there is the model that has been laid; the evidence goes to it, as far as there is one.
+        """Whether the model that has been set exists; the evidence moves to it as far as possible.
 
-        `at` is the pattern that the evidence has, before and after. Terms leave before others enter: what is
-        passed are parts of one or the other, which have coefficient priors if these have.
+        `at` is the pattern of the evidence, before and after. Terms leave before others enter: models on the
+        way are submodels of one of the two, which have coefficient priors if these have.
         """
         cdef int i
         for i in range(n):
@@ -318,7 +318,7 @@ cdef class Walk:
         return True
 
     cdef void family(self, int a, bitgen_t* rng) noexcept nogil:
-        """Draw which terms of a random family are in, given all others."""
+        """Draw the indicators of a random block given all others."""
         cdef replica_t* r = &self.replicas[a]
         cdef int f = <int> (random_standard_uniform(rng) * self.n_families)
         cdef const int* terms = self.family_term + self.family_start[f]
@@ -341,7 +341,7 @@ cdef class Walk:
         chosen = pointed_at(self.mass, 1 << n, random_standard_uniform(rng) * total)
         self.lay(a, terms, n, max(chosen, 0))
         if chosen < 0 or not self.weigh_pattern(a, terms, n, chosen, &at):
-            # Rounding: a model that is all but without a prior.
+            # By rounding, a model at the limit of the rank rule.
             chosen = before
             self.lay(a, terms, n, before)
             (<Evidence> self.evidence[a]).load(r.m.gamma)
@@ -353,7 +353,7 @@ cdef class Walk:
         self.settle(a)
 
     cdef int follow(self, int a, int done) noexcept nogil:
-        """Have the evidence, `done` flips along the path, follow it to its end; how many flips it gets."""
+        """Move the evidence, `done` flips along the path, to its end; return the number of flips reached."""
         while done < self.path.n_flips:
             if (<Evidence> self.evidence[a]).flip(self.path.flip[done]) != 0:
                 break
@@ -393,13 +393,13 @@ cdef class Walk:
         while done > 0 and (<Evidence> self.evidence[a]).flip(self.path.flip[done - 1]) == 0:
             done -= 1
         if done > 0:
-            # Rounding: a model that is all but without a prior.
+            # By rounding, a model at the limit of the rank rule.
             (<Evidence> self.evidence[a]).load(r.m.gamma)
         memcpy(r.change, self.kept, self.n_terms * sizeof(double))
         self.measure(a)
 
     cdef void spend(self, double weight, double* sums) noexcept nogil:
-        """Add the conditional probabilities of the model of temperature one, for that much time."""
+        """Add the conditional probabilities of the model at temperature one, weighted by a time."""
         cdef int j
         if sums != NULL:
             for j in range(self.n_terms):
@@ -407,7 +407,7 @@ cdef class Walk:
                 sums[self.n_terms + j] += weight * self.exclusion[j]
 
     cdef void advance(self, int a, double time, bitgen_t* rng, double* sums) noexcept nogil:
-        """Flips and slot moves of replica a for so much time."""
+        """Simulate replica a for a given time."""
         cdef replica_t* r = &self.replicas[a]
         cdef double events, wait, u
         while True:
@@ -428,7 +428,7 @@ cdef class Walk:
             else:
                 self.flip(a, u - self.slots - self.families - self.trades)
 
-    # ------------------------------------------------------------------ all replicas
+    # ------------------------------------------------------------------ all replicas together
 
     cdef void exchange(self, int k, bitgen_t* rng) noexcept nogil:
         """Propose that temperatures k and k + 1 exchange their models."""
@@ -445,7 +445,7 @@ cdef class Walk:
             self.weigh(b)
 
     cdef void period(self, double time, bitgen_t* rng, double* sums) noexcept nogil:
-        """The walk for so much time."""
+        """Simulate all replicas for a given time."""
         cdef double rate = self.exchanges * (self.n_replicas - 1)
         cdef double wait
         cdef int k
@@ -470,28 +470,28 @@ cdef class Walk:
 
     def run(self, rng, Py_ssize_t n, double time, *, Py_ssize_t done=0, Py_ssize_t thin=1,
             uint64_t[:, ::1] words=None, double[::1] log_mass=None, double[:, ::1] sums=None):
-        """Walk for `n` periods of time, recording the state after every `thin`-th.
+        """Simulate `n` iterations of fixed time, recording the state after every `thin`-th.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         n : int
         time : float
-            Length of a period, in proposals of each free term.
+            Time per iteration, in proposals of each free term.
         done : int
-            Periods since recording began, before this call.
+            Iterations since recording began, before this call.
         thin : int
         words : uint64 array (kept, words), optional
-            Packed models of temperature one; None records nothing.
+            Packed models at temperature one; None records nothing.
         log_mass : float64 array (kept,)
-            Their log evidence plus log prior.
+            Log evidence plus log prior of these models.
         sums : float64 array (2, J), optional
-            Added to: conditional probabilities of inclusion and of exclusion, integrated over time.
+            Incremented by conditional probabilities of inclusion and of exclusion, integrated over time.
 
         Returns
         -------
         int
-            States that were recorded.
+            Number of recorded states.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i, kept = 0
@@ -518,12 +518,12 @@ cdef class Walk:
         for evidence in self.evidences:
             evidence.check_memory()
 
-    # ------------------------------------------------------------------ the state
+    # ------------------------------------------------------------------ state
 
     def set_state(self, gamma, powers=None):
-        """Go on from the models gamma (K, J), in the order of the temperatures, and nothing else.
+        """Set the state to the models gamma (K, J), in the order of the temperatures.
 
-        Walks that were set to the same models go on to the same draws, bit for bit.
+        Chains set to the same models have the same further draws, bit for bit.
         """
         cdef int k, j, failed
         cdef const unsigned char[:, ::1] given = np.array(gamma, dtype=np.uint8, order="C")
@@ -531,7 +531,7 @@ cdef class Walk:
         if given.shape[0] != self.n_replicas or given.shape[1] != self.n_terms:
             raise ValueError("gamma must have a row for each replica and an entry for each term")
         if t.shape[0] != self.n_replicas or t[0] != 1.0 or not np.all(np.asarray(t) > 0.0):
-            raise ValueError("powers must be positive, one a replica, the first of them 1")
+            raise ValueError("powers must be positive, one per replica, the first of them 1")
         for k in range(self.n_replicas):
             self.place[k] = k
             self.replicas[k].power = t[k]
@@ -542,16 +542,16 @@ cdef class Walk:
                 failed = self.load(k)
             self.check_memory()
             if failed:
-                raise ValueError("a model of the walk has no coefficient prior")
+                raise ValueError("a model of the chain has no coefficient prior")
 
     def set_family_rate(self, double rate):
-        """Have so many families drawn in a unit of time; none where there are none."""
+        """Set the number of block updates per unit of time; 0 if there are no blocks."""
         if not 0.0 <= rate < INFINITY:
             raise ValueError("rates must not be negative")
         self.families = rate if self.n_families else 0.0
 
     def reload(self):
-        """Derive everything from the present models: rounding goes, and the state is what `gamma` says."""
+        """Recompute everything from the present models, without past rounding: `gamma` is the state."""
         self.set_state(self.gamma())
 
     def gamma(self):
@@ -559,7 +559,7 @@ cdef class Walk:
         return self.arrays[4][self.arrays[2], : self.n_terms].copy()
 
     def powers(self):
-        """Return the powers of the target (K,)."""
+        """Return the inverse temperatures (K,)."""
         return np.array([self.replicas[self.place[k]].power for k in range(self.n_replicas)])
 
     def log_mass(self):
@@ -576,18 +576,18 @@ cdef class Walk:
         return np.array([rate[j] for j in range(self.n_terms)])
 
     def conditionals(self):
-        """Return the probabilities of each term and of its absence given all others, (2, J)."""
+        """Return the probabilities of inclusion and exclusion of each term given all others, (2, J)."""
         return self.arrays[3][:2, : self.n_terms].copy()
 
     def counts(self):
         """Return counts by move (2, 4) and of exchanges by pair (2, K - 1).
 
-        Flips are counted where they happen; slots, families and trades in the first row, and in the second
-        those that were filled with another term, came out otherwise, or were accepted.
+        For flips only accepted ones are counted; for swaps, block updates and trades the first row has
+        proposals, and the second those that changed the model.
         """
         return np.array(self.moves), np.array(self.exchanged)[:, : self.n_replicas - 1]
 
     def set_counts(self, moves, exchanged):
-        """Go on counting from what `counts` returned."""
+        """Set the counts, as `counts` returned them."""
         np.asarray(self.moves)[:] = moves
         np.asarray(self.exchanged)[:, : self.n_replicas - 1] = exchanged

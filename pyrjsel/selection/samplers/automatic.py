@@ -1,4 +1,4 @@
-"""The choice of ``sampler="auto"`` for generalised linear models that are too many to enumerate."""
+"""The choice of ``sampler="auto"`` for generalised linear models with too many models to enumerate."""
 
 from collections.abc import Collection
 from dataclasses import fields
@@ -12,13 +12,13 @@ from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.pilot import Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions
 
-# Share of the models of a pilot whose importance weights may be uneven. On regular data none is. Where one in
-# eight was (569 rows that 30 columns all but separate), jumps reached the same error in a fifth of the time.
+# Largest proportion of models of a pilot with uneven importance weights. On regular data it is 0. With one in
+# eight (569 rows nearly separated by 30 columns), jumps reached the same error in a fifth of the time.
 UNEVEN = 0.1
-# Share of walks on the surrogate that must be accepted. It is 0.85 to 1 on regular data.
+# Smallest acceptance rate on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25
-# Columns a row beyond which posteriors are far from normal: of 30 rows and 60 columns "collapsed" took over
-# 100 s to get nowhere, and jumps 5 s.
+# Columns per row above which posteriors are far from normal: with 30 rows and 60 columns, "collapsed" had no
+# useful result after 100 s, and jumps took 5 s.
 CROWDED = 0.15
 BURN_IN = 200
 # Surrogate jumps per iteration. 569 rows that 30 columns nearly separate took 9 s to an MCSE of 0.005 with
@@ -29,21 +29,20 @@ SURROGATE = 1
 def sampler_of(
     regression: Regression, space: ModelSpace, options: Collection[str] = ()
 ) -> tuple[str, dict[str, Any]]:
-    """Return which sampler reaches a Monte Carlo error first, "collapsed" or "rjmcmc", and options for it.
+    """Return the faster sampler for a given Monte Carlo error, "collapsed" or "rjmcmc", and its options.
 
-    ``"collapsed"`` integrates every model that it visits, which is quick where posteriors of coefficients
-    are nearly normal. Near separation, and where models have nearly as many columns as there are rows,
-    they are not. Surrogate jumps are added where only the integrals make ``"collapsed"`` slow: they do
-    not pay where the surrogate is poor, or where models have too many columns for draws at their modes.
-    The choice is a function of data, priors, constraints and of the names of `options`: where one is
-    unknown to ``"rjmcmc"`` it is ``"collapsed"``.
+    ``"collapsed"`` integrates every visited model, which is fast if posteriors of coefficients are nearly
+    normal. Near separation, and for models with nearly as many columns as rows, they are not. Surrogate jumps
+    are added if only the integrals make ``"collapsed"`` slow: they do not pay if the surrogate is poor, or if
+    models have too many columns for draws at their modes. The choice depends only on data, priors,
+    constraints and the names of `options`: if one is unknown to ``"rjmcmc"``, it is ``"collapsed"``.
 
     Parameters
     ----------
     regression : Regression
     space : ModelSpace
     options : collection of str
-        Options of ``fit`` that were given.
+        Names of the options given to ``fit``.
 
     Returns
     -------
@@ -58,13 +57,13 @@ def sampler_of(
 
 
 def is_crowded(pilot: Pilot, regression: Regression) -> bool:
-    """Return whether the models that a pilot found have many columns for the rows that there are."""
+    """Return whether the models of a pilot have many columns relative to the number of rows."""
     total = regression.y.size if regression.weights is None else float(regression.weights.sum())
     return pilot.width > CROWDED * total
 
 
 def pilot_of(regression: Regression, space: ModelSpace) -> Pilot:
-    """Return what a pilot of ``"collapsed"`` finds under its default options."""
+    """Return the findings of a pilot of ``"collapsed"`` with default options."""
     moves = CorrectedMoves.of(
         CorrectedOptions(trades=0.0), space, BURN_IN, pairs=CorrectedOptions.pairs, exact=True
     )

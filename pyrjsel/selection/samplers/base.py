@@ -1,8 +1,8 @@
 """Base classes of samplers: the interface that ``fit`` uses, and the job, state and chain of MCMC samplers.
 
-An MCMC sampler defines a subclass of :class:`Chain` (how one chain starts, moves and adapts) and a dataclass
-of the numbers that its chains need beside the data (the `setup` of a :class:`Job`). Restarts in burn-in, the
-schedule of adaptation and recording, states and checkpoints are implemented here.
+An MCMC sampler defines a subclass of :class:`Chain` (start, moves and adaptation of one chain) and a
+dataclass of the parameters of its chains besides the data (the `setup` of a :class:`Job`). Restarts during
+burn-in, the schedule of adaptation and recording, states and checkpoints are implemented here.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,12 +46,12 @@ def is_gaussian(regression: Any) -> bool:
 
 
 class Sampler:
-    """A way to find the posterior over models and coefficients.
+    """A method of computing the posterior over models and coefficients.
 
     Attributes
     ----------
     name : str
-        As ``fit(sampler=...)`` has it.
+        Name in ``fit(sampler=...)``.
     options : type
         Dataclass of its options; its docstring is their documentation. The optional class attributes
         `renamed` and `before` map names of options in older files to today's, and hold the values of options
@@ -74,9 +74,9 @@ class Sampler:
         Raises
         ------
         NotAvailableError
-            If the sampler does not know the prior, or an option asks for what the prior lacks.
+            If the sampler does not support the prior, or an option does not apply to it.
         ParameterError
-            If `start` is no feasible model with linearly independent columns.
+            If `start` is not a feasible model with linearly independent columns.
         DataError
             If models have no posterior.
         KeyboardInterrupt
@@ -96,7 +96,7 @@ class ChainState:
     Attributes
     ----------
     done : int
-        Iterations so far, burn-in included.
+        Iterations so far, including burn-in.
     bit_generator : mapping
         State of the chain's PCG64.
     values : dict
@@ -108,7 +108,7 @@ class ChainState:
     values: dict[str, Any]
 
     def to_plain(self) -> Plain:
-        """Return it as plain data."""
+        """Return the state as plain data."""
         return {**self.values, "bit_generator": dict(self.bit_generator), "done": self.done}
 
 
@@ -125,9 +125,9 @@ class Job:
     space : ModelSpace
     draws, burn_in, thin : int
     starts : uint8 array (m, J) or None
-        Models that chains start from in turn.
+        Starting models, assigned to chains in turn.
     coefficients_every : int
-        Draws to a vector of coefficients.
+        Draws per recorded vector of coefficients.
     total : int
         Iterations of a chain.
     """
@@ -155,7 +155,7 @@ class Job:
         return found
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "Chain":
-        """Return the chain of a state and of what was recorded before it."""
+        """Return the chain with a given state and previously recorded values."""
         known = state.part("chain")
         done = known.integer("done", high=self.total)
         values = self.kind.read(self, known)
@@ -164,7 +164,7 @@ class Job:
         return found
 
     def recorded(self, result: ChainDraws) -> dict[str, np.ndarray]:
-        """Return what the chain of a result had recorded; what is drawn afterwards is drawn again."""
+        """Return the recorded values of the chain of a result, without those drawn at the end."""
         return recorded_by(result, self.kind.nuisance(self.regression))
 
     def single(self) -> SingleModel:
@@ -172,7 +172,7 @@ class Job:
         return self.kind.single(self)
 
     def first_model(self, chain: int, rng: np.random.Generator, most: int | None = None) -> ByteArray:
-        """Return the model that a chain starts from: a given one, the smallest, or one from the prior."""
+        """Return the starting model of a chain: a given one, the smallest, or a draw from the prior."""
         if self.starts is not None:
             return np.asarray(self.starts[chain % len(self.starts)])
         if chain == 0:
@@ -181,11 +181,11 @@ class Job:
 
 
 class Chain:
-    """One chain: a compiled loop, its generator and what it has recorded.
+    """One chain: a compiled loop, its generator and its recorded values.
 
     A subclass implements `first` (values of the first state), `read` and `values` (from and to plain data),
     `restore` (the loop at such values), `run`, `counts` and `clear`; `position` and `move_to` for restarts;
-    and `adapt`, if it adapts in burn-in.
+    and `adapt`, if it adapts during burn-in.
 
     Parameters
     ----------
@@ -194,12 +194,12 @@ class Chain:
     collector : Collector, optional
         Draws recorded before; None starts with none.
     number : int
-        Of the chain.
+        Number of the chain.
     """
 
     # Iterations between adaptations; 0 is none. Changing it changes the draws for a given seed.
     every: ClassVar[int] = 0
-    # Restarts in burn-in come after a multiple of this many iterations.
+    # Restarts during burn-in happen after a multiple of this many iterations.
     restart_every: ClassVar[int] = 1
 
     def __init__(
@@ -211,7 +211,7 @@ class Chain:
         self.collector = collector or self.new_collector()
         self.restore(state.values)
 
-    # ------------------------------------------------------------------ differs between samplers
+    # ------------------------------------------------------------------ specific to a sampler
 
     @classmethod
     def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class Chain:
 
     @classmethod
     def read(cls, job: Job, known: Content) -> dict[str, Any]:
-        """Return the values of a state that was written down."""
+        """Return the values of a saved state."""
         raise NotImplementedError
 
     @classmethod
@@ -235,9 +235,9 @@ class Chain:
 
     @classmethod
     def nuisance(cls, regression: Any) -> Nuisance | None:
-        """Return what chains record behind coefficients; None where they record none of these.
+        """Return the nuisance parameters recorded after coefficients; None if no coefficients are recorded.
 
-        Coefficients are then drawn for the visited models when the chain has ended.
+        Coefficients are then drawn for the visited models at the end of the chain.
         """
         return None
 
@@ -252,7 +252,7 @@ class Chain:
         raise NotImplementedError
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the state between two iterations: copies."""
+        """Return copies of the values of the state between two iterations."""
         raise NotImplementedError
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
@@ -276,12 +276,12 @@ class Chain:
         raise NotImplementedError
 
     def adapt(self) -> None:
-        """Adapt once, in burn-in."""
+        """Adapt once during burn-in."""
 
-    # ------------------------------------------------------------------ one chain
+    # ------------------------------------------------------------------ common to all samplers
 
     def advance(self, n: int) -> None:
-        """Run `n` more iterations; the draws do not depend on how they are cut into blocks."""
+        """Run `n` more iterations; the draws do not depend on the block lengths."""
         job, stop = self.job, self.done + n
         while self.done < stop:
             until = min(stop, *self.stops(stop))
@@ -294,7 +294,7 @@ class Chain:
                 self.mark()
 
     def stops(self, stop: int) -> list[int]:
-        """Return where the chain must stop next: for adaptation, or at the end of a segment of averages."""
+        """Return the next stops of the chain: for adaptation, or at the end of a segment of averages."""
         job = self.job
         found = [(self.done // self.every + 1) * self.every] if self.every else [stop]
         if self.done < job.burn_in:
@@ -311,7 +311,7 @@ class Chain:
         return regular or done == job.burn_in or restart_is_due(job, done, self.restart_every)
 
     def mark(self) -> None:
-        """In burn-in, adapt and restart; reset the counts at its end."""
+        """Adapt and restart during burn-in; reset the counts at its end."""
         if self.done <= self.job.burn_in:
             self.adapt()
             self.begin_anew()
@@ -328,12 +328,12 @@ class Chain:
                 self.move_to(mode)
 
     def record(self, n: int) -> None:
-        """Run `n` iterations after burn-in and take their draws, within one segment of the averages."""
+        """Run and record `n` iterations after burn-in, within one segment of the averages."""
         block = self.collector.room(n // self.job.thin + 1)
         self.collector.add(block, *self.run(n, block))
 
     def into(self, block: Block | None) -> dict[str, Any]:
-        """Return the arguments with which a loop writes draws into a block."""
+        """Return the arguments of a loop for writing draws into a block."""
         if block is None:
             return {}
         job = self.job
@@ -350,15 +350,15 @@ class Chain:
     # ------------------------------------------------------------------ states and draws
 
     def state(self) -> ChainState:
-        """Return the state between two iterations; a chain made of it continues to the same draws."""
+        """Return the state between two iterations; a chain created from it has the same further draws."""
         return ChainState(self.done, self.rng.bit_generator.state, self.values())
 
     def plain_state(self) -> Plain:
-        """Return the state as plain data, with sums over draws."""
+        """Return the state as plain data, including sums over draws."""
         return {"chain": self.state().to_plain(), "totals": self.collector.totals()}
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
+        """Return the values recorded since the last call."""
         return self.collector.news()
 
     @property
@@ -367,18 +367,18 @@ class Chain:
         return 1.0
 
     def look(self) -> ChainDraws:
-        """Return the draws so far, without coefficients that are drawn afterwards."""
+        """Return the draws so far, without coefficients that are drawn at the end."""
         found, averages = self.collector.finish(self.counts()), self.collector.averages
         if averages is None:
             return found
         return replace(found, averages=averages.of(self.done - self.job.burn_in, self.job.thin, self.unit))
 
     def finish(self, completed: bool) -> ChainDraws:
-        """Return the draws, with coefficients of every `coefficients_every`-th one."""
+        """Return the draws, with coefficients for every `coefficients_every`-th one."""
         found, job = self.look(), self.job
         if self.nuisance(job.regression) is not None:
             return found
-        # A stream of its own: extending the chain gives the draws of one longer chain.
+        # A separate stream, so that extending the chain gives the draws of one longer chain.
         ahead: Any = np.random.PCG64()
         ahead.state = self.rng.bit_generator.state
         some = found.index[:: job.coefficients_every]
@@ -390,8 +390,8 @@ class Chain:
 class MCMC(Sampler):
     """A sampler that runs several chains.
 
-    A subclass defines the class of its chains (`kind`), their `setup`, and the `manner` in which their draws
-    are summarised.
+    A subclass defines the class of its chains (`kind`), their `setup`, and the properties for summaries
+    (`manner`).
     """
 
     kind: ClassVar[type[Chain]]
@@ -419,7 +419,7 @@ class MCMC(Sampler):
         return thinning(regression, settings)
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
-        """Return the posterior of the draws of chains; `rest` is for :func:`summarise`."""
+        """Return the posterior from the draws of chains; `rest` is for :func:`summarise`."""
         every = self.coefficients_every(job.regression, settings, drawn.asked)
         return summarise(drawn, regression=job.regression, space=job.space, coefficients_every=every, **rest)
 
@@ -437,7 +437,7 @@ class MCMC(Sampler):
         return replace(job, starts=starts)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
-        """Return the posterior that chains found."""
+        """Return the posterior from chains."""
         entropy = settings.entropy()
         job = self.job(regression, space, settings, options, entropy)
         manner = self.manner(job, options)
@@ -453,12 +453,12 @@ class MCMC(Sampler):
 
 
 def chain_models(job: Job, known: Content, *shape: int) -> ByteArray:
-    """Return the models (..., J) of a state: loops take them as they are.
+    """Return the models (..., J) of a state, validated for use in loops.
 
     Raises
     ------
     StoreError
-        If one is none of the space.
+        If one is not a model of the space.
     """
     gamma = known.array("gamma", np.uint8, (*shape, job.space.n_terms))
     for model in np.atleast_2d(gamma):
@@ -471,5 +471,5 @@ def chain_models(job: Job, known: Content, *shape: int) -> ByteArray:
 
 
 def no_counts(moves: int) -> np.ndarray:
-    """Return counts of proposals and acceptances, none so far."""
+    """Return zero counts of proposals and acceptances."""
     return np.zeros((2, moves), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Lists of all models: workers over their parts, and from log masses to probabilities, odds and inclusion."""
+"""Lists of all models: parallel processing, and probabilities, odds and inclusion from log masses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from pyrjsel.model_space import ModelSpace, count_dfs, enumerate_models, unpack
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.storage import Content, Plain
 
-# More models than this are refused: their marginal likelihoods would take hours.
+# Largest number of models: the marginal likelihoods of more would take hours.
 MOST_MODELS = 2**20
-# The list of models is cut into this many parts that workers take; fixed, so that results do not
-# depend on the number of workers.
+# Number of parts of the list, which workers process; fixed, so that results do not depend on the number of
+# workers.
 PARTS = 8
-# Models that are taken at a time: few enough for Ctrl-C, many enough for little turn-around.
+# Models processed at a time: few enough for Ctrl-C, many enough for a small overhead.
 UNIT = 256
 
 
@@ -45,16 +45,16 @@ def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
 
 
 class Part:
-    """Goes through a part of a list, some models at a time: the same to the last bit however runs are cut.
+    """Processes a part of a list in steps; the results do not depend on the steps, to the last bit.
 
     Parameters
     ----------
     given : Any
-        What it is made from.
+        Data for the computation.
     size : int
-        Models of a part, but for the last parts.
+        Number of models of a part, except for the last parts.
     number : int
-        Of the part.
+        Number of the part.
     """
 
     def __init__(self, given: Any, size: int, number: int) -> None:
@@ -66,7 +66,7 @@ class Part:
         self.told = 0
 
     def advance(self, n: int) -> None:
-        """Go `n` models further."""
+        """Process `n` more models."""
         self.at += n
         while self.done + self.unit <= self.at or self.done < self.stop <= self.at:
             end = min(self.done + self.unit, self.stop)
@@ -74,34 +74,34 @@ class Part:
             self.done = end
 
     def take(self, models: slice) -> None:
-        """Do what is to be done of some of the models; there are none beyond the list."""
+        """Process some of the models, without those beyond the list."""
         raise NotImplementedError
 
     def keep(self, **found: np.ndarray) -> None:
-        """Keep arrays, the same at each time, which are put together along their first axis."""
+        """Keep arrays, which are concatenated along their first axis."""
         for name, array in found.items():
             self.kept.setdefault(name, []).append(array)
 
     def all(self, name: str, dtype: Any = float) -> np.ndarray:
-        """Return what was kept under a name."""
+        """Return the values kept under a name."""
         return np.concatenate([*self.kept.get(name, []), np.empty(0, dtype=dtype)])
 
     def finish(self, completed: bool) -> Any:
-        """Return what was found."""
+        """Return the result."""
         raise NotImplementedError
 
     def plain_state(self) -> Plain:
-        """Return how far it is."""
+        """Return the position in the part."""
         return {"at": self.at, "done": self.done}
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return what was kept since this was last asked."""
+        """Return the values kept since the last call."""
         new = {name: parts[self.told :] for name, parts in self.kept.items()}
         self.told = max(map(len, self.kept.values()), default=0)
         return {name: np.concatenate(parts) for name, parts in new.items() if parts}
 
     def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
-        """Return the same, gone on to a state with what was kept before it."""
+        """Return the part at a saved state, with the values kept before."""
         self.at = state.integer("at", self.at, self.stop)
         self.done = state.integer("done", self.done, self.stop)
         self.kept = {name: [array] for name, array in recorded.items()}
@@ -111,16 +111,16 @@ class Part:
 
 @dataclass
 class ListJob:
-    """The job of going through a list of models, part by part; one of ``run_chains``.
+    """The job of processing a list of models by parts, for ``run_chains``.
 
     Attributes
     ----------
     part : type of Part
-        What goes through a part.
+        Class that processes a part.
     length : int
-        Models of the list.
+        Number of models of the list.
     given : Any
-        What parts are made from.
+        Data for the parts.
     """
 
     part: type[Part]
@@ -132,33 +132,33 @@ class ListJob:
         self.total = -(-self.length // PARTS)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> Part:
-        """Return what goes through part number `chain`."""
+        """Return part number `chain`."""
         return self.part(self.given, self.total, chain)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> Part:
-        """Return what has gone through some of it."""
+        """Return a partly processed part."""
         return self.part(self.given, self.total, chain).restored(state, recorded)
 
 
 def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
-    """Return what a job gives for each part of the list, and the run time of all parts.
+    """Return the result of each part of the list, and the total run time.
 
     Raises
     ------
     KeyboardInterrupt
-        On Ctrl-C: a posterior over a part of the models would be no posterior.
+        On Ctrl-C, since part of the models do not give a posterior.
     """
     outcome = run_chains(
         job,
         PARTS,
-        np.random.default_rng(0),  # seeds nothing: a model's random stream comes from the fit's entropy
+        np.random.default_rng(0),  # unused: the random stream of a model depends on the fit's entropy
         n_jobs=settings.n_jobs,
         progress=settings.progress,
         label=label,
         checkpoint=settings.checkpoint,
     )
     if not outcome.completed:
-        raise KeyboardInterrupt("enumeration was interrupted; part of the models is no posterior")
+        raise KeyboardInterrupt("enumeration was interrupted; part of the models do not give a posterior")
     spent = sum(outcome.spent, RunTime())
     settings.watch.add(spent.cpu, outcome.aside)
     return outcome.results, spent
@@ -187,44 +187,44 @@ def probability_error(probability: FloatArray, variance: FloatArray) -> FloatArr
 
 def odds_of(log_mass: FloatArray) -> FloatArray:
     """Return the odds of the first model against each."""
-    with np.errstate(over="ignore"):  # a model that is out of the question has odds inf
+    with np.errstate(over="ignore"):  # a model of negligible mass has odds inf
         return np.asarray(np.exp(log_mass[0] - log_mass))
 
 
 def odds_error(log_mass: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the errors of those odds."""
+    """Return the errors of these odds."""
     odds = odds_of(log_mass)
     odds[np.isinf(odds)] = np.nan  # the error of infinite odds is unknown
     error = odds * np.sqrt(variance[0] + variance)
-    error[0] *= 0.0  # against itself; unknown variances stay unknown
+    error[0] *= 0.0  # against itself; unknown variances remain unknown
     return np.asarray(error)
 
 
 def _inside(gamma: ByteArray, values: FloatArray | ByteArray) -> FloatArray:
-    """Return the sums (m,) of the values (J,) of the terms of each model, a block of models at a time."""
+    """Return the sums (m,) of the values (J,) of the terms of each model, in blocks."""
     block = 2**16
     weight = values.astype(float)
     return np.concatenate([gamma[at : at + block] @ weight for at in range(0, len(gamma), block)])
 
 
 def sum_inside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
-    """Return the mass (J,) of the models that hold each term, a block of models at a time."""
+    """Return the mass (J,) of the models with each term, in blocks."""
     block = 2**16
     parts = [mass[at : at + block] @ gamma[at : at + block] for at in range(0, len(gamma), block)]
     return np.asarray(np.sum(parts, axis=0))
 
 
 def sum_outside(mass: FloatArray, gamma: ByteArray) -> FloatArray:
-    """Return the mass (J,) of the models that lack each term, likewise: a difference would be rounding."""
+    """Return the mass (J,) of the models without each term, not as a difference, to avoid rounding errors."""
     block = 2**16
     parts = [mass[at : at + block] @ (1 - gamma[at : at + block]) for at in range(0, len(gamma), block)]
     return np.asarray(np.sum(parts, axis=0))
 
 
 def inclusion_of(probability: FloatArray, gamma: ByteArray) -> FloatArray:
-    """Return inclusion probabilities (J,), which are 1 only where no model without the term has any mass.
+    """Return inclusion probabilities (J,), which are 1 only if no model without the term has any mass.
 
-    Sums round to 1 one way or the other, which would make a certainty of a posterior that is none.
+    Sums can round to 1, which would suggest a certainty that does not exist.
     """
     inside = np.minimum(sum_inside(probability, gamma), 1.0)
     for j in np.flatnonzero(inside > 1.0 - 1e-9):

@@ -1,8 +1,7 @@
-"""A short look at the posterior of a generalised linear model, before any chain begins.
+"""A short pilot run on the posterior of a generalised linear model.
 
-It walks on the surrogate, with Laplace values as corrections, and always draws the same random numbers: what
-it finds is a function of data, priors and constraints alone. From it follows which sampler ``sampler="auto"``
-takes.
+It runs a chain on the surrogate, corrected by Laplace values, always with the same random numbers: its
+findings depend only on data, priors and constraints. They determine the choice of ``sampler="auto"``.
 """
 
 from dataclasses import dataclass, replace
@@ -14,10 +13,10 @@ from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain
 
-# Walks of the pilot: on the surrogate alone, after which it is expanded anew; corrected ones that the
-# corrections of terms are learnt from; and those that are counted.
+# Steps of the pilot: on the surrogate alone, after which it is expanded again; corrected ones for learning
+# the corrections of terms; and those that are counted.
 LED, LEARNT, COUNTED = 30, 40, 40
-# Models, the last ones that differ, of which integrals are tried.
+# Number of the last distinct models for which integrals are tried.
 TRIED = 24
 
 
@@ -28,11 +27,11 @@ class Pilot:
     Attributes
     ----------
     acceptance : float
-        Share of the walks on the surrogate that were accepted.
+        Acceptance rate on the surrogate.
     uneven : float
-        Share of the models that were tried whose importance weights at the mode are uneven.
+        Proportion of tried models with uneven importance weights at the mode.
     width : float
-        Average number of columns, intercept included, of the models of the last walks.
+        Average number of columns, including the intercept, of the models of the last steps.
     """
 
     acceptance: float
@@ -41,7 +40,7 @@ class Pilot:
 
 
 class _PilotChain(SurrogateChain):
-    """The walk of a pilot."""
+    """The chain of a pilot."""
 
     def __init__(self, job: Job) -> None:
         # The same integrals for every seed of a fit.
@@ -49,18 +48,18 @@ class _PilotChain(SurrogateChain):
         super().__init__(marginal_of(self.job), job.space, self.job.setup.walk, job.setup.time)
 
     def uneven(self) -> float:
-        """Return the share of the last models whose importance weights are uneven."""
+        """Return the proportion of the last models with uneven importance weights."""
         last = {np.packbits(gamma).tobytes(): gamma for gamma in reversed(self.models)}
         return float(np.mean([self.marginal.is_uneven(gamma) for gamma in list(last.values())[:TRIED]]))
 
     def width(self) -> float:
-        """Return the average number of columns of the models of the last walk."""
+        """Return the average number of columns of the models of the last steps."""
         sizes = np.diff(self.job.regression.term_start)
         return 1.0 + float(np.mean(np.array(self.models) @ sizes))
 
 
 def explore(job: Job) -> Pilot:
-    """Return what a pilot of the chains of `job` finds.
+    """Return the findings of a pilot for the chains of `job`.
 
     Raises
     ------

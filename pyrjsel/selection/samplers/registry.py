@@ -37,14 +37,14 @@ def samplers_of(regression: Any) -> Mapping[str, Sampler]:
 def sampler_named(
     name: object, regression: Any, space: ModelSpace, options: Collection[str]
 ) -> tuple[Sampler, dict[str, Any]]:
-    """Return a sampler by name; "auto" chooses one from the regression, the space and the given `options`.
+    """Return a sampler by name; "auto" chooses it from the regression, the space and the given `options`.
 
-    The second part are options that "auto" chooses with it, which given ones replace.
+    Also return options that "auto" sets, which given ones override.
 
     Raises
     ------
     UnknownNameError
-        If there is none of that name for the family.
+        If there is no sampler of this name for the family.
     """
     known = samplers_of(regression)
     if not isinstance(name, str) or name not in (AUTO, *known):

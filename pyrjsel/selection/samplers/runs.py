@@ -1,9 +1,9 @@
-"""Runs of samplers: audited, and begun anew where the audit finds what chains have missed.
+"""Runs of samplers, with an audit and restarts if it finds missed modes.
 
-Chains that have never visited a mode say nothing of its share, and those that come upon it late say it wrong.
-A run that stops by itself therefore begins anew where its audit finds a model that matters and that no chain
-has visited: the draws so far are let go, and there are new chains with seeds of their own, some of which
-start from what was missed. Nothing of this depends on anything but the draws.
+Chains that have not visited a mode cannot estimate its probability, and those that find it late estimate it
+poorly. A run with ``draws="auto"`` therefore restarts if its audit finds a relevant model that no chain has
+visited: the draws so far are discarded, and new chains with their own seeds start, some of them from the
+missed models. All this depends only on the draws.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.mode_search.audit import audit_of, best_visited
 from pyrjsel.selection.samplers.mode_search.search import MOST_WEIGHED, starts_anew
 
-# Runs that begin anew, at most.
+# Largest number of restarts.
 MOST_ANEW = 2
 
 
 def run(
     model: SelectionModel, sampler: Sampler, settings: FitSettings, options: Any
 ) -> tuple[Posterior, FitSettings]:
-    """Return the posterior that a sampler finds, and the settings of the run that it is of.
+    """Return the posterior from a sampler, and the settings of its last run.
 
     Raises
     ------
@@ -55,13 +55,13 @@ def run(
 
 
 def warn_of(posterior: Posterior) -> None:
-    """Warn of what is wrong with a posterior."""
+    """Issue the warnings about a posterior."""
     for text in posterior.alarms:
         warn(text, ConvergenceWarning)
 
 
 def note_of(settings: FitSettings, space: ModelSpace) -> list[str]:
-    """Return what a summary says of a run that began anew."""
+    """Return the note of a summary on restarts."""
     if settings.anew is None:
         return []
     names = [" + ".join(space.terms_of(gamma)) or "(no terms)" for gamma in settings.anew.found]
@@ -72,14 +72,14 @@ def note_of(settings: FitSettings, space: ModelSpace) -> list[str]:
 
 
 def _may_begin_anew(posterior: Posterior, settings: FitSettings, begun: float) -> bool:
-    """Whether a run with missed models is followed by another one: not after Ctrl-C, nor beyond limits."""
+    """Whether a run with missed models is restarted: not after Ctrl-C, nor beyond the limits."""
     whole = posterior.ends is not None and posterior.ends.complete
     runs = 0 if settings.anew is None else len(settings.anew.found)
     return whole and settings.earlier is None and runs < MOST_ANEW and settings.lasts(begun)
 
 
 def _starts(model: SelectionModel, posterior: Posterior, settings: FitSettings) -> ByteArray:
-    """Return what each chain of the next run starts from."""
+    """Return the starting model of each chain of the next run."""
     draws, audit = posterior.draws, posterior.audit
     assert draws is not None
     assert audit is not None

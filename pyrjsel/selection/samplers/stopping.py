@@ -1,4 +1,4 @@
-"""When a run over models stops by itself: once what its results show is accurate."""
+"""Stopping rule of runs over models with ``draws="auto"``: all reported figures are accurate."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,8 +14,8 @@ from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.samplers.recording.model_average import merged
 from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner
 
-# Odds of the best model against so many others are to have a relative error of at most ODDS; those of models
-# of less than RARE posterior probability so many times that.
+# Number of models whose odds against the best must have a relative error of at most ODDS; for models with a
+# posterior probability below RARE, this multiple of it.
 MODELS, ODDS, RARE, RARE_TIMES = 3, 0.05, 0.01, 10.0
 
 
@@ -26,7 +26,7 @@ def stopping(
     manner: Manner,
     before: int = 0,
 ) -> Rule:
-    """Return the rule of a sampler: every inclusion probability, the best odds, and whether chains agree."""
+    """Return the stopping rule of a sampler: inclusion probabilities, odds of the best models, and mixing."""
     mcse = settings.asked_mcse
     return partial(
         _figures,
@@ -48,7 +48,7 @@ def _figures(
     before: int,
     target: float,
 ) -> list[Figure]:
-    # What summaries take out of chains they take out of copies.
+    # Copies, since summaries remove arrays from chains.
     copies = [replace(chain) for chain in chains]
     index, models, log_posterior = merged(copies, draws, regression, space, manner, before)
     terms = manner.estimator(copies, index, models).terms
@@ -69,7 +69,7 @@ def _figures(
 
 
 def _odds(index: np.ndarray, models: int) -> list[Figure]:
-    """Return the odds of the best model against others that are not accurate enough."""
+    """Return the inaccurate odds of the best model against others."""
     stats = model_stats(index, np.arange(min(models, 1 + MODELS)))
     found = []
     for k in range(1, stats.odds.size):

@@ -1,4 +1,4 @@
-"""A short walk on surrogates, corrected by Laplace values, that teaches where the posterior is."""
+"""A short chain on surrogates, corrected by Laplace values, that locates the posterior."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,21 +13,21 @@ from pyrjsel.selection.samplers._walk import Walk
 
 SEED = 0
 
-# From evidences, a compiled space, models (K, J) and powers (K,): a walk.
+# Creates a chain from evidences, a compiled space, models (K, J) and inverse temperatures (K,).
 MakeWalk = Callable[[Sequence[Evidence], Space, ByteArray, FloatArray], Walk]
 
 
 class SurrogateChain:
-    """The walk. It always draws the same random numbers.
+    """The chain, which always uses the same random numbers.
 
     Parameters
     ----------
     marginal : MarginalLikelihood
-        Its search for modes must belong to this object alone.
+        Its mode finder must be used only by this object.
     space : ModelSpace
     make_walk : callable
     time : float
-        Time of a walk.
+        Time of a step.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class SurrogateChain:
     def walk(
         self, surrogate: Surrogate, gamma: ByteArray, walks: int, corrected: bool
     ) -> tuple[ByteArray, int]:
-        """Walk from a model (J,); return where it ends, and how many walks were accepted.
+        """Run steps from a model (J,); return the last model, and the number of accepted steps.
 
-        Each walk teaches how far off the surrogate is where it began and where it has got to: one that stays
-        in a mode where the surrogate has too little mass would else learn about the other modes alone, and
-        not that it is they that have too much.
+        Each step gives the error of the surrogate at its first and its proposed model: otherwise a chain that
+        stays in a mode where the surrogate has too little mass would never learn that it has too much
+        elsewhere.
         """
         evidences, accepted = surrogate.evidences(self.marginal.regression, 1), 0
         walk = self.make_walk(evidences, surrogate.space(self.space), gamma[None], np.ones(1))
@@ -80,5 +80,5 @@ class SurrogateChain:
         return walk.gamma()[0], accepted
 
     def centre(self) -> FloatArray:
-        """Return the mean of the modes of the models of the last walk, the first third left out."""
+        """Return the mean of the modes of the models of the last run, without the first third."""
         return np.mean([self.marginal.mode(gamma) for gamma in self.models[len(self.models) // 3 :]], axis=0)

@@ -1,1 +1,1 @@
-"""Several fits side by side."""
+"""Studies with several fits."""

@@ -1,4 +1,4 @@
-"""Runs of samplers side by side: their best models, Monte Carlo errors and what these cost."""
+"""Comparison of runs: best models, Monte Carlo errors, and run time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare_samplers(
     top: int = 4,
     reference: SelectionResults | None = None,
 ) -> pd.DataFrame:
-    """Compare runs on the same data, terms and space: best models, their Monte Carlo errors, and time.
+    """Compare runs on the same data and model space: best models, Monte Carlo errors, and run time.
 
     Parameters
     ----------
@@ -36,46 +36,44 @@ def compare_samplers(
     names : sequence of str, optional
         Names of the runs of a sequence; they are numbered from 1 by default.
     top : int, default 4
-        Number of models to compare (fewer where there are fewer): the best of the reference.
+        Number of models to compare, the best ones of the reference.
     reference : SelectionResults, optional
-        What the probabilities are held against; it need not be among the runs. By default it is the first
-        enumeration among them; without one there is none, and the best models are those of all draws of all
-        runs together.
+        Reference of the probabilities; it need not be one of the runs. By default it is the first enumeration
+        among them; without one there is no reference, and the best models are those of the draws of all runs
+        together.
 
     Returns
     -------
     DataFrame
-        One row a run, with the columns ``sampler``, ``chains``, ``iterations`` (of all chains, after
-        burn-in: kept draws times thinning) and ``seconds`` (of work, summed over chains, with burn-in);
+        One row per run, with the columns ``sampler``, ``chains``, ``iterations`` (of all chains, after
+        burn-in: kept draws times thinning) and ``seconds`` (run time summed over chains, including burn-in);
         then for each model k from 1
 
         - ``posterior_k``, its probability, 0 if the run never visited it;
-        - ``mcse_percent_k``, the Monte Carlo standard error of that in percent, of an enumeration the error
-          of the integration; NaN where it is unknown, as for a model that was never visited;
-        - ``z_k``, where there is a reference, the difference from it in standard errors of both; NaN in
-          the row of the reference itself, where no error is known, and where the run never visited the
-          model, which says nothing good of the run;
+        - ``mcse_percent_k``, its Monte Carlo standard error in percent (for an enumeration, the integration
+          error); NaN if unknown, as for a model that was never visited;
+        - ``z_k``, if there is a reference, the difference from it in standard errors of both; NaN in the row
+          of the reference, if no error is known, and if the run never visited the model, which is not a sign
+          of agreement;
 
-        then of the best model ``ess``, the effective sample size, ``ess_per_second``, and
-        ``relative_iterations`` and ``relative_seconds``: how many times those of the first run that drew
-        this run would need for the same MCSE, ``(mcse / mcse_first)**2 * iterations / iterations_first``.
-        What an enumeration does not have is NaN. The models, as tuples of terms, are in
-        ``attrs["models"]`` of the frame.
+        then for the best model ``ess``, the effective sample size, ``ess_per_second``, and
+        ``relative_iterations`` and ``relative_seconds``, needed for the same MCSE relative to the first run
+        with draws: ``(mcse / mcse_first)**2 * iterations / iterations_first``. Columns that do not apply to
+        enumeration are NaN. The models, as tuples of terms, are in ``attrs["models"]`` of the frame.
 
     Raises
     ------
     ParameterError
-        If `results` is no sequence or mapping of at least one SelectionResults, if they differ in their
+        If `results` is not a sequence or mapping of at least one SelectionResults, if they differ in their
         data, terms, priors or constraints, or if another parameter is not valid.
 
     Notes
     -----
-    An iteration of one sampler may be several times the work of one of another: the population sampler
-    moves all its chains in each. Seconds allow for that, and depend on the machine. The errors of a
-    run are worth what its chains are: chains that all miss a mode agree with each other.
-
-    Runs of the population sampler with ``temperatures="paper"``, which biases the posterior a little, are
-    not told apart from exact ones: name the runs.
+    Iterations of different samplers are not equally expensive: the population sampler moves all its chains in
+    each. Seconds take that into account, but depend on the machine. Errors are only as reliable as the
+    chains: chains that all miss a mode agree with each other. Runs of the population sampler with
+    ``scheme="paper"``, which biases the posterior a little, are not distinguished from exact ones: name the
+    runs.
 
     Examples
     --------
@@ -121,7 +119,7 @@ def compare_samplers(
 
 @dataclass(frozen=True)
 class _Estimate:
-    """Estimates of one run; NaN where an enumeration has none."""
+    """Estimates of one run; NaN for those that do not apply to enumeration."""
 
     sampler: str
     chains: float
@@ -151,14 +149,14 @@ def _labels(names: object, count: int) -> list[Hashable]:
     good = isinstance(names, Sequence) and not isinstance(names, str)
     labels: list[Hashable] = list(names) if good else []  # type: ignore[call-overload]
     if not all(isinstance(label, str) for label in labels) or not len(labels) == count == len(set(labels)):
-        raise bad_value("names", f"a sequence of {count} different strings, one a run", names)
+        raise bad_value("names", f"a sequence of {count} different strings, one per run", names)
     return labels
 
 
 def _check_alike(
     runs: list[SelectionResults], labels: list[Hashable], reference: SelectionResults | None
 ) -> None:
-    """Raise :class:`ParameterError` if two runs are not of the same posterior."""
+    """Raise :class:`ParameterError` if two runs have different posteriors."""
     first = runs[0].model
     others: list[tuple[str, SelectionResults]] = [
         (f"run {label!r}", run) for label, run in zip(labels[1:], runs[1:], strict=True)
@@ -175,7 +173,7 @@ def _check_alike(
 
 
 def _best(runs: list[SelectionResults], top: int) -> WordArray:
-    """Return the `top` best models (m, words) of the draws of all `runs`, or of one enumeration."""
+    """Return the `top` best models (m, words) from the draws of all `runs`, or from one enumeration."""
     table = ModelTable(runs[0].model.space.n_terms)
     index = [table.add(run.posterior.packed.words) for run in runs]
     mass = np.zeros(len(table))
@@ -215,13 +213,13 @@ def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
 
 
 def _z(one: _Estimate, known: _Estimate, k: int) -> float:
-    # Models that enumeration did not integrate hold next to nothing, and so do their errors.
+    # Models that enumeration did not integrate have negligible mass and errors.
     error = float(np.hypot(one.mcse[k], np.nan_to_num(known.mcse[k])))
     return float(one.probability[k] - known.probability[k]) / error if error > 0 else np.nan
 
 
 def _add_efficiency(table: pd.DataFrame, estimates: list[_Estimate]) -> None:
-    """Add the columns on the error of the best model against iterations and time."""
+    """Add the columns on the efficiency for the best model."""
     drawn = ~np.isnan([each.iterations for each in estimates])
     p = np.array([each.probability[0] for each in estimates])
     variance = np.where(drawn, [each.mcse[0] ** 2 for each in estimates], np.nan)

@@ -1,4 +1,4 @@
-"""Cross-validation: how well models that are fitted to some rows predict the others."""
+"""Cross-validation of selection models."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
 
 
 class CrossValidation:
-    """Held-out predictions of all rows, and their scores; made by ``cross_validate``.
+    """Held-out predictions of all rows, and their scores; returned by ``cross_validate``.
 
     Parameters
     ----------
     model : SelectionModel
-        What was validated.
+        The validated model.
     log_density : DataFrame, shape (rows, predictors)
         Log posterior predictive density of each response under the fit without its fold.
     predicted : DataFrame, shape (rows, predictors)
@@ -81,7 +81,7 @@ class CrossValidation:
     def fold(self) -> pd.Series:
         """The fold of each row.
 
-        Serves as ``folds=`` for another model of the same rows, which is compared row by row then.
+        Can be passed as ``folds=`` for another model of the same rows, for a paired comparison.
         """
         return self._fold.copy()
 
@@ -98,7 +98,7 @@ class CrossValidation:
         """Scores over all rows, by predictor.
 
         Columns ``log_score`` (mean over the rows of the log predictive densities; higher is better), ``se``
-        (its standard error, rows taken as independent), and ``brier`` (binomial: mean squared error of the
+        (its standard error, if rows are independent), and ``brier`` (binomial: mean squared error of the
         probabilities of single outcomes) or ``rmse``. The log score times the number of rows is the expected
         log pointwise predictive density (elpd) of ArviZ and loo.
         """
@@ -176,7 +176,7 @@ def cross_validated(
     rng: np.random.Generator,
     options: Mapping[str, Any],
 ) -> CrossValidation:
-    """Fit `model` without each fold and score the rows of that."""
+    """Fit `model` without each fold, and score the predictions of that fold."""
     chosen = _predictors(which)
     check_bool(stratify, "stratify")
     rows = rows_of_fit(model)
@@ -209,7 +209,7 @@ def cross_validated(
 
 
 def some_rows(data: DesignData, rows: np.ndarray) -> DesignData:
-    """Return the rows of a design where `rows` (n,) is true, with the columns that they have."""
+    """Return the rows of a design where `rows` (n,) is true, with the same columns."""
     return replace(
         data,
         y=data.y[rows],
@@ -233,6 +233,6 @@ def _predictors(which: Any) -> list[str]:
 
 
 def _mean(values: FloatArray) -> tuple[float, float]:
-    """Return the mean of values (n,) of independent rows and its standard error."""
-    with np.errstate(invalid="ignore"):  # the error of an infinite mean is unknown
+    """Return the mean of independent values (n,) and its standard error."""
+    with np.errstate(invalid="ignore"):  # an infinite mean has no known error
         return float(values.mean()), float(np.sqrt(values.var(ddof=1) / values.size))

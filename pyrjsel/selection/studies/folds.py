@@ -21,14 +21,14 @@ MUST = "an int of at least 2, or a label for each row"
 def make_folds(
     data: DesignData, used: BoolArray, folds: Any, stratify: bool, rng: np.random.Generator
 ) -> tuple[IntArray, list[Any]]:
-    """Return the fold of each row that is `used` (n,) as a place in the list of their labels.
+    """Return the fold of each row that is `used` (n,) as a position in the list of labels.
 
     Raises
     ------
     ParameterError
         If `folds` is neither an int from 2 to the number of rows nor labels.
     DataError
-        If the labels are of other rows, missing, or all the same.
+        If labels do not match the rows, are missing, or are all equal.
     """
     if isinstance(folds, Integral):
         y = data.y[used]
@@ -51,7 +51,7 @@ def make_folds(
 
 
 def given_labels(data: DesignData, folds: Any) -> pd.Index:
-    """Return a user's labels (n,) of the rows that are used."""
+    """Return a user's labels (n,) for the rows used."""
     n = data.y.size
     if isinstance(folds, pd.Series):
         index, wanted = folds.index, data.index

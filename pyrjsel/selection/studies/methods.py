@@ -1,4 +1,4 @@
-"""Methods of models that fit them several times: under other priors, and to parts of the rows."""
+"""Methods that fit a model several times: sensitivity to priors, and cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyrjsel.selection.studies.sensitivity import SensitivityResults, refit_over
 
 
 class Studies:
-    """The methods of :class:`Selection` that fit more than once."""
+    """Methods of :class:`Selection` with several fits."""
 
     def sensitivity(
         self,
@@ -33,20 +33,20 @@ class Studies:
         Parameters
         ----------
         coef_priors : mapping of str to prior, or sequence of priors, optional
-            Priors on the coefficients, by name or named by what they are.
+            Priors on the coefficients; priors in a sequence are named by their repr.
         model_priors : mapping of str to prior, or sequence of priors, optional
-            Priors over models. Given beside priors on the coefficients, every pair is fitted.
+            Priors over models. If priors on the coefficients are also given, every pair is fitted.
         g : sequence of float or str, optional
-            In place of `coef_priors`: g-priors with these g, "n" and "4n" among them, otherwise like that
-            of the model if it has one, else like the default of its family. Mixtures of g-priors for linear
-            models go into `coef_priors`.
+            Instead of `coef_priors`: values of g (numbers, "n" or "4n") for g-priors with the other
+            parameters of the model's g-prior, or else of the default of its family. For mixtures of g-priors
+            use `coef_priors`.
         scale : sequence of float, optional
-            In place of `coef_priors`: normal priors with these scales, otherwise like that of the model if
-            it has one.
+            Instead of `coef_priors`: scales of normal priors, with the other parameters of the model's normal
+            prior, if it has one.
         rng : None, int, SeedSequence or Generator
-            Source of randomness; every fit gets a stream of its own.
+            Source of randomness; every fit gets its own stream.
         **fit_options
-            Of ``fit``, the same for all.
+            Options of ``fit``, the same for all fits.
 
         Returns
         -------
@@ -56,15 +56,15 @@ class Studies:
         Raises
         ------
         ParameterError
-            If nothing is to be varied, or a list of priors is empty or has one twice. An error of a fit
-            names the prior.
+            If nothing is varied, or a list of priors is empty or has repetitions. Errors of a fit name the
+            prior.
         KeyboardInterrupt
-            After Ctrl-C, also where a single fit would return the draws so far.
+            After Ctrl-C, even if a single fit would return the draws so far.
 
         Warns
         -----
         PyrjselWarning
-            What the fits warn of, once each, with the names of the priors.
+            Warnings of the fits, once each, with the names of the priors.
 
         Examples
         --------
@@ -91,22 +91,22 @@ class Studies:
         rng: RNGLike | SeedLike | None = None,
         **fit_options: Any,
     ) -> CrossValidation:
-        """Predict each row by a fit without its fold, and score the predictions.
+        """Predict each row from a fit without its fold, and score the predictions.
 
         Parameters
         ----------
         folds : int or array_like, default 10
-            Number of folds, or a label for each row: rows with the same label (of a hospital, a year) are
-            left out together. A Series is aligned by its index.
+            Number of folds, or a label for each row: rows with the same label (such as a hospital or a year)
+            are in the same fold. A Series is aligned by its index.
         which : str or sequence of str, default ("bma", "hpm", "mpm")
-            What predicts: the average over all models, the highest-probability or the median probability
-            model of each fit.
+            Predictors: the average over all models, the highest-probability or the median probability model
+            of each fit.
         stratify : bool, default True
-            Whether folds that are numbered here get about the same distribution of responses each.
+            Whether the folds have similar distributions of the response, if `folds` is a number.
         rng : None, int, SeedSequence or Generator
             Source of randomness of folds and fits.
         **fit_options
-            Of ``fit``, the same for all.
+            Options of ``fit``, the same for all fits.
 
         Returns
         -------
@@ -118,31 +118,31 @@ class Studies:
         ParameterError
             If a parameter is not valid.
         DataError
-            If the labels do not fit the rows. An error of a fit names the fold, such as that of
-            training rows of one class only.
+            If the labels do not match the rows. Errors of a fit, such as training rows of a single class,
+            name the fold.
         NotAvailableError
-            If the rows came in chunks, of which only sums were kept.
+            If the training data came in chunks, of which only sums were kept.
         KeyboardInterrupt
-            After Ctrl-C, also where a single fit would return the draws so far.
+            After Ctrl-C, even if a single fit would return the draws so far.
 
         Warns
         -----
         PyrjselWarning
-            What the fits warn of, once each, with the folds.
+            Warnings of the fits, once each, with the folds.
 
         Notes
         -----
-        The score of a row is the logarithm of its predictive density, averaged over some thousand posterior
-        draws before the logarithm is taken, under the fit without its fold. Constants are in it: a row of
-        w trials counts as the number of its successes, with its binomial coefficient, and a mean of w
-        counts as their sum. Draws of linear models are of coefficients and sigma^2, and densities are
-        normal ones with variance sigma^2 / w. The error of such an average is largest for responses far
-        from all predictions. Rows of weight zero are left out.
+        The score of a row is the log predictive density under the fit without its fold, averaged over some
+        thousand posterior draws before the logarithm. It includes constants: a row of w trials counts as the
+        number of successes, with the binomial coefficient, and a mean of w counts as their sum. For linear
+        models, draws are of coefficients and sigma^2, and densities are normal with variance sigma^2 / w. The
+        error of the average is largest for responses far from all predictions. Rows of weight zero are
+        omitted.
 
-        Columns of the design are those of all rows: levels of factors, knots of splines, and what other
-        transforms have learned. What the priors are made of (n, g-priors, standardised columns) is of the
-        training rows. A level that these lack leaves a constant column: a g-prior gives models with that
-        factor probability 0 then, with a RankWarning, while a Normal prior keeps them.
+        The design is that of all rows: levels of factors, knots of splines, and states of other transforms.
+        Data-dependent parts of the priors (n, g-priors, standardised columns) use the training rows. If these
+        lack a level of a factor, its column is constant: a g-prior then gives models with that factor
+        probability 0, with a RankWarning; a Normal prior keeps them.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Fits of a selection again, with other rows or priors."""
+"""Repeated fits of a model with other rows or priors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def refit(
     Raises
     ------
     KeyboardInterrupt
-        If sampling was interrupted: those that ask for several fits want none of the others then.
+        If sampling was interrupted, which ends the whole study.
     """
     results: SelectionResults = model._remake(model.design, data, choices).fit(rng=rng, **options)
     draws, settings = results.posterior.draws, results.settings

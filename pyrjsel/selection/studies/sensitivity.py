@@ -1,4 +1,4 @@
-"""The same analysis under several priors, side by side."""
+"""Sensitivity analysis: the same model under several priors."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.studies.refits import refit
 
 NAMES = ("coef_prior", "model_prior")
-# Longer names of priors do not fit over a column of a summary, and get numbers there.
+# Priors with longer names, which do not fit over a column of a summary, are numbered.
 LONGEST_HEAD = 10
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Values of one prior by name, with their places on an axis where they are numbers.
+    """Values of one prior by name, with their positions on an axis if they are numbers.
 
     Attributes
     ----------
     name : str
-        Which prior it is, one of the choices of a model.
+        Name of the model's parameter.
     priors : dict of str to prior
     places : tuple of float
-        Empty where the priors are not the values of one parameter.
+        Positions; empty if the priors are not values of one parameter.
     label : str
-        Of the axis.
+        Label of the axis.
     """
 
     name: str
@@ -48,23 +48,23 @@ class Axis:
 
 
 class SensitivityResults:
-    """The posteriors of one model under several priors; made by ``sensitivity``.
+    """The posteriors of one model under several priors, returned by ``sensitivity``.
 
     Parameters
     ----------
     results : dict of str or tuple of str to SelectionResults
-        Results by name of the prior; by names of both where both were varied.
+        Results by name of the prior, or by the names of both if both were varied.
     names : tuple of str
-        What the names are those of: "coef_prior", "model_prior" or both.
+        The priors that were varied: "coef_prior", "model_prior" or both.
     places : tuple of float
-        Values of the parameter that was varied, for plots; empty where it was not a single one.
+        Values of the parameter that was varied, for plots; empty unless it was a single one.
     label : str
         Name of that parameter.
 
     Attributes
     ----------
     results : dict of str or tuple of str to SelectionResults
-        As above, for all that the tables do not show.
+        As above.
 
     Examples
     --------
@@ -98,21 +98,21 @@ class SensitivityResults:
 
     @property
     def inclusion(self) -> pd.DataFrame:
-        """Posterior inclusion probabilities, one row a term and one column a prior."""
+        """Posterior inclusion probabilities, with one row per term and one column per prior."""
         columns = [found.inclusion["posterior"].to_numpy() for found in self.results.values()]
         terms = next(iter(self.results.values())).inclusion.index
         return pd.DataFrame(np.column_stack(columns), index=terms, columns=self._index)
 
     @property
     def analyses(self) -> pd.DataFrame:
-        """The analyses as wholes, one row a prior.
+        """Overview of the analyses, one row per prior.
 
         Columns ``terms`` and ``posterior`` of the best model, ``expected_size`` (posterior mean number of
-        terms) and ``log_marginal``: the log marginal likelihood averaged over all models with their prior
-        probabilities, where the sampler knows it (enumeration), else NaN. Constants of the likelihood are in;
-        densities of a flat intercept and, in linear models without a `sigma_prior`, of log sigma^2 count as
-        one. Its differences are log Bayes factors between
-        priors where these have the same, or proper, priors on the intercept.
+        terms) and ``log_marginal``, the log of the marginal likelihood averaged over all models with their
+        prior probabilities (after enumeration, otherwise NaN). It includes the constants of the likelihood;
+        densities of a flat intercept and, in linear models without a `sigma_prior`, of log sigma^2 are taken
+        as one. Differences are log Bayes factors between priors, if the priors on the intercept are the same
+        or proper.
         """
         rows = [
             (
@@ -166,20 +166,20 @@ class SensitivityResults:
         return f"<SensitivityResults: {len(self.results)} priors ({'; '.join(self._labels)})>"
 
     def plot_inclusion(self, ax: Any = None, *, top: int = 8) -> Any:
-        """Plot inclusion probabilities against the prior, a line a term.
+        """Plot inclusion probabilities against the prior, one line per term.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         top : int, default 8
-            Terms with a colour and a name, those of highest inclusion probability under any prior; the
-            others are grey.
+            Number of terms with a colour and a label, those with the highest inclusion probability under any
+            prior; the others are grey.
 
         Returns
         -------
         matplotlib Axes
-            The axes. The horizontal one is logarithmic where g or scale alone was varied.
+            The axes. The horizontal one is logarithmic if only g or scale was varied.
 
         Raises
         ------
@@ -201,9 +201,9 @@ class SensitivityResults:
 
 
 def log_evidence(results: SelectionResults) -> float:
-    """Return the log marginal likelihood averaged over the prior of the models; NaN if it is not known.
+    """Return the log of the marginal likelihood averaged over the prior on models; NaN if unknown.
 
-    Models without a coefficient prior have no prior probability either.
+    Models without a coefficient prior have prior probability 0.
     """
     posterior = results.posterior
     if posterior.draws is not None or posterior.log_marginal is None:
@@ -244,8 +244,8 @@ def grid(model: SelectionModel, coef_priors: Any, model_priors: Any, g: Any, sca
     Raises
     ------
     ParameterError
-        If nothing is to be varied, more than one way to give coefficient priors is used, or a list of
-        priors is empty, has names twice or is no list.
+        If nothing is varied, coefficient priors are given in more than one way, or a list of priors is empty,
+        has repeated names or is not a list.
     """
     ways = {"coef_priors": coef_priors, "g": g, "scale": scale}
     used = [name for name, value in ways.items() if value is not None]
@@ -296,7 +296,7 @@ def _values(given: Any, name: str) -> list[Any]:
 def _named(names: list[str], priors: list[Any], name: str) -> dict[str, Any]:
     twice = [each for each in names if names.count(each) > 1]
     if twice:
-        raise bad_value(name, f"without repetition, and {twice[0]} is there twice", names)
+        raise bad_value(name, f"without repetition; {twice[0]} occurs twice", names)
     return dict(zip(names, priors, strict=True))
 
 

@@ -65,8 +65,8 @@ def test_draws_make_up_for_errors_of_integrals(monkeypatch, share):
         return
     assert (results.posterior.inclusion_mcse > asked).any()
     (text,) = said
-    assert f"above {asked}: the errors of marginal likelihoods alone make it 0.0027, and more draws" in text
-    assert text.endswith("Raise pairs (now 64), or use sampler='rjmcmc'.")
+    assert f"above {asked}: the errors of marginal likelihoods contribute 0.0027, which more draws" in text
+    assert text.endswith("Increase 'pairs' (now 64), or use sampler='rjmcmc'.")
     assert text in results.posterior.notes
     assert not any(
         "Errors of the marginal likelihoods are a large part" in note for note in results.posterior.notes

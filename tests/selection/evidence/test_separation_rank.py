@@ -355,5 +355,5 @@ def test_many_separated_models_are_summed_up(frame):
     assert len(results.separated) > 3
     text = " ".join(str(results.summary()).split())
     assert text.count("The classes are separated") == 3
-    assert f"So they are in {len(results.separated) - 3} more of the best models." in text
+    assert f"The same holds for {len(results.separated) - 3} more of the best models." in text
     assert "s0, s1, s2, s3" in message or "by s" in message

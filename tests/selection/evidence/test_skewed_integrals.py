@@ -350,5 +350,5 @@ class TestReportedErrors:
         with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="the one model") as seen:
             poor = model.fit(**options)
         assert {warning.filename for warning in seen} == {__file__}
-        assert "raise pairs (now 256)" in poor.posterior.notes[0]
-        assert "raise pairs (now 256)" in " ".join(str(poor.summary()).split())
+        assert "increase 'pairs' (now 256)" in poor.posterior.notes[0]
+        assert "increase 'pairs' (now 256)" in " ".join(str(poor.summary()).split())

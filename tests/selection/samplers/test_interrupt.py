@@ -102,9 +102,9 @@ def test_before_the_first_draw_there_is_nothing_to_return(monkeypatch, sampler):
 
 
 def test_enumeration_raises(monkeypatch):
-    """A part of the models is no posterior."""
+    """A part of the models do not give a posterior."""
     interrupt_after(monkeypatch, Values, lambda worker: True)
-    with pytest.raises(KeyboardInterrupt, match="no posterior"):
+    with pytest.raises(KeyboardInterrupt, match="do not give a posterior"):
         make_model(terms=14).fit(sampler="enumerate", rng=1, progress=False)
 
 

@@ -211,7 +211,7 @@ BAD = {
         "'g' parameter of LogitSelection.sensitivity.*sequence of values. Got 10",
     ),
     "a word": ({"g": "4n"}, rj.ParameterError, "'g'.*sequence of values. Got '4n'"),
-    "twice": ({"g": [10, 10.0]}, rj.ParameterError, "'g'.*g=10 is there twice"),
+    "twice": ({"g": [10, 10.0]}, rj.ParameterError, "'g'.*g=10 occurs twice"),
     "bad g": ({"g": [10, -1]}, rj.ParameterError, "'g' parameter of GPrior.*Got -1"),
     "bad scale": ({"scale": [0]}, rj.ParameterError, "'scale' parameter of Normal.*Got 0"),
     "no prior": ({"coef_priors": {"a": 3}}, rj.ParameterError, "^Prior a: The 'coef_prior'.*Got 3"),

@@ -1,8 +1,8 @@
-"""The chains of `collapsed`: over models alone, coefficients integrated out. The loop is ``_walk.pyx``.
+"""The chains of `collapsed`, over models with coefficients integrated out. The loop is ``_walk.pyx``.
 
-Averages of conditional probabilities have errors that batches of the chain tell: of modes that no chain has
-visited they know nothing, as visits do not, but they look surer. Families without exact marginal likelihoods
-have their chains in ``corrected_chain.py``.
+Errors of averages of conditional probabilities are estimated from batches of the chain. Like those of visits
+they do not include modes that no chain has visited, but they are smaller. Chains for families without exact
+marginal likelihoods are in ``corrected_chain.py``.
 """
 
 from collections.abc import Sequence
@@ -32,22 +32,22 @@ EVERY = 50
 
 @dataclass(frozen=True)
 class CollapsedMoves:
-    """The moves of chains, by their rates.
+    """The rates of the moves of chains.
 
     Attributes
     ----------
     time : float
-        From one iteration to the next.
+        Time between iterations.
     swaps, trades : float
-        A unit of time.
+        Number per unit of time.
     temperatures : ndarray (K,)
-        Inverse temperatures of the replicas, 1 the first.
+        Inverse temperatures of the replicas, the first of them 1.
     adaptive : bool
-        Whether burn-in adapts them.
+        Whether they are adapted during burn-in.
     blocks : sequence of int array
-        Each a term with what heredity makes it need.
+        Each a term with the terms that heredity requires.
     block_rates : tuple of float
-        Block updates a unit of time, in burn-in and after it.
+        Block updates per unit of time, during burn-in and after it.
     """
 
     time: float
@@ -60,7 +60,7 @@ class CollapsedMoves:
 
     @classmethod
     def of(cls, options: CollapsedOptions, space: ModelSpace, burn_in: int, **more: Any) -> "CollapsedMoves":
-        """Return the moves that options ask for, in runs of so many iterations of burn-in."""
+        """Return the moves for given options and length of burn-in."""
         temperatures, adaptive = options.powers()
         found = families(space)
         rates = family_rates(len(found), options.blocks, burn_in * options.time)
@@ -69,12 +69,12 @@ class CollapsedMoves:
 
     @property
     def kinds(self) -> list[int]:
-        """Places in MOVES of what the loop proposes."""
+        """Positions in MOVES of the proposed moves."""
         return counted_moves(self.block_rates[1], self.trades)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what is proposed."""
+        """Names of the proposed moves."""
         return tuple(MOVES[move] for move in self.kinds)
 
     def walk(
@@ -85,7 +85,7 @@ class CollapsedMoves:
         powers: FloatArray,
         searching: bool = True,
     ) -> Walk:
-        """Return a loop at the given models, `searching` in burn-in."""
+        """Return a loop at the given models; `searching` is true during burn-in."""
         return Walk(
             list(evidences),
             space,
@@ -99,12 +99,12 @@ class CollapsedMoves:
 
 
 class CollapsedChain(Chain):
-    """One chain whose target is the posterior itself.
+    """One chain with the posterior as its target.
 
-    Values of its state are those of the last mark, with the number of iterations `since`, which are run again
-    from there: models by temperature `gamma` (K, J); inverse temperatures `powers` (K,); `moves` (2, moves)
-    and `exchanged` (2, K - 1), proposed and accepted; and `learnt`, arrays that burn-in has adapted beside
-    the temperatures, and what it adapts them from.
+    Values of its state are those at the last refactorisation, with the number of iterations `since`, which
+    are run again: models by temperature `gamma` (K, J); inverse temperatures `powers` (K,); `moves` (2,
+    moves) and `exchanged` (2, K - 1), proposed and accepted; and `learnt`, other arrays adapted during
+    burn-in, with the data for their adaptation.
     """
 
     every = EVERY
@@ -133,7 +133,7 @@ class CollapsedChain(Chain):
 
     @classmethod
     def read(cls, job: Job, known: Content) -> dict[str, Any]:
-        """Return the values of a state that was written down."""
+        """Return the values of a saved state."""
         count = job.setup.temperatures.size
         powers = known.array("powers", float, (count,))
         if powers[0] != 1 or not (powers > 0).all():
@@ -150,7 +150,7 @@ class CollapsedChain(Chain):
 
     @classmethod
     def read_learnt(cls, job: Job, learnt: Content) -> dict[str, np.ndarray]:
-        """Return what burn-in has adapted beside the temperatures."""
+        """Return the arrays adapted during burn-in besides the temperatures."""
         return {}
 
     def new_collector(self) -> Collector:
@@ -168,9 +168,9 @@ class CollapsedChain(Chain):
             self.done += values["since"]
 
     def restore_mark(self, values: dict[str, Any]) -> None:
-        """Make the loop of the values of a state at a mark."""
+        """Create the loop at the values of a refactorised state."""
         provider, count = provider_of(self.job.regression), values["powers"].size
-        # Each with a state of its own.
+        # Each with its own state.
         evidences = [evidence_of(self.job.regression, provider) for _ in range(count)]
         self.make_walk(evidences, Space(self.job.space), values["gamma"], values["powers"])
         self.set_counts(values["moves"], values["exchanged"])
@@ -221,15 +221,15 @@ class CollapsedChain(Chain):
             self.walk.set_counts(moves, exchanged)
 
     def position(self) -> tuple[ByteArray, float | None]:
-        """Return the model that the chain is at; there is no sigma^2."""
+        """Return the present model; there is no sigma^2."""
         return self.walk.gamma()[0], None
 
     def move_to(self, gamma: ByteArray) -> None:
-        """Go to a model; hot replicas stay."""
+        """Go to a model; other replicas do not move."""
         self.walk.set_state([gamma, *self.walk.gamma()[1:]])
 
     def mark(self) -> None:
-        """Refactorise and store the state; adapt in burn-in."""
+        """Refactorise and store the state; adapt during burn-in."""
         super().mark()
         self.walk.reload()
         self.at = self.state_here()
@@ -249,21 +249,21 @@ class CollapsedChain(Chain):
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
         moves, exchanged = self.walk.counts()
         moves = moves[:, self.job.setup.kinds]
-        # A flip is proposed to each free term once in a unit of time on average.
+        # On average, a flip of each free term is proposed once per unit of time.
         recorded = max(0, self.done - self.job.burn_in)
         moves[0, 0] = round(recorded * self.job.setup.time * float(self.job.space.free.sum()))
         return moves, exchanged
 
     def counts(self) -> np.ndarray:
-        """Return counts of what was proposed and accepted since the end of burn-in, exchanges the last."""
+        """Return the counts of proposals and acceptances since the end of burn-in, exchanges last."""
         return np.concatenate(self.tallies(), axis=1)
 
     def learnt(self) -> dict[str, np.ndarray]:
-        """Return what a state has beside models, temperatures and counts."""
+        """Return the arrays of a state besides models, temperatures and counts."""
         return {}
 
     def state_here(self) -> ChainState:
-        """Return the state of a chain that is at a mark."""
+        """Return the state of a chain at a refactorisation."""
         moves, exchanged = self.tallies()
         values = {
             "gamma": self.walk.gamma(),
@@ -276,6 +276,6 @@ class CollapsedChain(Chain):
         return ChainState(self.done, self.rng.bit_generator.state, values)
 
     def state(self) -> ChainState:
-        """Return the state between two iterations; a chain made of it continues to the same draws."""
+        """Return the state between two iterations; a chain created from it has the same further draws."""
         values = {**self.at.values, "since": self.done - self.at.done}
         return ChainState(self.at.done, self.at.bit_generator, values)

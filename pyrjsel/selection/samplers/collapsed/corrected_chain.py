@@ -1,14 +1,13 @@
-"""The sampler `collapsed` of generalised linear models: walks on a surrogate, corrected draw by draw.
+"""The chains of `collapsed` for generalised linear models, on a surrogate with a correction of each draw.
 
-Each iteration of a chain moves for a fixed time on the surrogate pi~ and accepts where it has got to with
-probability
+Each iteration runs a chain on the surrogate pi~ for a fixed time and accepts its final state with probability
 
     min{1, [pi(gamma') pi~(gamma)] / [pi(gamma) pi~(gamma')]},
 
-pi from integrated marginal likelihoods, which are a function of the seed of the fit and the model alone. The
-walk is reversible for pi~, so that this leaves pi invariant, whatever pi~ is. With replicas at several
-temperatures the walk is reversible for the product of pi~ and its powers, and the ratio is the same: all
-replicas go back where it is refused. During burn-in pi~ is adapted; from then on it is fixed.
+with pi from integrated marginal likelihoods, which depend only on the seed of the fit and on the model. The
+chain on the surrogate is reversible with respect to pi~, so pi is invariant for any pi~. With replicas at
+several temperatures it is reversible with respect to the product of pi~ and its powers, and the ratio is the
+same: on rejection all replicas return. pi~ is adapted during burn-in and then fixed.
 """
 
 from collections import OrderedDict
@@ -38,31 +37,32 @@ from pyrjsel.selection.samplers.recording.rao_blackwell import (
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.storage import Content
 
-# Integrals that a chain keeps, those used last; others are made again where they are needed. Some 1 kB each.
+# Number of integrals that a chain keeps, the most recently used; others are recomputed when needed. About 1
+# kB each.
 KEPT_INTEGRALS = 2**15
-# Relative variance that is good enough for one integral: errors of 3 % in single models are far below the
-# Monte Carlo error of a chain that visits many, and are reported.
+# Target relative variance of one integral: errors of 3 % in single models are far below the Monte Carlo error
+# of a chain that visits many, and are reported.
 VARIANCE = 1e-3
-# Shares of burn-in during which the surrogate leads alone, and during which it is expanded anew.
+# Proportions of burn-in without correction, and with updates of the expansion.
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
-# Steps of the search for the first expansion, from the smallest model, and time of each.
+# Steps of the search for the first expansion, from the smallest model, and their length.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
-# exp of more than this is never asked for: only chains without burn-in have come near it.
+# Limit of arguments of exp, which only chains without burn-in have come near.
 MOST_LOG_WEIGHT = 300.0
-# Models of burn-in that are learnt from, the last ones, at most.
+# Number of the last models of burn-in used for learning.
 LEARNT = 2**16
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One model: log posterior mass, and the integral without its draws."""
+    """Log posterior mass of a model, and its integral without draws."""
 
     log_mass: float
     integral: Integral
 
 
 class Integrals:
-    """Marginal likelihoods of models, each made once as long as it is remembered.
+    """Cached marginal likelihoods of models.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Integrals:
         self.table: OrderedDict[bytes, Known] = OrderedDict()
 
     def of(self, gamma: ByteArray) -> Known:
-        """Return what is known of a model (J,); its mass is 0 where it has no coefficient prior."""
+        """Return the mass and the integral of a model (J,); its mass is 0 if it has no coefficient prior."""
         key = np.packbits(gamma).tobytes()
         known = self.table.get(key)
         if known is None:
@@ -103,14 +103,14 @@ class Integrals:
 
 @dataclass(frozen=True)
 class CorrectedMoves(CollapsedMoves):
-    """The moves of chains on a surrogate, and how marginal likelihoods are integrated.
+    """The moves of chains on a surrogate, and settings of the integration of marginal likelihoods.
 
     Attributes
     ----------
     entropy : bytes
         Seed of the random streams of single models.
     pairs : int
-        Pairs of importance draws a model.
+        Pairs of importance draws per model.
     exact : bool
         Whether Laplace values are corrected by importance sampling.
     """
@@ -121,12 +121,12 @@ class CorrectedMoves(CollapsedMoves):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what is proposed: the whole way on the surrogate is the last."""
+        """Names of the proposed moves; the last is the whole step on the surrogate."""
         return (*super().names, "surrogate")
 
 
 def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return what a chain knows at first: a surrogate expanded around models that surrogates lead to."""
+    """Return the initial surrogate of a chain, expanded around models found with preliminary surrogates."""
     marginal, gamma = marginal_of(job), job.space.empty_model()
     modes = [marginal.mode(gamma)]
     marginal.check_mode()
@@ -142,7 +142,7 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
         marginal.check_mode()
         gamma = walk.gamma()[0]
         modes.append(mode)
-        # The later half: the first models are those of bad surrogates.
+        # The second half: the first models come from bad surrogates.
         at = np.mean(modes[len(modes) // 2 :], axis=0)
     return {
         "at": at,
@@ -175,13 +175,13 @@ class CorrectedChain(CollapsedChain):
 
     @classmethod
     def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the values of a first state; it looks for a first surrogate."""
+        """Return the values of a first state, with an initial surrogate."""
         values = super().first(job, chain, rng)
         return {**values, "learnt": first_lessons(job, rng)}
 
     @classmethod
     def read_learnt(cls, job: Job, learnt: Content) -> dict[str, np.ndarray]:
-        """Return what burn-in has adapted beside the temperatures: the surrogate, and what it is made of."""
+        """Return the surrogate adapted during burn-in, and the data for its adaptation."""
         n_terms, width = job.space.n_terms, job.regression.n_columns
         gamma = learnt.array("gamma", np.uint8, (None, n_terms))
         return {
@@ -195,7 +195,7 @@ class CorrectedChain(CollapsedChain):
         }
 
     def restore_mark(self, values: dict[str, Any]) -> None:
-        """Make the loop of the values of a state at a mark, and what has been learnt."""
+        """Create the loop at the values of a refactorised state, with its surrogate."""
         self.marginal = marginal_of(self.job)
         self.integrals = Integrals(self.marginal, self.job.space, self.job.setup.exact)
         learnt = values["learnt"]
@@ -208,7 +208,7 @@ class CorrectedChain(CollapsedChain):
         self.set_counts(values["moves"], values["exchanged"])
 
     def learnt(self) -> dict[str, np.ndarray]:
-        """Return what a state has beside models, powers and counts."""
+        """Return the arrays of a state besides models, temperatures and counts."""
         n_terms = self.job.space.n_terms
         return {
             "at": self.surrogate.at,
@@ -221,7 +221,7 @@ class CorrectedChain(CollapsedChain):
         }
 
     def use(self, surrogate: Surrogate, gamma: ByteArray, powers: FloatArray) -> None:
-        """Go on with another surrogate."""
+        """Continue with another surrogate."""
         self.surrogate = surrogate
         evidences = surrogate.evidences(self.job.regression, powers.size)
         self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
@@ -230,7 +230,7 @@ class CorrectedChain(CollapsedChain):
 
     @property
     def unit(self) -> float:
-        """Weight of one iteration in the averages, which are over its time."""
+        """Weight of one iteration in the averages, its length."""
         return 1.0
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
@@ -243,7 +243,7 @@ class CorrectedChain(CollapsedChain):
         return 0, 0
 
     def lead(self) -> None:
-        """One iteration at the beginning of burn-in: the surrogate alone, which learns of the modes."""
+        """Run one uncorrected iteration at the beginning of burn-in, and learn from the modes."""
         before = self.walk.gamma()
         self.walk.run(self.rng, 1, self.job.setup.time)
         mode = self.marginal.mode(self.walk.gamma()[0])
@@ -255,11 +255,11 @@ class CorrectedChain(CollapsedChain):
         self.count += 1.0
 
     def log_ratio(self, known: Known) -> float:
-        """Return log pi / pi~ of the model that the walk is at."""
+        """Return log pi / pi~ of the present model."""
         return known.log_mass - float(self.walk.log_mass()[0])
 
     def iterate(self, number: int, recorded: bool) -> None:
-        """One iteration: moves on the surrogate, and the decision whether they count."""
+        """Run one iteration: moves on the surrogate, then acceptance or rejection."""
         before = self.walk.gamma()
         known = self.integrals.of(before[0])
         ratio = self.log_ratio(known)
@@ -288,7 +288,7 @@ class CorrectedChain(CollapsedChain):
             self.average(number - self.job.burn_in, before[0], weight, paths / self.job.setup.time)
 
     def record_one(self, recorded: int, gamma: ByteArray, known: Known) -> None:
-        """Record a draw where one is due."""
+        """Record a draw if one is due."""
         if (recorded + 1) % self.job.thin:
             return
         collector = self.collector
@@ -301,7 +301,7 @@ class CorrectedChain(CollapsedChain):
         collector.sums[3, known.integral.columns] += 1.0
 
     def average(self, recorded: int, gamma: ByteArray, weight: float, paths: FloatArray) -> None:
-        """Add to the averages the model that an iteration began with, and its path; see ``rao_blackwell``."""
+        """Add the initial model of an iteration and its path to the averages; see ``rao_blackwell``."""
         assert self.collector.averages is not None
         sums = self.collector.averages.at(recorded // self.job.thin)[0]
         sums[VISITS] += gamma
@@ -313,7 +313,7 @@ class CorrectedChain(CollapsedChain):
         sums[SQUARES] += weight**2
 
     def finish(self, completed: bool) -> ChainDraws:
-        """Return what was recorded; models often visited get the draws that their coefficients need."""
+        """Return the recorded values; frequently visited models get enough draws for coefficients."""
         found = super().finish(completed)
         if not self.job.setup.exact:
             return found
@@ -330,10 +330,10 @@ class CorrectedChain(CollapsedChain):
     # ------------------------------------------------------------------ adaptation
 
     def learn(self, gamma: ByteArray, log_ratio: float) -> None:
-        """Learn from a model of burn-in how far off the surrogate is there.
+        """Learn the error of the surrogate at a model of burn-in.
 
-        Models that were refused count too: a chain that stays where the surrogate has too little mass would
-        else never learn that it is the others where it has too much.
+        Rejected models are included: otherwise a chain that stays where the surrogate has too little mass
+        would never learn that it has too much elsewhere.
         """
         if np.isfinite(log_ratio):
             self.gammas.append(gamma)
@@ -342,7 +342,7 @@ class CorrectedChain(CollapsedChain):
             del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
 
     def study(self, known: Known) -> None:
-        """Learn from a model of burn-in where the mean of its coefficients is."""
+        """Learn the mean coefficients of a model of burn-in."""
         centre = np.zeros(self.sum.size)
         centre[known.integral.columns] = known.integral.moments[0]
         centre[0] += centre @ self.job.regression.raw_shift
@@ -350,10 +350,11 @@ class CorrectedChain(CollapsedChain):
         self.count += 1.0
 
     def adapt(self) -> None:
-        """Take one step of adaptation: of the powers, and of the surrogate."""
+        """Adapt the temperatures and the surrogate once."""
         super().adapt()
         burn_in, number = self.job.burn_in, self.done // EVERY
-        # Expansions at the first, second, fourth, eighth ... mark, each around what came since the last.
+        # Expansions at the first, second, fourth, eighth ... adaptation, each around the models since the
+        # last.
         early = self.done <= EXPAND * burn_in and number & (number - 1) == 0
         only = self.done == burn_in and not self.log_ratios
         if self.count and (early or only):
@@ -369,16 +370,16 @@ class CorrectedChain(CollapsedChain):
             self.log_ratios.clear()
 
     def learning_is_due(self) -> bool:
-        """Return whether this is the first mark after three quarters of burn-in."""
+        """Return whether this is the first adaptation after three quarters of burn-in."""
         return self.done - EVERY < LEARN * self.job.burn_in <= self.done
 
     def replace_surrogate(self, surrogate: Surrogate) -> None:
-        """Go on from the same models with another surrogate; counts stay."""
+        """Continue from the same models with another surrogate, keeping the counts."""
         moves, exchanged = self.walk.counts()
         self.use(surrogate, self.walk.gamma(), self.walk.powers())
         self.walk.set_counts(moves, exchanged)
 
-    # ------------------------------------------------------------------ what is handed on
+    # ------------------------------------------------------------------ counts
 
     def tallies(self) -> tuple[IntArray, IntArray]:
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""

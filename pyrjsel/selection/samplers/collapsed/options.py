@@ -11,9 +11,9 @@ from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 
-# Sweeps, swaps, block updates and trades at most: a thinning interval must end.
+# Limit of sweeps, swaps, block updates and trades, so that a thinning interval ends.
 MOST = 1e4
-# Temperatures of "auto".
+# Number of temperatures for "auto".
 AUTO_TEMPERATURES = 1
 
 
@@ -24,30 +24,29 @@ class CollapsedOptions:
     Attributes
     ----------
     sweeps : float, optional
-        Time from one draw to the next: each term is proposed so many times on average. None is 1 where
-        marginal likelihoods are exact, and 10 elsewhere, where those of the models cost more than the way
-        to them.
+        Time between draws: the average number of proposals of each term. None is 1 for exact marginal
+        likelihoods, and 10 otherwise, because integrating a model is then more expensive than the moves that
+        lead to it.
     swaps : float, optional
-        Swaps a unit of time: a random term leaves and one drawn from its full conditional enters. None is 1,
-        and 5 under a budget or a largest size.
+        Swaps per unit of time: a random term leaves and one drawn from the full conditional enters. None is
+        1, and 5 under a budget or a largest size.
     blocks : float, optional
-        Block updates a unit of time, under heredity: the indicators of an interaction and its parents are
-        drawn jointly. An interaction with weak main effects is found by no other move. None is 1; in burn-in
-        at least so many that each block is drawn five times. Interactions of four and more variables have no
-        block of their own.
+        Block updates per unit of time, under heredity: the indicators of an interaction and its parents are
+        drawn jointly. No other move finds an interaction with weak main effects. None is 1; during burn-in
+        each block is updated at least five times. Interactions of four or more variables have no block.
     trades : float, optional
-        Trades proposed a unit of time: some terms leave, one after the other, and others enter, which may be
-        more or fewer. Between one term at a high price and several at low prices nothing else moves. None is
-        3 under a budget or a largest size, 1 under heredity alone, elsewhere 10 over the number of free terms
-        and 0.5 at most; and a third of that where `sweeps` is 10.
+        Trades proposed per unit of time: several terms leave, one after the other, and others enter, possibly
+        more or fewer. No other move exchanges one expensive term for several cheap ones. None is 3 under a
+        budget or a largest size, 1 under heredity alone, otherwise 10 divided by the number of free terms but
+        at most 0.5; and a third of that if `sweeps` is 10.
     temperatures : "auto", int or sequence of float
-        Number of temperatures, whose distances are adapted in burn-in so that 30 % of the exchanges between
-        neighbours are accepted, or the inverse temperatures themselves, from 1 downwards. Among thousands of
-        terms hot replicas without a largest size may visit models of hundreds of them: of 1,200 terms five
-        temperatures took over 100 times as long as one.
+        Number of temperatures, whose spacing is adapted during burn-in so that 30 % of the exchanges between
+        neighbours are accepted, or decreasing inverse temperatures from 1. With thousands of terms and no
+        largest size, hot replicas may visit models of hundreds of terms: with 1,200 terms, five temperatures
+        took over 100 times as long as one.
     start : None, "empty" or sequence of str
-        Terms of the model to start from. None starts the first chain at the smallest model and the
-        others at draws from the prior over models (of at most 50 free terms).
+        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
+        from the prior over models (with at most 50 free terms).
     """
 
     sweeps: float | None = None
@@ -58,9 +57,9 @@ class CollapsedOptions:
     start: Any = None
 
     default_sweeps: ClassVar[float] = 1.0
-    # Of the default rate of trades: chains on surrogates have ten times as long from one draw to the next.
+    # Factor of the default rate of trades for chains on surrogates, with ten times as long between draws.
     trades_of_default: ClassVar[float] = 1.0
-    # Values of options in results of versions without them, and earlier names of options.
+    # Values of options in results of earlier versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
     renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks"}
 
@@ -79,32 +78,31 @@ class CollapsedOptions:
         return self.default_sweeps if self.sweeps is None else float(self.sweeps)
 
     def swap_rate(self, space: ModelSpace) -> float:
-        """Return the swaps a unit of time."""
+        """Return the number of swaps per unit of time."""
         return float(default_swaps(space) if self.swaps is None else self.swaps)
 
     def trade_rate(self, space: ModelSpace) -> float:
-        """Return the trades a unit of time."""
+        """Return the number of trades per unit of time."""
         if self.trades is not None:
             return float(self.trades)
         return default_trades(space) * self.trades_of_default
 
     def powers(self) -> tuple[FloatArray, bool]:
-        """Return the first powers of the replicas, and whether they are adapted."""
+        """Return the initial inverse temperatures of the replicas, and whether they are adapted."""
         return check_temperatures(self.temperatures, AUTO_TEMPERATURES)
 
 
 @dataclass(frozen=True)
 class CorrectedOptions(CollapsedOptions):
-    """Options of ``fit(sampler="collapsed")`` for models that are not linear, beside those of linear ones.
+    """Additional options of ``fit(sampler="collapsed")`` for generalised linear models.
 
     Attributes
     ----------
     integration : {"importance", "laplace"}
-        Importance sampling at each mode, with its error reported, or Laplace values alone, whose error is
-        not known.
+        Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
-        Pairs of importance draws a model; where 64 and more do not suffice for an error of 3 %, more
-        follow, and so they do for coefficients of the models that hold the posterior.
+        Pairs of importance draws per model. If it is at least 64 and not enough for an error of 3 %, or for
+        coefficients of the most probable models, more draws follow.
     """
 
     integration: str = "importance"

@@ -1,4 +1,4 @@
-"""The sampler `collapsed`: from its chains to the posterior that results show."""
+"""The sampler `collapsed`: the posterior from its chains."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,23 +28,23 @@ from pyrjsel.selection.samplers.recording.model_average import log_masses
 from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner, thinning
 
-# Draws of coefficients of a fit, about: each model among them is integrated once more.
+# Approximate number of coefficient draws of a fit, since each model among them is integrated again.
 COEFFICIENT_DRAWS = 2000
-# A surrogate of which fewer walks are accepted is far off where it matters: chains can agree on one of two
-# good models and have an R-hat of 1.02 (they did, at 3 %).
+# With a lower acceptance rate the surrogate is too inaccurate: chains can agree on one of two good models
+# with an R-hat of 1.02 (observed at 3 %).
 LEAST_WALKS = 0.1
-# Where a column nearly depends on others (adjusted variance inflation factor above INFLATED, the usual
-# rule), it and they are two modes between which chains rarely move, and conditional probabilities that
-# hardly vary say nothing of the other mode: runs do not stop before SWEEPS proposals of each term per
-# chain. Of 139 fits with one column that is nearly the sum of three others, six stopped after 200 or 400
-# without having seen a mode of 1 to 3 %. For more than MOST columns the factor would take too long.
+# A column that nearly depends on others (adjusted variance inflation factor above INFLATED, the usual rule)
+# and these others are two modes between which chains rarely move, and conditional probabilities that hardly
+# vary do not reveal the other mode: runs do not stop before SWEEPS proposals of each term per chain. Of 139
+# fits with one column that is nearly the sum of three others, six stopped after 200 or 400 without having
+# visited a mode of 1 to 3 %. For more than MOST columns the factor would take too long.
 INFLATED, SWEEPS, MOST = 10.0, 1600, 500
-# Integration errors are mentioned where they are more than this share of a Monte Carlo error.
+# Integration errors are reported above this proportion of a Monte Carlo error.
 MENTIONED = 0.5
 
 
 class Collapsed(MCMC):
-    """Chains over models alone, coefficients integrated out."""
+    """MCMC over models with coefficients integrated out."""
 
     name, options, kind = "collapsed", CollapsedOptions, CollapsedChain
 
@@ -53,18 +53,18 @@ class Collapsed(MCMC):
         return is_gaussian(regression)
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
-        """Return the regression, whose marginal likelihoods must have a closed form or one integral."""
+        """Return the regression; its marginal likelihoods must have a closed form or be a single integral."""
         score_of(regression, 0)
         return regression
 
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> CollapsedMoves:
-        """Return the moves that chains make."""
+        """Return the moves of chains."""
         return CollapsedMoves.of(options, space, settings.burn_in)
 
     def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
-        """Return how many draws there are to one that coefficients are drawn for, when chains have ended."""
+        """Return the thinning interval of coefficients, which are drawn at the end of chains."""
         whole = replace(settings, draws=draws, accuracy=None)
         return max(thinning(regression, whole), draws * settings.chains // COEFFICIENT_DRAWS)
 
@@ -74,14 +74,14 @@ class Collapsed(MCMC):
         return _manner(job, vital="none", pairs=0, averager=averager, fewest=_fewest(job))
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
-        """Return the posterior that the draws of chains are summarised to."""
+        """Return the posterior from the draws of chains."""
         posterior = super().summarised(drawn, job, settings, **rest)
         posterior.log_marginal = _log_marginals(posterior, job.space) + job.regression.constant
         return posterior
 
 
 def _fewest(job: Job) -> int:
-    """Return the draws per chain before a run may stop by itself."""
+    """Return the least number of draws per chain before a run can stop."""
     regression = job.regression
     sizes = np.diff(regression.term_start)
     columns = int(sizes.sum())
@@ -92,10 +92,10 @@ def _fewest(job: Job) -> int:
 
 
 class CorrectedCollapsed(Collapsed):
-    """Chains over models on surrogates, corrected by Metropolis-Hastings.
+    """MCMC over models on surrogates, corrected by Metropolis-Hastings.
 
-    There are alarms if marginal likelihoods of models with probability above 0.001 have relative errors
-    above 5 %; if coefficients are averages of too few effective draws.
+    There are warnings if marginal likelihoods of models with probability above 0.001 have relative errors
+    above 5 %, or if coefficients have too few effective draws.
     """
 
     options, kind = CorrectedOptions, CorrectedChain
@@ -111,7 +111,7 @@ class CorrectedCollapsed(Collapsed):
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> CollapsedMoves:
-        """Return the moves that chains make, and how marginal likelihoods are integrated."""
+        """Return the moves of chains, with settings of the integration."""
         more = {"entropy": entropy, "pairs": options.pairs, "exact": options.exact}
         return CorrectedMoves.of(options, space, settings.burn_in, **more)
 
@@ -127,7 +127,7 @@ class CorrectedCollapsed(Collapsed):
         )
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
-        """Return the posterior that the draws of chains are summarised to, with the errors of integrals."""
+        """Return the posterior from the draws of chains, including integration errors."""
         places = [_places(chain, drawn.draws) for chain in drawn.results]
         posterior = MCMC.summarised(self, drawn, job, settings, **rest)
         if drawn.ends is not None and drawn.ends.complete:
@@ -146,14 +146,14 @@ def _manner(job: Job, **rest: Any) -> Manner:
 
 
 def _log_marginals(posterior: Posterior, space: ModelSpace) -> FloatArray:
-    """Return the log marginal likelihoods (m,) of the visited models, as the draws know them."""
+    """Return the log marginal likelihoods (m,) of the visited models, from the draws."""
     assert posterior.draws is not None
     log_mass = log_masses(posterior.draws.model, posterior.draws.log_posterior, len(posterior.packed))
     return log_mass - np.concatenate([space.log_prior(block) for block in posterior.packed.blocks()])
 
 
 def _places(chain: ChainDraws, draws: int) -> IntArray:
-    """Return for each model of a chain (m,) one of its first draws that is at it, -1 where none is."""
+    """Return for each model of a chain (m,) the position of a draw of it among the first, -1 if none."""
     places = np.full(len(chain.words), -1)
     places[chain.index[:draws]] = np.arange(draws)
     return places
@@ -162,7 +162,7 @@ def _places(chain: ChainDraws, draws: int) -> IntArray:
 def _by_model(
     index: IntArray, models: int, places: Sequence[IntArray], values: Sequence[FloatArray]
 ) -> FloatArray:
-    """Return by model (m,) what chains know of theirs; `index` (C, D) are the models of draws."""
+    """Return values of models (m,) from the values of chains; `index` (C, D) are the models of draws."""
     found = np.empty(models)
     for rows, place, known in zip(index, places, values, strict=True):
         found[rows[place[place >= 0]]] = known[place >= 0]
@@ -172,7 +172,7 @@ def _by_model(
 def _integration_errors(
     chains: Sequence[ChainDraws], draws: int, index: IntArray, models: PackedModels, inclusion: FloatArray
 ) -> FloatArray:
-    """Return the errors (J,) that inclusion probabilities have of the integrals."""
+    """Return the errors (J,) of inclusion probabilities due to integration."""
     places = [_places(chain, draws) for chain in chains]
     known = [chain.described["relative_variance"] for chain in chains]
     variance = _by_model(index, len(models), places, known)
@@ -188,7 +188,7 @@ def _add_integration_errors(
     accuracy: Accuracy | None,
     names: Sequence[str],
 ) -> None:
-    """Add the errors of the integrals to the Monte Carlo errors, and mention them where they matter."""
+    """Add integration errors to the Monte Carlo errors, and report them if they are relevant."""
     if not exact:
         posterior.notes.append("The error of Laplace's approximation is not estimated.")
         return

@@ -36,7 +36,7 @@ class ExactOptions:
 
 
 class Values(Part):
-    """Log marginal likelihoods of a part of the list; made from the tree, and the models."""
+    """Log marginal likelihoods of a part of the list, from the tree and the models."""
 
     def __init__(self, given: tuple[Tree, ByteArray], size: int, number: int) -> None:
         super().__init__(given, size, number)
@@ -44,7 +44,7 @@ class Values(Part):
         self.subsets = self.tree.subsets() if closed(self.tree.regression) else None
 
     def take(self, models: slice) -> None:
-        """Find the values of some of the models."""
+        """Compute the values of some of the models."""
         gamma, regression = self.gamma[models], self.tree.regression
         if not len(gamma):
             return
@@ -57,7 +57,7 @@ class Values(Part):
             tol = regression.prior.rank_tol
             doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
             if doubtful.size:
-                # Only bounds of shares are known along the tree: what may be dependent is looked at again.
+                # The tree gives only bounds for the rank rule: possibly dependent models are checked again.
                 value[doubtful] = evidence_of(regression).values(np.ascontiguousarray(gamma[doubtful]))
             self.keep(value=value + regression.constant)
 
@@ -99,7 +99,7 @@ class GaussianEnumeration(Sampler):
             If no feasible model has a coefficient prior (every one is rank-deficient), or marginal
             likelihoods are infinite.
         KeyboardInterrupt
-            On Ctrl-C: a posterior over a part of the models would be no posterior.
+            On Ctrl-C, since part of the models do not give a posterior.
         """
         gamma, log_prior = feasible_models(space)
         entropy = settings.entropy()

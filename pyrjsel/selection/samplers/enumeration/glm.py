@@ -31,27 +31,26 @@ from pyrjsel.selection.samplers.listing import (
     with_dependence,
 )
 
-# Models are integrated until those left hold less than this share of the Laplace posterior mass; the
-# rest keep their Laplace values, moved by the average correction. Laplace's values of skewed posteriors
-# may be several times too small: the rest then holds several times this share, still far below the
-# integration error of the models that matter.
+# Models are integrated until the others have less than this proportion of the Laplace posterior mass; these
+# keep their Laplace values, shifted by the average correction. Laplace values of skewed posteriors can be
+# several times too small: the others then have several times this proportion, which is still far below the
+# integration error of the relevant models.
 REST = 1e-6
-# Numbers kept of an integral, besides columns and moments; the first two are counts.
+# Saved numbers of an integral, besides columns and moments; the first two are counts.
 NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
 
 
 @dataclass(frozen=True)
 class EnumerateOptions:
-    """Options of ``fit(sampler="enumerate")`` for models that are not linear.
+    """Options of ``fit(sampler="enumerate")`` for generalised linear models.
 
     Attributes
     ----------
     integration : {"importance", "laplace"}
-        Importance sampling at each mode with its error reported, or Laplace values alone, whose error
-        is not known.
+        Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
-        Pairs of importance draws a model; where 64 and more do not suffice for an error of half a percent,
-        up to 8,192 more follow, and more yet where coefficients of the models that hold the posterior need
+        Pairs of importance draws per model. If it is at least 64 and not enough for an error of half a
+        percent, up to 8,192 more follow, and further ones if coefficients of the most probable models need
         them.
     """
 
@@ -88,7 +87,7 @@ class Wanted:
     options: EnumerateOptions
 
     def over(self, part: type[Part]) -> ListJob:
-        """Return the job of going through the list."""
+        """Return the job of processing the list."""
         return ListJob(part, len(self.gamma), self)
 
 
@@ -103,14 +102,14 @@ class Values(Part):
         self.marginal = MarginalLikelihood(given.regression, given.entropy, given.options.pairs, widest)
 
     def take(self, models: slice) -> None:
-        """Find the values of some of the models."""
+        """Compute the values of some of the models."""
         part = self.given.gamma[models]
         if len(part):
             values, status = self.marginal.finder.laplace_values(part)
             self.keep(value=values, status=status)
 
     def finish(self, completed: bool) -> Any:
-        """Return values, and whether modes were found."""
+        """Return the values, and whether modes were found."""
         return self.all("value"), self.all("status", np.intc)
 
 
@@ -119,7 +118,7 @@ class Integrals(Values):
 
     def __init__(self, given: Wanted, size: int, number: int) -> None:
         super().__init__(given, size, number)
-        self.unit = 1  # integrals take long, and each is on its own
+        self.unit = 1  # integrals are slow and independent of each other
 
     def take(self, models: slice) -> None:
         """Integrate some of the models."""
@@ -136,7 +135,7 @@ class Integrals(Values):
         numbers, columns, moments = (
             np.concatenate(self.kept[name]) for name in ("numbers", "columns", "moments")
         )
-        # The first column of a model is the intercept's.
+        # The first column of a model is the intercept.
         ends = np.append(np.flatnonzero(columns == 0), columns.size)
         return [
             Integral(
@@ -171,10 +170,10 @@ class Enumeration(Sampler):
         DataError
             If no feasible model has a coefficient prior (every one is rank-deficient).
         KeyboardInterrupt
-            On Ctrl-C: a posterior over a part of the models would be no posterior.
+            On Ctrl-C, since part of the models do not give a posterior.
 
-        There are alarms if marginal likelihoods of models with probability 0.001 and more have relative
-        errors above 5 %; if coefficients are averages of too few effective draws.
+        There are warnings if marginal likelihoods of models with probability of at least 0.001 have relative
+        errors above 5 %, or if coefficients have too few effective draws.
         """
         gamma, log_prior = feasible_models(space)
         count = len(gamma)
@@ -247,7 +246,7 @@ class Enumeration(Sampler):
             if exact
             else f"Laplace approximations of the marginal likelihoods of {which}"
         )
-        # Models that were not integrated have no error that is known, and next to none in sums over models.
+        # Models that were not integrated have unknown errors, negligible in sums over models.
         unknown_where = np.ones(len(gamma), dtype=bool)
         unknown_where[places] = not exact
         mcse, odds_mcse = probability_error(probability, variance), odds_error(log_mass, variance)
@@ -287,7 +286,7 @@ def _average(
     gamma: ByteArray,
     probability: FloatArray,
 ) -> Moments:
-    """Average the moments of models; those that were not integrated are left out of the coefficients."""
+    """Average the moments of models, without models that were not integrated."""
     size = regression.n_columns
     sums = np.zeros((4, size))
     total = weights.sum()

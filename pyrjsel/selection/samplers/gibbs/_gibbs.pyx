@@ -1,23 +1,22 @@
 """Gibbs sampling of models, coefficients and sigma^2, the compiled loop.
 
-A sweep draws each free term in turn from its two-point full conditional; then so many slot moves follow, in
-which a random term leaves and one drawn from the full conditional of its slot comes, and families and trades
-(``_walk.pyx``). What
-a sweep conditions on is a matter of the evidence:
+A sweep draws each free term in turn from its two-point full conditional; swaps follow, in which a random term
+leaves and one drawn from the full conditional enters, and block updates and trades (``_walk.pyx``). The
+evidence determines what a sweep conditions on:
 
 closed      sigma^2 and coefficients are integrated out (priors that scale with sigma^2)
-collapsed   coefficients are integrated out, and drawn before sigma^2 is: gamma | sigma^2;
+collapsed   coefficients are integrated out, and drawn before sigma^2: gamma | sigma^2;
             coefficients | gamma, sigma^2; sigma^2 | both
 classical   coefficients | gamma, sigma^2; sigma^2 | both; gamma | coefficients, sigma^2 (George and
             McCulloch 1993)
 
-The state between two iterations is the model, and sigma^2 but for the closed sweep. Each iteration
-derives everything from it, so that rounding does not build up and a state that was written down goes on
-to the same draws, bit for bit. Under the closed sweep, sigma^2 | gamma and coefficients | gamma, sigma^2
-are drawn for the recorded models alone.
+The state between two iterations is the model, and sigma^2 except for the closed sweep. Each iteration
+recomputes everything from it, so that rounding errors do not accumulate and a saved state has the same
+further draws, bit for bit. For the closed sweep, sigma^2 | gamma and coefficients | gamma, sigma^2 are drawn
+only for recorded models.
 
-Each update leaves the posterior invariant: a two-point draw from a full conditional and a slot move are
-reversible, and coefficients that were integrated out are drawn anew before anything depends on them.
+Each update leaves the posterior invariant: a two-point draw from a full conditional and a swap are
+reversible, and coefficients that were integrated out are drawn again before anything depends on them.
 """
 
 cimport cython
@@ -44,7 +43,7 @@ cdef enum:
     SECOND = 1
     POSITIVE = 2
     INCLUDED = 3
-    FIRST_IN = 4                # where the column's term is in
+    FIRST_IN = 4                # given inclusion of the column's term
     SECOND_IN = 5
     N_SUMS = 6
 
@@ -58,24 +57,24 @@ cdef class Gibbs:
     Parameters
     ----------
     evidence : Evidence
-        What sweeps look at.
+        Evidence for sweeps.
     space : Space
         Prior over models and constraints.
     gamma : uint8 array (J,)
-        Model to start from, feasible and with a coefficient prior.
+        Starting model, feasible and with a coefficient prior.
     variance : float
-        sigma^2 to start from.
+        Initial sigma^2.
     slots : int
-        Slot moves an iteration.
+        Swaps per iteration.
     coefficients : VarianceEvidence, optional
-        What coefficients and sigma^2 are drawn from: `evidence` itself, but for the classical sweep. None
+        Evidence for drawing coefficients and sigma^2: `evidence` itself, except for the classical sweep. None
         for the closed sweep of priors whose coefficients are drawn elsewhere.
     density : DensityEvidence, optional
         `evidence`, for the classical sweep.
     families : sequence of int array
-        Terms that are drawn together; see `set_families`.
+        Blocks of terms; see `set_families`.
     trades : int
-        Trades proposed in an iteration.
+        Trades proposed per iteration.
     """
 
     cdef Walk walk
@@ -123,10 +122,10 @@ cdef class Gibbs:
         self.walk = Walk([evidence], space, np.atleast_2d(gamma), [1.0], families=families, trades=trades)
         self.m = &self.walk.replicas[0].m
 
-    # ------------------------------------------------------------------ one iteration
+    # ------------------------------------------------------------------ iteration
 
     cdef double change(self, int j) noexcept nogil:
-        """The log mass of the model with term j flipped less that of the model; -inf if infeasible."""
+        """Change of the log mass by flipping term j; -inf if infeasible."""
         cdef double before = model_log_prior(&self.space.c, self.m), after
         model_flip(&self.space.c, self.m, j)
         if model_feasible_at(&self.space.c, self.m, j):
@@ -137,7 +136,7 @@ cdef class Gibbs:
         return after
 
     cdef void sweep(self, bitgen_t* rng, double* averages) noexcept nogil:
-        """Each free term from its full conditional."""
+        """Draw each free term from its full conditional."""
         cdef int j
         cdef double change, flipped, kept
         for j in range(self.n_terms):
@@ -146,7 +145,7 @@ cdef class Gibbs:
                     averages[j] += 1.0
                 continue
             change = self.change(j)
-            # Neither of the two is one less the other: both are exact where they are small.
+            # Neither of the two is computed as one minus the other: both are accurate if small.
             flipped = 1.0 / (1.0 + exp(-change))
             kept = 1.0 / (1.0 + exp(change))
             if averages != NULL:
@@ -168,7 +167,7 @@ cdef class Gibbs:
         for _ in range(self.n_families):
             self.walk.family(0, rng)
         if self.n_trades:
-            # Sweeps leave behind what is known of neighbours.
+            # Quantities on neighbours are out of date after sweeps.
             self.walk.measure(0)
             self.walk.look(0)
         for _ in range(self.n_trades):
@@ -194,10 +193,10 @@ cdef class Gibbs:
             self.full.draw(self.variance, rng, self.b)
             self.variance = self.full.variance_given_all(self.b, rng)
 
-    # ------------------------------------------------------------------ records
+    # ------------------------------------------------------------------ recording
 
     cdef double log_posterior(self) noexcept nogil:
-        """Log mass of the model, or log density of model, coefficients and sigma^2; unnormalised."""
+        """Unnormalised log mass of the model, or log density of model, coefficients and sigma^2."""
         cdef int k = self.m.size
         if self.closed:
             return self.walk.replicas[0].log_mass
@@ -256,33 +255,33 @@ cdef class Gibbs:
         words : uint64 array (kept, words), optional
             Packed models of the recorded draws; None records nothing.
         log_posterior : float64 array (kept,)
-            Log masses of the models, where sigma^2 is not in the state; else log densities of models,
+            Log masses of the models if sigma^2 is not in the state; otherwise log densities of models,
             internal coefficients and sigma^2.
         averages : float64 array (2, J)
-            Added to at every iteration: probabilities of each term, and of its absence, given what the
-            sweep has of all others when it comes to it.
+            Incremented at every iteration by the probabilities of inclusion and exclusion of each term given
+            the others at its update in the sweep.
         variance : float64 array (kept coefficients,)
             sigma^2 of every `every`-th recorded draw.
         coefficients : float64 array (kept coefficients, D + 1)
             Their internal coefficients.
         every : int
         sums : float64 array (6, D + 1)
-            Sums over recorded draws, added to: coefficients with the intercept of the design's own columns,
-            less the mean of the response, their squares, positive values (of all of the intercept),
-            inclusions, and the first two where the term is in.
+            Incremented sums over recorded draws: coefficients with the intercept of the design's own columns
+            minus the mean of the response, their squares, positive values (for the whole intercept),
+            inclusion, and the first two given inclusion.
         intercept : tuple (float64 array (D,), float, float)
-            What coefficients take from the intercept of the design's own columns, the mean of the response,
-            and the sum of the weights.
+            Linear form of the coefficients in the intercept of the design's own columns, mean of the
+            response, and sum of the weights.
 
         Returns
         -------
         tuple of int
-            Draws and coefficient vectors that were recorded.
+            Numbers of recorded draws and coefficient vectors.
 
         Raises
         ------
         DataError
-            If rounding has left nothing of a marginal likelihood.
+            If a marginal likelihood is lost to rounding.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i, kept = 0, kept_b = 0
@@ -321,7 +320,7 @@ cdef class Gibbs:
             raise ValueError("a model of the chain has no coefficient prior")
         return kept, kept_b
 
-    # ------------------------------------------------------------------ the state
+    # ------------------------------------------------------------------ state
 
     def state(self):
         """Return the model, uint8 (J,), and sigma^2."""
@@ -330,20 +329,19 @@ cdef class Gibbs:
     def counts(self):
         """Return proposals and acceptances by move (in the order of MOVES), shape (2, 4).
 
-        Slots that were filled with the term that had left count as proposals alone, and so do families that
-        came out as they were.
+        Swaps and block updates that did not change the model count only as proposals.
         """
         moves = self.walk.counts()[0]
         moves[:, 0] = self.proposed, self.moved
         return moves
 
     def set_counts(self, const int64_t[:, ::1] counts not None):
-        """Go on counting from `counts`, as `counts()` returned them."""
+        """Set the counts, as `counts()` returned them."""
         self.proposed, self.moved = counts[0, 0], counts[1, 0]
         self.walk.set_counts(counts, self.walk.counts()[1])
 
     def set_families(self, int count):
-        """Have so many families drawn in an iteration; none where there are none."""
+        """Set the number of block updates per iteration; 0 if there are no blocks."""
         if count < 0:
             raise ValueError("the number of families must not be negative")
         self.n_families = count if self.walk.n_families else 0

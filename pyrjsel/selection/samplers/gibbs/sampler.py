@@ -36,21 +36,22 @@ class GibbsOptions:
     Attributes
     ----------
     scheme : {"collapsed", "conditional"}
-        Whether coefficients are integrated out when indicators are drawn (and sigma^2, where priors scale
-        with it), or given: the classical sampler of stochastic search, for ``SpikeSlab`` alone.
+        ``"collapsed"`` draws indicators with coefficients integrated out (and sigma^2, if priors scale with
+        it); ``"conditional"`` draws them given the coefficients, as in the classical sampler for stochastic
+        search, only for ``SpikeSlab``.
     swaps : int, optional
-        Swaps an iteration: a random term leaves and one drawn from its full conditional enters. None is 1,
-        and 5 under a budget or a largest size, where sweeps move through deletions.
+        Swaps per iteration: a random term leaves and one drawn from the full conditional enters. None is 1,
+        and 5 under a budget or a largest size, where sweeps must delete before they can add.
     blocks : int, optional
-        Block updates an iteration, under heredity: the indicators of an interaction and its parents are drawn
-        jointly. None is 1; in burn-in at least so many that each block is drawn five times. Interactions of
-        four and more variables have no block of their own.
+        Block updates per iteration, under heredity: the indicators of an interaction and its parents are
+        drawn jointly. None is 1; during burn-in each block is updated at least five times. Interactions of
+        four or more variables have no block.
     trades : int, optional
-        Trades proposed an iteration: some terms leave, one after the other, and others enter, which may be
-        more or fewer. None is 3 under a budget or a largest size, 1 under heredity alone, and 0 elsewhere.
+        Trades proposed per iteration: several terms leave, one after the other, and others enter, possibly
+        more or fewer. None is 3 under a budget or a largest size, 1 under heredity alone, and 0 otherwise.
     start : None, "empty" or sequence of str
-        Terms of the model to start from. None starts the first chain at the smallest model and the
-        others at draws from the prior over models (of at most 50 free terms).
+        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
+        from the prior over models (with at most 50 free terms).
     """
 
     scheme: str = "collapsed"
@@ -59,7 +60,7 @@ class GibbsOptions:
     trades: int | None = None
     start: Any = None
 
-    # Values of options in results of versions without them, and earlier names of options.
+    # Values of options in results of earlier versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0}
     renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks", "sweep": "scheme"}
 
@@ -71,11 +72,11 @@ class GibbsOptions:
         object.__setattr__(self, "start", checked_start(self.start))
 
     def proposed_swaps(self, space: ModelSpace) -> int:
-        """Return the swaps an iteration."""
+        """Return the number of swaps per iteration."""
         return int(default_swaps(space) if self.swaps is None else self.swaps)
 
     def proposed_trades(self, space: ModelSpace) -> int:
-        """Return the trades an iteration."""
+        """Return the number of trades per iteration."""
         return int(default_trades(space) if self.trades is None else self.trades)
 
 
@@ -89,9 +90,9 @@ class GibbsMoves:
         Whether indicators are drawn given coefficients.
     swaps, trades : int
     blocks : sequence of int array
-        Each a term with what heredity makes it need.
+        Each a term with the terms that heredity requires.
     block_rates : tuple of int
-        Block updates in burn-in, and after it.
+        Block updates per iteration during burn-in and after it.
     """
 
     classical: bool
@@ -102,12 +103,12 @@ class GibbsMoves:
 
     @property
     def kinds(self) -> list[int]:
-        """Places in MOVES of what is proposed."""
+        """Positions in MOVES of the proposed moves."""
         return counted_moves(self.block_rates[1], self.trades)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what is proposed."""
+        """Names of the proposed moves."""
         return tuple(MOVES[move] for move in self.kinds)
 
 
@@ -119,8 +120,8 @@ def in_loop(regression: GaussianRegression) -> bool:
 class GibbsChain(Chain):
     """One chain.
 
-    Values of its state: model `gamma`; `variance`, sigma^2, of no consequence where it is integrated out; and
-    `counts` of moves.
+    Values of its state: model `gamma`; `variance`, sigma^2, unused if it is integrated out; and `counts` of
+    moves.
     """
 
     loop: Gibbs
@@ -145,7 +146,7 @@ class GibbsChain(Chain):
 
     @classmethod
     def first(cls, job: Job, chain: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Return the values of a first state, with the error variance of the model without terms."""
+        """Return the values of a first state, with the error variance of the null model."""
         most = int(job.space.n_terms - job.space.free.sum()) + WIDEST_START
         gamma = job.first_model(chain, rng, most)
         variance = job.regression.total / job.regression.nu
@@ -153,7 +154,7 @@ class GibbsChain(Chain):
 
     @classmethod
     def read(cls, job: Job, known: Content) -> dict[str, Any]:
-        """Return the values of a state that was written down."""
+        """Return the values of a saved state."""
         if known.number("variance") <= 0:
             raise known.wrong("variance", "positive")
         return {
@@ -178,7 +179,7 @@ class GibbsChain(Chain):
         self.make_loop(values["gamma"], values["variance"], values["counts"])
 
     def make_loop(self, gamma: ByteArray, variance: float, counts: IntArray) -> None:
-        """Make the compiled chain at a state, with counts so far."""
+        """Create the compiled chain at a state, with counts so far."""
         job, setup = self.job, self.job.setup
         space, regression = Space(job.space), job.regression
         moves: dict[str, Any] = {"slots": setup.swaps, "families": setup.blocks, "trades": setup.trades}
@@ -227,7 +228,7 @@ class GibbsChain(Chain):
 
 
 class GibbsSampler(MCMC):
-    """Chains that draw one term after the other from its full conditional; for linear models."""
+    """Gibbs sampling: terms are drawn one after the other from their full conditionals; for linear models."""
 
     name, options, kind = "gibbs", GibbsOptions, GibbsChain
 
@@ -236,7 +237,7 @@ class GibbsSampler(MCMC):
         return is_gaussian(regression)
 
     def prepared(self, regression: Any, space: ModelSpace) -> GaussianRegression:
-        """Return the regression, once it is known that its models have a posterior."""
+        """Return the regression, after checking that its models have a posterior."""
         regression.check_models(space.max_size)
         return regression
 

@@ -1,15 +1,16 @@
-"""Greedy searches over feasible models, by the evidence that walks use.
+"""Greedy searches over feasible models, with the evidence that chains use.
 
-Nothing here is random: what is found is a function of the model, the evidence and the model that a search
-begins with. A search for the best model with a term (or without it) has three parts:
+Searches are deterministic, given the space, the evidence and the starting model. A search for the best model
+with a term (or without it) has three parts:
 
 change
-    The term enters with what heredity makes it need, parents first, or leaves with what needs it.
+    The term enters with the terms that heredity requires, parents first, or leaves with the terms that
+    require it.
 relief
-    While a bound is broken, a term leaves that no other needs: the one that costs least posterior, or least
-    posterior for what it frees.
+    While a limit is exceeded, a term leaves that no other requires: the one with the smallest loss of
+    posterior, absolute or relative to its contribution to the excess.
 climb
-    The flip that raises the posterior most, until none does; the term that was asked for stays.
+    The flip that increases the posterior most, until none does; the requested term does not change.
 """
 
 cimport cython
@@ -30,17 +31,17 @@ from pyrjsel.model_space._space cimport (
 )
 
 cdef enum:
-    AGAIN = 32                  # searches that flip from one model to the next before everything is made anew
+    AGAIN = 32                  # searches between which models are reached by flips before a recomputation
 
-# What a flip must add to the log posterior: less is rounding.
+# Smallest increase of the log posterior by a flip; less is attributed to rounding.
 cdef double LEAST_GAIN = 1e-7
-# Share of what is to be freed that a term counts with which frees nothing by itself.
+# Proportion of the excess assigned to a term that does not reduce it by itself.
 cdef double NO_RELIEF = 1e-3
 
 
 @cython.final
 cdef class Search:
-    """A place among the models of a space, and searches from it.
+    """A current model of a space, and searches from it.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ cdef class Search:
     Attributes
     ----------
     work : int
-        Flips and looks at all neighbours so far.
+        Number of flips and evaluations of all neighbours so far.
     """
 
     cdef Evidence evidence
@@ -62,7 +63,7 @@ cdef class Search:
     cdef model_t m
     cdef object arrays
     cdef int n_terms, since
-    cdef double* change         # (J) what each flip adds to the log posterior; -inf where it may not be
+    cdef double* change         # (J) change of the log posterior by each flip; -inf if infeasible
     cdef double* prior          # (J)
     cdef readonly long work
 
@@ -83,10 +84,10 @@ cdef class Search:
         self.since = AGAIN
         self.set(gamma)
 
-    # ------------------------------------------------------------------ one model
+    # ------------------------------------------------------------------ current model
 
     cdef int load(self) noexcept nogil:
-        """Derive everything from the model alone; non-zero where it has no coefficient prior."""
+        """Recompute everything from the model; non-zero if it has no coefficient prior."""
         model_refresh(&self.space.c, &self.m)
         self.work += 1 + self.m.size
         self.since = 0
@@ -96,7 +97,7 @@ cdef class Search:
         return 0
 
     cdef int toggle(self, int j) noexcept nogil:
-        """Flip term j; non-zero, and nothing changed, where there is no such model."""
+        """Flip term j; non-zero, without a change, if that model does not exist."""
         self.work += 1
         if self.evidence.flip(j) != 0:
             return 1
@@ -104,7 +105,7 @@ cdef class Search:
         return 0
 
     cdef int go(self, const unsigned char* gamma) noexcept nogil:
-        """Go to a model: by flips where that is shorter, terms leaving before others enter."""
+        """Go to a model, by flips if that is shorter; terms leave before others enter."""
         cdef int j, step, differ = 0, size = 0
         for j in range(self.n_terms):
             differ += self.m.gamma[j] != gamma[j]
@@ -121,7 +122,7 @@ cdef class Search:
         return self.load()
 
     cdef void look(self) noexcept nogil:
-        """What each flip would change."""
+        """Compute the change by each flip."""
         cdef int j
         self.work += 1
         self.evidence.changes(self.change)
@@ -130,7 +131,7 @@ cdef class Search:
             self.change[j] = self.change[j] + self.prior[j] if self.prior[j] > -INFINITY else -INFINITY
 
     cdef bint over(self) noexcept nogil:
-        """Whether a bound is broken."""
+        """Whether a limit is exceeded."""
         return self.m.size > self.space.c.max_size or self.m.cost > self.space.c.budget
 
     cdef double mass(self) noexcept nogil:
@@ -139,7 +140,7 @@ cdef class Search:
     # ------------------------------------------------------------------ parts of a search
 
     cdef int best_flip(self, int held, double least) noexcept nogil:
-        """The flip of another term than `held` that adds most, if it adds more than `least`; else -1."""
+        """The best flip of a term other than `held`, if it adds more than `least`; otherwise -1."""
         cdef int j, best = -1
         for j in range(self.n_terms):
             if j != held and self.change[j] > least:
@@ -147,7 +148,7 @@ cdef class Search:
         return best
 
     cdef int enter(self, int j, int held) noexcept nogil:
-        """Have term j in; where its columns depend on those of the model, in exchange for the best other."""
+        """Add term j; if its columns depend on those of the model, exchange it for the best such term."""
         cdef int i, best = -1
         cdef double top = -INFINITY
         if self.toggle(j) == 0:
@@ -165,7 +166,7 @@ cdef class Search:
         return best < 0 or self.toggle(best) != 0 or self.toggle(j) != 0
 
     cdef double freed(self, int i) noexcept nogil:
-        """The share of what is over a bound that goes with term i."""
+        """Proportion of the excess over a limit that removing term i eliminates."""
         cdef int e
         cdef double cost = 0.0
         if self.m.cost <= self.space.c.budget:
@@ -176,7 +177,7 @@ cdef class Search:
         return fmin(1.0, cost / (self.m.cost - self.space.c.budget))
 
     cdef int relieve(self, int held, bint by_share) noexcept nogil:
-        """Have terms leave until no bound is broken; non-zero if that cannot be."""
+        """Remove terms until no limit is exceeded; non-zero if that is impossible."""
         cdef int i, best
         cdef double value, top
         while self.over():
@@ -204,7 +205,7 @@ cdef class Search:
                 return
 
     cdef bint exchange(self, int held) noexcept nogil:
-        """Replace the first term for which another adds more; whether there was one."""
+        """Exchange the first term for which another adds more; return whether there was one."""
         cdef int i, j
         cdef double before = self.mass()
         for i in range(self.n_terms):
@@ -237,22 +238,22 @@ cdef class Search:
             raise ValueError("the model has no coefficient prior")
 
     def reach(self, gamma, const int[::1] terms, *, bint by_share=False):
-        """Go to a feasible model with the last of `terms` flipped, which is climbed to from gamma (J,).
+        """Climb from gamma (J,) to a feasible model with the last of `terms` flipped.
 
         Parameters
         ----------
         gamma : uint8 array (J,)
             A feasible model with a coefficient prior.
         terms : int32 array
-            Terms that enter, parents before their children, or leave, children first; those that are there
-            already (not there any more) stay. The last is the one that is asked for.
+            Terms that enter, parents before children, or leave, children first; terms already in that state
+            do not change. The last is the requested one.
         by_share : bool
-            Whether terms that leave to satisfy a bound are chosen by what they cost for what they free.
+            Whether terms that leave to satisfy a limit are chosen by loss relative to their contribution.
 
         Returns
         -------
         float
-            Log posterior mass of the model reached, up to the constant of all; -inf where there is none.
+            Log posterior mass of the final model, up to a constant; -inf if there is none.
         """
         cdef int i, held = terms[terms.shape[0] - 1], failed = 0
         cdef bint entering
@@ -279,9 +280,10 @@ cdef class Search:
         return self.mass()
 
     def climb(self, int held=-1, *, int exchanges=0):
-        """Climb from the present model by flips, and `exchanges` times by an exchange of two terms and flips.
+        """Climb from the present model by flips, and up to `exchanges` times by an exchange of two terms and
+        flips.
 
-        Term `held` stays as it is. Returns the log posterior mass.
+        Term `held` does not change. Returns the log posterior mass.
         """
         cdef int _
         with nogil:
@@ -294,9 +296,9 @@ cdef class Search:
         return self.mass()
 
     def spread(self, int held=-1):
-        """Return the log of the mass of the present model and its neighbours over its own.
+        """Return the log ratio of the mass of the present model and its neighbours to its own.
 
-        Neighbours that differ in term `held` do not count.
+        Neighbours that differ in term `held` are excluded.
         """
         cdef int j
         cdef double total = 1.0
@@ -308,12 +310,12 @@ cdef class Search:
         return log(total)
 
     def scores(self):
-        """Return what each flip adds to the log posterior where no constraint is looked at, and feasibility.
+        """Return the change of the log posterior by each flip without constraints, and feasibility.
 
         Returns
         -------
         tuple of ndarrays (J,)
-            Changes, float64, and whether the constraints admit the flip, bool.
+            Changes, float64, and whether the constraints allow the flip, bool.
         """
         cdef int j
         cdef double before = model_log_prior(&self.space.c, &self.m)
@@ -331,7 +333,7 @@ cdef class Search:
                     model_flip(&self.space.c, &self.m, j)
         return np.asarray(out)[: self.n_terms], np.asarray(admitted)[: self.n_terms].astype(bool)
 
-    # ------------------------------------------------------------------ the state
+    # ------------------------------------------------------------------ state
 
     def gamma(self):
         """Return the model (J,)."""

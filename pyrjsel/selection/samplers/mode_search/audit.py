@@ -1,8 +1,7 @@
-"""The audit of a run: what no chain has visited is searched for.
+"""The audit of a run: a search for modes that no chain has visited.
 
-For every term that no draw holds, the best feasible model with it is searched for; for every free term that
-all draws hold, the best one without it. A model that should have been visited and was not shows a mode that
-the chains missed.
+For every term that is in no draw, the best feasible model with it is searched; for every free term that is in
+all draws, the best one without it. A model that should have been visited but was not reveals a missed mode.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.samplers.mode_search.search import SLACK, WITHIN, Explorer, Found, evidence_at, steps
 
-# A missed model counts where its mass, with that of its neighbours, is more than KNOWN times what inclusion
-# probabilities have of its term already, and more than LARGE, or worth more than EXPECTED visits in this run.
+# A missed model is relevant if its mass, with that of its neighbours, is more than KNOWN times that already
+# in the inclusion probability of its term, and more than LARGE, or worth more than EXPECTED visits in this
+# run.
 KNOWN, LARGE, EXPECTED = 3.0, 0.02, 20.0
-# Where the evidence of the searches is a surrogate: models that get Laplace's approximation, and that are
-# integrated, at most.
+# Largest numbers of models with a Laplace approximation, and with an integral, if searches use a surrogate.
 MOST_APPROXIMATED, MOST_INTEGRATED = 64, 16
-# Models most often visited of which the best is looked for, where visits are all that is known.
+# Number of most visited models among which the best is searched, if only visits are known.
 MOST_VISITED = 5
-# Entries of visited models that are unpacked together.
+# Entries of visited models that are unpacked at a time.
 BLOCK = 2**19
 
 
 def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
-    """Return the audit of a posterior that chains have drawn; nothing in it is random.
+    """Return the audit of a posterior from chains; it is deterministic.
 
     Parameters
     ----------
     model : SelectionModel
-        What was fitted.
+        The fitted model.
     posterior : Posterior
-        With draws.
+        The posterior, with draws.
     """
     space, packed = model.space, posterior.packed
     free = space.free.astype(bool)
@@ -86,7 +85,7 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
 
 
 def best_visited(model: SelectionModel, posterior: Posterior) -> ByteArray:
-    """Return the best of the models (J,) that chains have visited, as audits know it."""
+    """Return the best visited model (J,), as used in audits."""
     order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
     return posterior.packed[order[0]]
 
@@ -99,10 +98,10 @@ def _together(words: WordArray, space: ModelSpace) -> BoolArray:
 def _visited_odds(
     posterior: Posterior, space: ModelSpace, single: SingleModel
 ) -> tuple[IntArray, FloatArray]:
-    """Return the rows of visited models from the best on, and their log odds against it.
+    """Return the rows of visited models, the best first, and their log odds against it.
 
-    Where marginal likelihoods of visited models are not known, visits say which models are good, and marginal
-    likelihoods which of those most often visited is the best.
+    If marginal likelihoods of visited models are unknown, models are ordered by visits, and the best of the
+    most visited ones is determined by marginal likelihoods.
     """
     draws = posterior.draws
     assert draws is not None
@@ -125,7 +124,7 @@ def _visited_odds(
 def _visited_models(
     packed: PackedModels, order: IntArray, odds: FloatArray, ever: BoolArray
 ) -> tuple[WordArray, FloatArray, ByteArray]:
-    """Return by term the best visited model with it, packed, its log odds, and how it was found."""
+    """Return the best visited model with each term, packed, its log odds, and how it was found."""
     words = np.zeros((packed.n_terms, packed.words.shape[1]), dtype=np.uint64)
     log_odds, left = np.full(packed.n_terms, np.nan), ever.copy()
     step = max(1, BLOCK // max(1, packed.n_terms))
@@ -147,7 +146,7 @@ def _better(
     single: SingleModel,
     exact: bool,
 ) -> dict[int, float]:
-    """Return log odds against the best visited model by marginal likelihoods, of what may matter."""
+    """Return log odds of possibly relevant models against the best visited model, by marginal likelihoods."""
     slack = WITHIN if exact else WITHIN + SLACK
     some = [item for item in found if values[item.term] > -slack and not (exact and item.gamma is None)]
     some.sort(key=lambda item: -values[item.term])
@@ -177,15 +176,15 @@ def _model(item: Found, best: ByteArray) -> ByteArray:
 
 
 def _log_mass(find: Any, gamma: ByteArray, space: ModelSpace) -> float:
-    """Return the log posterior mass of a model, up to a constant; -inf where it has no posterior mode."""
+    """Return the log posterior mass of a model, up to a constant; -inf if it has no posterior mode."""
     try:
         return float(find(gamma).log_marginal + space.log_prior(gamma))
-    except DataError:  # a coefficient prior that does not exist by the rank rule of the modes
+    except DataError:  # no coefficient prior by the rank rule of the mode search
         return -np.inf
 
 
 def _matters(item: Found, log_odds: float, posterior: Posterior, best: int, draws: int) -> bool:
-    """Return whether a model that was not visited should have been."""
+    """Return whether a missed model is relevant."""
     if not item.searched or log_odds <= -WITHIN:
         return False
     top = float(posterior.probability[best])

@@ -1,8 +1,8 @@
-"""Searches for good models with each of many terms, and the starts of chains that come of them.
+"""Searches for good models with each of many terms, and starts of chains at the modes found.
 
-The loop of one search is ``_search.pyx``. How many steps all of them may take depends on the settings of a
-fit alone, so that a seed gives the same draws everywhere: terms are searched for in order of promise, until
-the steps are spent. For the terms that are left, one flip from the best model is all that is looked at.
+The loop of one search is ``_search.pyx``. The total number of steps depends only on the settings of a fit, so
+that a seed gives the same draws everywhere: terms are searched by decreasing promise until the steps are used
+up. For the remaining terms, a single flip of the best model is evaluated.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,22 +27,22 @@ from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.mode_search._search import Search
 
-# Models of a posterior mass below exp(-WITHIN) times that of the best do not matter.
+# Models with a posterior mass below exp(-WITHIN) times that of the best are irrelevant.
 WITHIN = 7.0
-# Steps (flips, and looks at all neighbours) of the searches of a fit: at least so many, and so many columns
-# looked at, whatever the length of the run; else so many an iteration. An iteration takes at least four: one
-# in twenty of what a run does.
+# Steps (flips and evaluations of all neighbours) of the searches of a fit: least numbers of steps and of
+# evaluated columns regardless of the length of the run, and steps per iteration. An iteration takes at least
+# four steps, so searches take at most about one twentieth of a run.
 FEWEST_STEPS, FEWEST_LOOKS = 64, 2**17
 STEPS_AN_ITERATION = 0.1
-# Error of a surrogate that is allowed for, and modes that are weighed by their marginal likelihoods at most.
+# Tolerance for the error of a surrogate, and largest number of modes weighted by marginal likelihoods.
 SLACK, MOST_WEIGHED = 7.0, 16
-# Part of burn-in after which chains look for other modes.
+# Proportion of burn-in after which chains search for other modes.
 RESTART = 0.25
-# Ways to satisfy weak heredity that are tried for a term, at most.
+# Largest number of ways to satisfy weak heredity that are tried for a term.
 MOST_WAYS = 8
-# Exchanges of two terms in the climb to the mode that a model belongs to, at most.
+# Largest number of exchanges of two terms in the climb from a model to its mode.
 EXCHANGES = 10
-# Kinds of gaussian priors whose evidence is conditional on sigma^2.
+# Gaussian priors whose evidence is conditional on sigma^2.
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,13 @@ class Found:
     ----------
     term : int
     gamma : ndarray (J,) or None
-        None where there is none, or where it is the given model with this term flipped and nothing else was
-        looked at.
+        None if there is none, or if only the given model with this term flipped was evaluated.
     log_mass : float
-        Its log posterior mass by the evidence of the search; -inf where there is none.
+        Its log posterior mass by the evidence of the search; -inf if there is none.
     spread : float
-        Log of the mass of the model and of its neighbours with the term (or without it) over its own.
+        Log ratio of the mass of the model and its neighbours with the term (or without it) to its own.
     searched : bool
-        Whether more than one flip was looked at.
+        Whether more than one flip was evaluated.
     """
 
     term: int
@@ -72,14 +71,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Mode:
-    """A model that no flip and no exchange of two terms makes better.
+    """A model that no flip and no exchange of two terms improves.
 
     Attributes
     ----------
     gamma : ndarray (J,)
     log_mass : float
     spread : float
-        Log of the mass of the model and all its neighbours over its own.
+        Log ratio of the mass of the model and all its neighbours to its own.
     """
 
     gamma: ByteArray
@@ -88,7 +87,7 @@ class Mode:
 
 
 def steps(n_terms: int, iterations: float) -> int:
-    """Return how many steps the searches of a run of so many iterations may take.
+    """Return the number of steps of the searches of a run with a given number of iterations.
 
     Examples
     --------
@@ -101,10 +100,10 @@ def steps(n_terms: int, iterations: float) -> int:
 
 
 def ways_in(space: ModelSpace, term: int) -> list[IntArray]:
-    """Return sets of free terms with which a free term can enter, each with parents before their children.
+    """Return sets of free terms with which a free term can enter, each with parents before children.
 
-    Under strong heredity there is one, of all that the term needs; under weak heredity at most MOST_WAYS are
-    returned.
+    Under strong heredity there is one, of all terms that the term requires; under weak heredity at most
+    MOST_WAYS are returned.
     """
     if space.heredity == "strong":
         needed, rest = {term}, [term]
@@ -119,7 +118,7 @@ def ways_in(space: ModelSpace, term: int) -> list[IntArray]:
 
 
 def _lines(space: ModelSpace, term: int) -> Iterator[list[int]]:
-    """Yield lines of terms, each a parent of the next, from one that needs none to `term`."""
+    """Yield paths of terms, each a parent of the next, from a term without parents to `term`."""
     parents = space.parents_of(term).tolist() if space.heredity else []
     if not parents:
         yield [term]
@@ -129,7 +128,7 @@ def _lines(space: ModelSpace, term: int) -> Iterator[list[int]]:
 
 
 def way_out(space: ModelSpace, gamma: ByteArray, term: int) -> IntArray:
-    """Return a term of a model after the terms that cannot stay without it, children before parents."""
+    """Return the terms of a model that require a term, children before parents, followed by the term."""
     left = gamma.copy()
     left[term] = 0
     gone = [term]
@@ -153,9 +152,9 @@ class Explorer:
     space : ModelSpace
         The models.
     compiled : Space
-        The same, with the prior that goes with the evidence.
+        The compiled space, with the prior that corresponds to the evidence.
     most : int
-        Steps after which no further term is searched for.
+        Number of steps after which no further term is searched.
     """
 
     def __init__(self, evidence: Evidence, space: ModelSpace, compiled: Space, most: int) -> None:
@@ -165,11 +164,11 @@ class Explorer:
 
     @property
     def spent(self) -> bool:
-        """Whether no steps are left."""
+        """Whether all steps are used up."""
         return self.search.work >= self.most
 
     def log_mass(self, gamma: ByteArray) -> float:
-        """Return the log posterior mass of a model, up to a constant; -inf where it has no prior."""
+        """Return the log posterior mass of a model, up to a constant; -inf if it has no prior."""
         try:
             self.search.set(gamma)
         except ValueError:
@@ -177,7 +176,7 @@ class Explorer:
         return self.search.log_mass()
 
     def explore(self, gamma: ByteArray, terms: IntArray) -> list[Found]:
-        """Return what is found for each of some free terms, in or out as they are not in a model (J,)."""
+        """Return the best model found for each of some free terms, with it flipped from a model (J,)."""
         if not len(terms):
             return []
         base = self.log_mass(gamma)
@@ -200,7 +199,7 @@ class Explorer:
         alone: FloatArray,
         terms: IntArray,
     ) -> list[int]:
-        """Return terms by promise: those of the model, then the others by their ranks beside it and alone."""
+        """Return terms by promise: those of the model, then others by their ranks with it and alone."""
         leaving = terms[gamma[terms] == 1]
         entering = terms[gamma[terms] == 0]
         inside = np.flatnonzero((gamma == 1) & (self.space.free == 1))
@@ -213,7 +212,7 @@ class Explorer:
         ]
 
     def _best(self, gamma: ByteArray, term: int) -> Found:
-        """Return the best model that full searches find for a term."""
+        """Return the best model from full searches for a term."""
         search, best = self.search, Found(term, None, -np.inf, 0.0, True)
         if gamma[term]:
             search.set(self.smallest)
@@ -235,15 +234,15 @@ class Explorer:
         return best
 
     def modes(self, gamma: ByteArray, within: float) -> list[Mode]:
-        """Return the modes found, of which the first is that of a model (J,).
+        """Return the modes found, the first of them that of a model (J,).
 
-        Models found for any term, of masses within exp(-within) of the best, lead to other modes.
+        Others come from models found for any term, with masses within a factor exp(-within) of the best.
         """
         self.search.set(gamma)
         self.search.climb(exchanges=EXCHANGES)
         modes = [self._mode()]
         found = self.explore(modes[0].gamma, np.flatnonzero(self.space.free))
-        self.most *= 2  # climbs have as many steps as searches
+        self.most *= 2  # climbs may take as many steps as searches
         known = {modes[0].gamma.tobytes()}
         for item in sorted(found, key=lambda item: -item.log_mass):
             top = max(mode.log_mass + mode.spread for mode in modes)
@@ -259,13 +258,13 @@ class Explorer:
         return modes
 
     def mode_of(self, gamma: ByteArray) -> ByteArray:
-        """Return the mode that a model (J,) leads up to."""
+        """Return the mode reached from a model (J,) by climbing."""
         self.search.set(gamma)
         self.search.climb(exchanges=EXCHANGES)
         return self.search.gamma()
 
     def at(self, gamma: ByteArray) -> Mode:
-        """Return what is known of a model (J,), as if it were a mode."""
+        """Return a model (J,) in the form of a mode."""
         self.search.set(gamma)
         return self._mode()
 
@@ -275,17 +274,17 @@ class Explorer:
 
 
 def _ranks(values: FloatArray) -> IntArray:
-    """Return the places of values in falling order."""
+    """Return the ranks of values in decreasing order."""
     found = np.empty(values.size, dtype=np.int64)
     found[np.argsort(-values, kind="stable")] = np.arange(values.size)
     return found
 
 
 def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None) -> tuple[Evidence, bool]:
-    """Return evidence for searches, and whether it is exact.
+    """Return the evidence for searches, and whether it is exact.
 
-    For gaussian models it is, unless it is that given sigma^2 = `variance`. For others it is that of the
-    surrogate expanded around the posterior mode of a model (J,).
+    It is exact for gaussian models, unless it is conditional on sigma^2 = `variance`. For others it comes
+    from the surrogate expanded around the posterior mode of a model (J,).
     """
     whole = regression.whole if isinstance(regression, GaussianRows) else regression
     if isinstance(whole, GaussianRegression):
@@ -310,14 +309,14 @@ def given_starts(
     space: ModelSpace,
     exists: Callable[[ByteArray], bool],
 ) -> ByteArray | None:
-    """Return the models (m, J) that chains start from in turn, None where nobody has told.
+    """Return the starting models (m, J), assigned to chains in turn; None if not given.
 
-    They are those of a run that begins anew, else that which the option `start` names.
+    They are those of a restarted run, or else the model of the option `start`.
 
     Raises
     ------
     UnknownNameError
-        If a term is not known.
+        If a term is unknown.
     ParameterError
         If the model is not feasible, or has no coefficient prior.
     """
@@ -328,7 +327,7 @@ def given_starts(
 
 
 def restart_after(burn_in: int, every: int) -> int:
-    """Return the iteration of burn-in after which a chain looks for other modes: a multiple of `every`, or 0.
+    """Return the iteration of burn-in at which a chain searches for modes: a multiple of `every`, or 0.
 
     Examples
     --------
@@ -340,25 +339,25 @@ def restart_after(burn_in: int, every: int) -> int:
 
 
 def next_stop(burn_in: int, done: int) -> int:
-    """Return where a chain in burn-in stops next after so many iterations: for a restart, or at its end."""
+    """Return the next stop of a chain during burn-in: for a restart, or at its end."""
     restart = restart_after(burn_in, 1)
     return restart if done < restart else burn_in
 
 
 def restart_is_due(job: Any, done: int, every: int) -> bool:
-    """Return whether chains of a job look for other modes after so many iterations.
+    """Return whether chains of a job search for other modes after a given number of iterations.
 
-    They do so once in burn-in, at an iteration that depends on its length alone, unless they have been told
-    where to start.
+    They do so once during burn-in, at an iteration that depends only on its length, unless starts are given.
     """
     return job.starts is None and job.burn_in > 0 and done == restart_after(job.burn_in, every)
 
 
 def mode_to_start_from(log_mass: FloatArray, chain: int) -> int:
-    """Return which of some modes, with masses by their logs, a chain begins anew at.
+    """Return the mode at which a chain restarts, from the log masses of modes.
 
-    Modes get chains in proportion to the root of their masses, so that starts are more dispersed than the
-    posterior. Places are those of a van der Corput sequence, which depend on the number of the chain alone.
+    Modes get chains in proportion to the square root of their masses, so that starts are more dispersed than
+    the posterior. Chains are assigned by a van der Corput sequence, which depends only on the number of the
+    chain.
 
     Examples
     --------
@@ -386,7 +385,7 @@ def new_start(
     iterations: int,
     variance: float | None = None,
 ) -> ByteArray | None:
-    """Return the mode where a chain begins anew in burn-in; None if there is one mode, where it will get to.
+    """Return the mode at which a chain restarts during burn-in; None if there is only one.
 
     Parameters
     ----------
@@ -395,13 +394,13 @@ def new_start(
     space : ModelSpace
         The models.
     gamma : ndarray (J,)
-        Where the chain is.
+        The present model of the chain.
     chain : int
-        Its number.
+        Number of the chain.
     iterations : int
-        Iterations of burn-in, of which the searches may cost a twentieth.
+        Iterations of burn-in; the searches may take a twentieth of its time.
     variance : float, optional
-        Where sigma^2 is, if the chain has one.
+        Present value of sigma^2, if the chain has one.
     """
     if not space.free.any():
         return None
@@ -423,10 +422,10 @@ def starts_anew(
     chains: int,
     variance: float | None = None,
 ) -> ByteArray:
-    """Return what each chain starts from in a run that begins anew, (chains, J).
+    """Return the starting model of each chain in a restarted run, (chains, J).
 
-    Of models that lead up to the same mode the first one stands for it. Modes get chains in proportion to
-    the roots of their masses, and that of the first model at least one.
+    Of models that lead to the same mode, the first represents it. Modes get chains in proportion to the
+    square roots of their masses, that of the first model at least one.
 
     Parameters
     ----------
@@ -435,11 +434,11 @@ def starts_anew(
     space : ModelSpace
         The models.
     models : sequence of ndarray (J,)
-        What was missed, the best of it first, and what was visited.
+        Missed models, best first, then visited ones.
     chains : int
         Number of chains.
     variance : float, optional
-        Where sigma^2 is, if chains have one.
+        Present value of sigma^2, if chains have one.
     """
     evidence, _ = evidence_at(regression, models[0], variance)
     explorer = Explorer(evidence, space, Space(space), 0)
@@ -459,7 +458,7 @@ def starts_anew(
 
 
 def _weigh(regression: Any, space: ModelSpace, modes: list[Mode]) -> FloatArray:
-    """Return the log masses of modes and their neighbours: exact marginal likelihoods, or Laplace values."""
+    """Return the log masses of modes and their neighbours, from exact values or Laplace values."""
     whole = regression.whole if isinstance(regression, GaussianRows) else regression
     gamma = np.array([mode.gamma for mode in modes], dtype=np.uint8)
     if isinstance(whole, GaussianRegression):

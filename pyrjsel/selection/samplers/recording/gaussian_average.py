@@ -1,4 +1,4 @@
-"""Averages of the coefficients of gaussian models over a list of models."""
+"""Model-averaged coefficients of gaussian models over a list."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ from pyrjsel.selection.samplers._subsets import Subsets
 from pyrjsel.selection.samplers.listing import ListJob, Part
 from pyrjsel.storage import Content, Plain
 
-# Models whose coefficients are averaged together.
+# Models whose coefficients are averaged at a time.
 TOGETHER = 2**16
-# Under priors that need quadrature for each of them, coefficients are averaged (and under mixtures their
-# probabilities of being positive) over the models that hold all but this share of the posterior mass.
+# If the prior requires quadrature for each model, coefficients (under mixtures, only their probabilities of
+# being positive) are averaged over the models with all but this proportion of the posterior mass.
 REST = 1e-6
-# Rows of sums that are moments (the last two given that the term is in, for spikes and slabs), and the one
-# with the mass that they are of.
+# Rows of sums that are moments (the last two given inclusion, for spike-and-slab priors), and the row with
+# the mass of the summed models.
 ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The models of a list in depth-first order, and what compiled passes over them need.
+    """The models of a list in depth-first order, with data for compiled passes.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Tree:
     columns : ndarray (D,)
         The columns in the order of the tree.
     start : int32 array (J + 1,)
-        Where terms begin among them.
+        Start of each term among them.
     most : int
-        Most columns of a model.
+        Largest number of columns of a model.
     """
 
     regression: GaussianRegression
@@ -54,7 +54,7 @@ class Tree:
 
     @classmethod
     def of(cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray) -> "Tree":
-        """Order the terms as the enumeration of `space` does, which made `gamma` (m, J)."""
+        """Order the terms as in the enumeration of `space` that gave `gamma` (m, J)."""
         always = np.flatnonzero(space.free == 0)
         order = np.concatenate([always, space.order[space.free[space.order] == 1]]).astype(np.intp)
         sizes = np.diff(regression.term_start)[order]
@@ -69,7 +69,7 @@ class Tree:
         )
 
     def subsets(self) -> Subsets:
-        """Return the compiled passes; not to be shared by threads."""
+        """Return the compiled passes, which are not thread-safe."""
         regression, columns = self.regression, self.columns
         prior = regression.prior
         same = bool(np.all(columns == np.arange(columns.size)))
@@ -87,7 +87,7 @@ class Tree:
 
 
 def closed(regression: GaussianRegression) -> bool:
-    """Whether compiled passes along the tree know the prior."""
+    """Whether compiled passes along the tree support the prior."""
     return not regression.prior.in_state and bool(regression.mean.size)
 
 
@@ -101,9 +101,9 @@ class Weighted:
     gamma : ndarray (m, J)
     probability : ndarray (m,)
     main : bool array (m,)
-        Models that coefficients are averaged over.
+        Models included in averages of coefficients.
     rules : tuple of ndarray
-        Of quadrature over g, by number of columns.
+        Quadrature rules over g, by number of columns.
     """
 
     tree: Tree
@@ -125,7 +125,7 @@ def averages_of(tree: Tree, gamma: ByteArray, probability: FloatArray) -> ListJo
 
 
 class Averages(Part):
-    """Sums of posterior moments over a part of the list; made from :class:`Weighted`."""
+    """Sums of posterior moments over a part of the list, from :class:`Weighted`."""
 
     given: Weighted
 
@@ -167,11 +167,11 @@ class Averages(Part):
             self.sums[SIGNED] += weights[row]
 
     def plain_state(self) -> Plain:
-        """Return how far it is, and the sums."""
+        """Return the position in the part, and the sums."""
         return {"at": self.at, "done": self.done, "sums": self.sums}
 
     def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
-        """Return the same, gone on to a state."""
+        """Return the part at a saved state."""
         self.sums = state.array("sums", float, self.sums.shape)
         return super().restored(state, recorded)
 
@@ -202,7 +202,7 @@ def averaged_moments(
         sums = []
         for at in range(0, len(models), TOGETHER):
             gamma = models[at : at + TOGETHER]
-            # Neighbours in this order share what they begin with, as the compiled passes like it.
+            # Neighbours in this order share their first terms, which compiled passes exploit.
             order = np.lexsort(gamma.T[::-1]) if gamma.shape[1] else np.arange(len(gamma))
             gamma = np.ascontiguousarray(gamma[order])
             mass = probability[at : at + TOGETHER][order]

@@ -1,4 +1,4 @@
-"""From the draws of chains to the posterior that results show; shared by all samplers."""
+"""The posterior from the draws of chains, for all samplers."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE
 from pyrjsel.selection.samplers.recording.recorder import NUMBERS, ChainDraws, Manner
 
-# A chain is stuck where, of at least so many proposals, fewer are accepted than its manner says.
+# Least number of proposals for which a chain with a low acceptance rate is called stuck.
 FEWEST_PROPOSALS = 200
 
 
@@ -32,16 +32,15 @@ def summarise(
     coefficients_every: int,
     before: int = 0,
 ) -> Posterior:
-    """Merge the chains and estimate everything that is reported from their draws.
+    """Merge the chains and compute all estimates from their draws.
 
-    Moments of coefficients come from the sums of the chains, or from the averager of their manner where there
-    is one. The first `before` draws are those of results that were extended, on the scale of the design
-    already.
+    Moments of coefficients come from the sums of the chains, or from the averager of their manner if there is
+    one. The first `before` draws are those of extended results, already on the scale of the design.
 
-    There are alarms if the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of
-    the model size or of the log posterior over all chains exceeds 1.2, or the effective sample size of one
-    of them or of an inclusion probability that moved is below 100; if a chain accepted less than 1 % of its
-    coefficient updates, or 10 % of its walks on a surrogate, of at least 200.
+    There are warnings if the run was interrupted; if chains disagree on inclusion probabilities; if R-hat of
+    the model size or of the log posterior over all chains exceeds 1.2, or the effective sample size of one of
+    them or of an inclusion probability that moved is below 100; if a chain accepted less than 1 % of at least
+    200 coefficient updates, or 10 % of at least 200 steps on a surrogate.
     """
     chains: list[ChainDraws] = drawn.results
     draws = drawn.draws
@@ -116,16 +115,16 @@ def merged(
     manner: Manner,
     before: int = 0,
 ) -> tuple[np.ndarray, PackedModels, FloatArray]:
-    """Take models and log posteriors out of the chains.
+    """Merge models and log posteriors of the chains, removing them from the chains.
 
     Returns
     -------
     index : ndarray (chains, draws)
         Model of each draw.
     models : PackedModels (m, J)
-        Best first: by their masses where these are known, else by visits.
+        Best first: by their masses if known, otherwise by visits.
     log_posterior : ndarray (chains, draws)
-        On the scale of the design, where the first `before` draws are already.
+        On the scale of the design, as the first `before` draws already are.
     """
     index, models = merge_visits(_visits(chains), draws, space.n_terms)
     log_posterior = _log_posterior(chains, draws)
@@ -142,7 +141,7 @@ def merged(
 
 
 def log_masses(index: np.ndarray, log_posterior: FloatArray, models: int) -> FloatArray:
-    """Return the log masses (m,) of models, as draws (chains, draws) know them."""
+    """Return the log masses (m,) of models from draws (chains, draws)."""
     found = np.empty(models)
     for rows, values in zip(index, log_posterior, strict=True):
         found[rows] = values
@@ -150,14 +149,14 @@ def log_masses(index: np.ndarray, log_posterior: FloatArray, models: int) -> Flo
 
 
 def _odds(index: np.ndarray, log_posterior: FloatArray, rows: int) -> FloatArray:
-    """Return the odds of the first model against each of the first `rows`, by their masses."""
+    """Return the odds of the first model against each of the first `rows`, from their masses."""
     known = log_masses(index, log_posterior, int(index.max()) + 1)[:rows]
-    with np.errstate(over="ignore"):  # beyond every float they are infinite
+    with np.errstate(over="ignore"):  # infinite on overflow
         return np.asarray(np.exp(known[0] - known))
 
 
 def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
-    """Yield models and draws of one chain after another, and let both go once they have been taken."""
+    """Yield models and draws of one chain after another, and release their memory."""
     for chain in chains:
         words, index = chain.words, chain.index
         chain.words, chain.index = words[:0].copy(), index[:0].copy()
@@ -165,7 +164,7 @@ def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
 
 
 def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
-    """Take the log posteriors out of the chains, (chains, draws)."""
+    """Merge the log posteriors of the chains, (chains, draws), removing them from the chains."""
     found = np.empty((len(chains), draws))
     for row, chain in zip(found, chains, strict=True):
         row[:] = chain.log_posterior[:draws]
@@ -176,9 +175,9 @@ def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
 def _coefficients(
     chains: list[ChainDraws], kept: int, regression: TermColumns, before: int
 ) -> sparse.csr_array:
-    """Take the coefficients out of the chains, in units of the design's columns, (chains * kept, D + 1).
+    """Merge the coefficients of the chains, in units of the design's columns, (chains * kept, D + 1).
 
-    The first `before` of each chain are in these units.
+    The first `before` of each chain are already in these units.
     """
     parts = [sparse.csr_array((0, regression.n_columns))]
     step = max(1, NUMBERS // regression.n_columns)
@@ -199,7 +198,7 @@ def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
 
 
 def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
-    """Return a text on the chains that hardly moved in what is vital."""
+    """Return a warning about chains that hardly accepted the vital move."""
     if manner.vital not in manner.moves:
         return []
     k = list(manner.moves).index(manner.vital)

@@ -1,17 +1,17 @@
-"""Inclusion probabilities from averages that walks over models collect, segment by segment of their draws.
+"""Inclusion probabilities from averages that chains over models record by segments of their draws.
 
-Walks whose target is the posterior itself average the conditional probabilities of each term given all
-others, h and 1 - h (Rao-Blackwell).
+Chains with the posterior as their target average the conditional probabilities h and 1 - h of each term given
+all others (Rao-Blackwellisation).
 
-Walks on a surrogate pi~ that Metropolis-Hastings corrects have draws gamma_t of pi, and the same averages h_t
-over the surrogate's path that starts at gamma_t. With v_t = pi~(gamma_t) / pi(gamma_t), the mean of
-v_t (gamma_t - h_t) is 0: weighted by v, chains of pi are chains of pi~, of which both terms have the same
+Chains on a surrogate pi~ with Metropolis-Hastings correction have draws gamma_t from pi, and the same
+averages h_t over the surrogate's path from gamma_t. With v_t = pi~(gamma_t) / pi(gamma_t), the mean of v_t
+(gamma_t - h_t) is 0, because draws from pi weighted by v represent pi~, under which both terms have the same
 mean. So
 
     mean of gamma_t - (sum of v_t (gamma_t - h_t)) / (sum of v_t)
 
-estimates what the mean of gamma_t does, and varies as the surrogate errs: where v is constant, only as
-averages of h do.
+estimates the mean of gamma_t, with a variance that depends on the error of the surrogate: if v is constant,
+it is that of averages of h.
 """
 
 from collections.abc import Sequence
@@ -26,34 +26,34 @@ from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import SHORTEST, Batches, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 
-# Segments that a chain has at most, an even number; from half as many on they are batches: few enough for
-# long ones, as in pyrjsel.report, and enough for the error of an error.
+# Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
+# long, as in pyrjsel.report, and enough for a precise error estimate.
 SEGMENTS = 40
-# Draws of the longest, of more draws than a chain can have.
+# Length of the longest segment, for more draws than a chain can have.
 LONGEST = 2**32
-# Rows of the averages of a walk, and of a corrected one.
+# Rows of the averages of a chain, and of a corrected chain.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
 H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
-# Fewer draws than this with a term, or without it, do not tell by how much the surrogate errs there.
+# Fewest draws with and without a term for an estimate of the surrogate's error.
 FEW_VISITS = 10
-# Batch means of one and the same number differ by rounding: a running sum of n of them is off by about
-# sqrt(n) times 1e-16 of itself, 1e-12 for n = 1e8.
+# Batch means of a constant differ by rounding: a running sum of n terms has a relative error of about sqrt(n)
+# times 1e-16, 1e-12 for n = 1e8.
 ROUNDING = 1e-12
 
 VISITS_ALONE = "visit frequencies"
 
 
 class Averages:
-    """Sums of rows of averages over segments of equally many draws of a chain.
+    """Sums of rows of averages over segments of equal length of a chain.
 
-    When all segments are full each two become one: how a chain is cut depends on the draws that it has, and
-    not on how many it is to have.
+    When all segments are full, pairs are merged: the segments depend on the present number of draws, not on
+    the planned one.
 
     Parameters
     ----------
     rows : int
-        Rows that are summed.
+        Number of rows that are summed.
     n_terms : int
 
     Attributes
@@ -69,9 +69,9 @@ class Averages:
         self.length = np.array(1, dtype=np.int64)
 
     def at(self, draw: int) -> tuple[FloatArray, int]:
-        """Return the sums (rows, J) of the segment that draw number `draw` falls in, and its end.
+        """Return the sums (rows, J) of the segment with draw number `draw`, and its end.
 
-        Draws come in their order.
+        Draws are given in order.
         """
         while draw >= SEGMENTS * self.length:
             half = SEGMENTS // 2
@@ -82,16 +82,16 @@ class Averages:
         return self.sums[segment], (segment + 1) * int(self.length)
 
     def totals(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name: not copies."""
+        """Return the arrays by name, without copies."""
         return {"averages": self.sums, "segment": self.length}
 
     def check(self) -> None:
-        """Raise :class:`StoreError` if what was read into the arrays is none of this class."""
+        """Raise :class:`StoreError` if the arrays are invalid after reading."""
         if not 1 <= self.length <= LONGEST or int(self.length) & (int(self.length) - 1):
             raise StoreError(f"segments have {int(self.length)} draws, which is no power of 2")
 
     def of(self, iterations: int, thin: int, time: float) -> "Segments":
-        """Return what a chain hands on after so many iterations, each of which has added `time`."""
+        """Return the segments of a chain after a number of iterations, each of which has added `time`."""
         return Segments(self.sums, int(self.length), iterations / thin, time * thin)
 
 
@@ -102,13 +102,13 @@ class Segments:
     Attributes
     ----------
     sums : ndarray (SEGMENTS, rows, J)
-        Not a copy: the state of the chain has it too.
+        Shared with the state of the chain, not a copy.
     length : int
         Draws of a segment.
     draws : float
-        Draws that they are of; no whole number where a chain was interrupted between two.
+        Number of draws; not whole if a chain was interrupted between two draws.
     unit : float
-        What the average of a 1 grows by with each draw.
+        Increase of the sum of a constant 1 with each draw.
     """
 
     sums: FloatArray
@@ -117,7 +117,7 @@ class Segments:
     unit: float
 
     def batch_means(self, length: int, count: int, rows: slice) -> FloatArray:
-        """Return averages (count, rows, J) over batches of `length` draws, a multiple of that of segments."""
+        """Return averages (count, rows, J) over batches of `length` draws, a multiple of segments."""
         each = length // self.length
         sums = self.sums[: count * each, rows]
         return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
@@ -133,7 +133,7 @@ class Estimate:
     excluded : ndarray (J,) or None
         Probabilities of exclusion.
     words : str
-        What they are.
+        Description of the estimator.
     """
 
     terms: IndicatorStats
@@ -142,20 +142,20 @@ class Estimate:
 
 
 def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> Estimate:
-    """Estimate inclusion probabilities from the averages of all chains, which are taken out of them.
+    """Estimate inclusion probabilities from the averages of all chains, removing these from the chains.
 
     Parameters
     ----------
     chains : sequence
-        With `averages`, :class:`Segments`.
+        Objects with `averages`, a :class:`Segments`.
     index : ndarray (chains, draws)
-        Model of each draw, as a row of `models`: R-hat, and which terms moved.
+        Model of each draw, as a row of `models`, for R-hat and for terms that moved.
     models : PackedModels (m, J)
 
     Returns
     -------
     Estimate
-        Of chains that were interrupted, whole batches alone count.
+        For interrupted chains, only complete batches are used.
     """
     visits, draws = indicator_stats(index, models), index.shape[1]
     whole = all(chain.averages.draws == draws for chain in chains)
@@ -169,7 +169,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     for chain in chains:
         found = chain.averages
         chain.averages = replace(found, sums=found.sums[:0].copy())
-        # Batches of averages of 1 - h are needed where batches are all that counts.
+        # Batches of averages of 1 - h are needed if only complete batches are used.
         rows = slice(1 if whole and found.sums.shape[1] == WALK_ROWS else None)
         means.append(found.batch_means(length, batches, rows))
         if whole:
@@ -182,7 +182,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
         words = f"{VISITS_ALONE}; inclusion probabilities are averages of full conditional probabilities"
     else:
         mean, excluded, words = _corrected(of_chains, of_batches, cut)
-        # What was never visited the surrogate alone knows, and by how much it errs there nobody does.
+        # Models never visited are known only through the surrogate, with unknown error.
         stuck = visits.stuck
         mean = (
             np.where(stuck, visits.mean, mean[0]),
@@ -196,7 +196,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
 def _corrected(
     chains: FloatArray, batches: FloatArray, plan: Batches
 ) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray, str]:
-    """Return mean, error and disagreement, exclusion, and words, of chains of a corrected walk."""
+    """Return mean, error and disagreement, exclusion, and description, for corrected chains."""
     weight = chains[:, WEIGHTS]
     plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
     control = (chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_H]) / weight
@@ -205,8 +205,8 @@ def _corrected(
     binomial = np.maximum(p * (1.0 - p), share * (1.0 - share)) / plan.draws
     least = binomial * _misses(chains, p, plan.draws)
     found = combine(chains[:, VISITS] - control, batches[:, :, VISITS] - controls, plan, least)
-    # A surrogate that errs much makes matters worse; one decision for all terms, since no visit of a rare
-    # term would seem to have no error.
+    # A poor surrogate increases the error; one decision for all terms, since a rare term without visits would
+    # appear to have no error.
     of_visits = np.maximum(plain[1] ** 2, binomial / len(chains))
     if np.sum(found[1] ** 2) > np.sum(of_visits):
         return plain, 1.0 - plain[0], VISITS_ALONE
@@ -217,12 +217,12 @@ def _corrected(
 
 
 def _misses(chains: FloatArray, p: FloatArray, draws: int) -> FloatArray:
-    """Return the mean (J,) of (1 - v)^2, with and without a term, weighted by 1 - p and p.
+    """Return the mean (J,) of (1 - v)^2 with and without a term, weighted by 1 - p and p.
 
-    v is scaled to a mean of 1. Times p (1 - p), that is the variance of (gamma - p)(1 - v), and of an average
-    if the draws were independent. Of a term that hardly ever moved, batches have seen one of the two sides
-    alone, and the surrogate may be as wrong as it likes on the other: where draws are few, one more is
-    assumed that it misses altogether, which is the error that visits alone would have.
+    v is scaled to a mean of 1. Times p (1 - p), this is the variance of (gamma - p)(1 - v), for averages of
+    independent draws. For a term that hardly ever moved, batches contain only one of the two sides, and the
+    surrogate may be arbitrarily wrong on the other: if draws are few, one more draw is assumed that the
+    surrogate misses, which gives the error of visits.
     """
     weight = chains[:, WEIGHTS]
     whole = chains[:, SQUARES] / weight**2 - 1.0
@@ -238,12 +238,12 @@ def _misses(chains: FloatArray, p: FloatArray, draws: int) -> FloatArray:
 
 
 def _described(found: tuple[FloatArray, FloatArray, BoolArray], visits: IndicatorStats) -> IndicatorStats:
-    """Return the statistics of averages; ESS is that of independent draws of the same error."""
+    """Return the statistics of averages; ESS is the number of independent draws with the same error."""
     mean, mcse, disagree = found
-    # Control variates can leave [0, 1] within their error, and rounding by an ulp.
+    # Control variates can leave [0, 1] within their error, and averages by rounding.
     mean = np.clip(mean, 0.0, 1.0)
-    # A conditional probability that never changed has batches that differ by rounding alone. That it is the
-    # same in all models visited does not say what it is in others: its error is unknown, and not 2e-16.
+    # A conditional probability that never changed has batches that differ only by rounding. It may differ in
+    # models not visited: its error is unknown, not 2e-16.
     known = mcse > ROUNDING
     mcse = np.where(known, mcse, np.nan)
     ess = np.full(mean.shape, np.nan)

@@ -1,4 +1,4 @@
-"""Recording of draws, block by block; shared by all samplers."""
+"""Recording of draws in blocks, for all samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +18,20 @@ from pyrjsel.selection.regression.layout import TermColumns
 from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE, Averages, Estimate, Segments
 from pyrjsel.storage import Content
 
-# Pairs of importance draws for the marginal likelihoods in that table.
+# Pairs of importance draws for marginal likelihoods in the table of models.
 TABLE_PAIRS = 64
-# A chain that takes a smaller share of its coefficient updates than this, of at least so many, is stuck.
+# Acceptance rate of coefficient updates below which a chain is stuck.
 LEAST_ACCEPTANCE = 0.01
-# Bytes that the coefficient draws of a fit may take; beyond it they are thinned.
+# Largest size in bytes of the coefficient draws of a fit, with fixed draws and with draws="auto"; they are
+# thinned accordingly.
 COEFFICIENT_BYTES, MOST_COEFFICIENT_BYTES = 32 * 2**20, 256 * 2**20
-# Numbers of them that are drawn, or taken to the scale of the design, together.
+# Numbers drawn, or converted to the scale of the design, at a time.
 NUMBERS = 2**17
 
 
 @dataclass
 class Block:
-    """Room for the draws of one block, and error variances of its coefficients; the loop fills it."""
+    """Arrays for the draws of one block, filled by the loop, and error variances of its coefficients."""
 
     words: WordArray
     log_posterior: FloatArray
@@ -40,21 +41,21 @@ class Block:
 
 @dataclass
 class ChainDraws:
-    """The draws of one chain: visited models once each, draws as indices into them.
+    """The draws of one chain: distinct visited models, and draws as indices of these.
 
     Attributes
     ----------
     words, index, log_posterior, coefficients, sums, counts
-        As a :class:`Collector` has them.
+        As in :class:`Collector`.
     nuisance : mapping of str to ndarray
-        Nuisance parameters that go with the coefficients.
+        Nuisance parameters of the coefficient draws.
     averages : Segments, optional
         Sums over segments of draws; see ``rao_blackwell.py``.
     described : dict of str to ndarray (models,)
-        What was recorded of the visited models, where marginal likelihoods are integrals: the relative
-        variance, and the effective number of the weighted draws behind moments of coefficients.
+        Recorded values of visited models, if marginal likelihoods are integrals: the relative variance, and
+        the effective number of weighted draws for moments of coefficients.
     effective : ndarray (models,), optional
-        These numbers, with the draws that were added in the end.
+        These numbers, including draws added at the end.
     """
 
     words: WordArray
@@ -69,18 +70,18 @@ class ChainDraws:
     effective: FloatArray | None = None
 
 
-# From the draws of each chain, the model of each draw and the models: inclusion probabilities.
+# Inclusion probabilities from the draws of each chain, the model of each draw, and the models.
 Estimator = Callable[[Sequence[ChainDraws], np.ndarray, PackedModels], Estimate]
 
-# From models and their probabilities: moments of coefficients.
+# Moments of coefficients from models and their probabilities.
 Averager = Callable[[PackedModels, FloatArray], Moments]
 
-# From chains, their draws, models of draws (C, D), models and inclusion: errors of inclusion (J,).
+# Errors of inclusion (J,) from chains, their draws, models of draws (C, D), models and inclusion.
 Errors = Callable[[Sequence[ChainDraws], int, np.ndarray, PackedModels, FloatArray], FloatArray]
 
 
 def visit_estimate(chains: Sequence[ChainDraws], index: np.ndarray, models: PackedModels) -> Estimate:
-    """Return the frequencies of visits as inclusion probabilities."""
+    """Return relative frequencies of visits as inclusion probabilities."""
     return Estimate(indicator_stats(index, models), None, VISITS_ALONE)
 
 
@@ -92,28 +93,28 @@ class Manner:
     ----------
     sampler : str
     moves : sequence of str
-        Names of the moves that chains count.
+        Names of the counted moves.
     vital : str
-        The move of which a chain that accepts hardly any is stuck.
+        The move that must be accepted: a chain that hardly accepts it is stuck.
     words : str
-        What `vital` proposes, in the plural.
+        Plural name of the proposals of `vital`.
     least : float
-        Share of accepted proposals of `vital` below which a chain is stuck.
+        Acceptance rate of `vital` below which a chain is stuck.
     density : bool
-        Whether log posteriors are densities of coefficients too, and not masses of models.
+        Whether log posteriors are joint densities with coefficients instead of masses of models.
     pairs : int
         Pairs of importance draws for marginal likelihoods.
     masses : bool
-        Whether log posteriors are those of models, up to a constant: models are then in the order of these,
-        which are known and not counted, and so are their odds.
+        Whether log posteriors are those of models, up to a constant: the order of models and their odds then
+        come from these instead of visits.
     estimator : callable
-        Where inclusion probabilities come from.
+        Estimator of inclusion probabilities.
     averager : callable, optional
-        Where moments of coefficients come from; None is the sums of chains.
+        Computes moments of coefficients; None means the sums of chains.
     errors : callable, optional
-        Errors that inclusion probabilities have beside those of the draws.
+        Errors of inclusion probabilities besides those of the draws.
     fewest : int
-        Draws per chain before a run may stop by itself.
+        Least number of draws per chain before a run can stop.
     """
 
     sampler: str
@@ -131,10 +132,10 @@ class Manner:
 
 
 def thinning(regression: TermColumns, settings: FitSettings) -> int:
-    """Return how many draws there are to a kept vector of coefficients.
+    """Return the thinning interval of coefficient vectors.
 
-    A power of 2: what a longer run keeps, a shorter one has kept. A run that stops by itself keeps, from the
-    first round on, what the longest run would, which has more room.
+    A power of 2, so that a longer run keeps a subset of the draws kept by a shorter one. A run with
+    ``draws="auto"`` uses the interval of the longest run, with a larger limit, from the first round.
     """
     vector = regression.n_columns * 8 * settings.chains
     most = COEFFICIENT_BYTES if settings.accuracy is None else MOST_COEFFICIENT_BYTES
@@ -142,12 +143,12 @@ def thinning(regression: TermColumns, settings: FitSettings) -> int:
 
 
 class Series:
-    """Rows that are recorded block by block, in one array that doubles where it is full.
+    """Rows that are recorded in blocks, in an array that doubles when it is full.
 
     Parameters
     ----------
     empty : ndarray (0, ...)
-        Of the type and shape of the rows.
+        Array with the type and shape of the rows.
     """
 
     def __init__(self, empty: np.ndarray) -> None:
@@ -159,11 +160,11 @@ class Series:
 
     @property
     def rows(self) -> np.ndarray:
-        """The recorded draws; no copy."""
+        """The recorded rows, without a copy."""
         return self._room[: self._size]
 
     def append(self, rows: np.ndarray) -> None:
-        """Record rows."""
+        """Append rows."""
         size = self._size + len(rows)
         if size > len(self._room):
             former = self.rows
@@ -174,23 +175,23 @@ class Series:
 
 
 class Collector:
-    """Collects the blocks of one chain: each model is stored once, coefficients are thinned.
+    """Collects the blocks of one chain: each model is stored once, and coefficients are thinned.
 
     Parameters
     ----------
     n_terms, n_columns : int
     every : int
-        Draws to a vector of coefficients.
+        Draws per vector of coefficients.
     nuisance : Nuisance
-        What these vectors have behind coefficients.
+        Parameters that follow the coefficients in these vectors.
     rows : int, default 0
-        Rows of averages over segments of draws.
+        Number of rows of averages over segments of draws.
     more : sequence of str
-        Nuisance parameters that have series of their own.
+        Nuisance parameters with separate series.
     of_models : sequence of str
-        Series of one number for each model, when it is first visited.
+        Names of series with one number per model, recorded at its first visit.
     n_sums : int, default 4
-        Rows of sums over coefficients.
+        Number of rows of sums over coefficients.
     """
 
     def __init__(
@@ -232,7 +233,7 @@ class Collector:
         )
 
     def add(self, block: Block, kept: int, kept_coefficients: int) -> None:
-        """Take the draws that a loop wrote into `block`."""
+        """Add the draws that a loop wrote into `block`."""
         if kept:
             self.series["index"].append(self.table.add(block.words[:kept]))
             self.series["log_posterior"].append(block.log_posterior[:kept])
@@ -242,19 +243,19 @@ class Collector:
                 self.series["variance"].append(block.variance[:kept_coefficients])
 
     def describe(self, *numbers: float) -> None:
-        """Have what is known of the model of the last draw, unless it was visited before."""
+        """Record values of the model of the last draw, unless it was visited before."""
         if len(self.table) > self.described:
             self.described += 1
             for name, number in zip(self.of_models, numbers, strict=True):
                 self.series[name].append(np.array([number]))
 
     def totals(self) -> dict[str, np.ndarray]:
-        """Return the arrays of sums over draws: not copies."""
+        """Return the arrays of sums over draws, without copies."""
         more = {} if self.averages is None else self.averages.totals()
         return {"sums": self.sums, **more}
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
+        """Return the values recorded since the last call."""
         recorded = {"words": self.table.words[self._models_seen :]}
         for name, series in self.series.items():
             recorded[name] = series.rows[self._seen[name] :]
@@ -262,12 +263,12 @@ class Collector:
         return {name: array for name, array in recorded.items() if len(array)}
 
     def restore(self, totals: Content, recorded: Mapping[str, np.ndarray]) -> None:
-        """Have sums, and what was recorded beside them, in a collector that has nothing yet.
+        """Restore sums and recorded values in an empty collector.
 
         Raises
         ------
         StoreError
-            If that does not fit the problem.
+            If the values do not match the problem.
         """
         for name, into in self.totals().items():
             into[...] = totals.array(name, into.dtype, into.shape)
@@ -284,20 +285,20 @@ class Collector:
         if self.averages is not None:
             self.averages.check()
         if any(len(self.series[name]) != len(self.table) for name in self.of_models):
-            raise StoreError(f"what is known of {len(self.table)} models is not of them")
+            raise StoreError(f"the recorded values do not match the {len(self.table)} models")
         self.described = len(self.table)
         self._look()
 
     def _look(self) -> None:
-        """Take note of what has been told of."""
+        """Mark all values as reported."""
         self._models_seen = len(self.table)
         self._seen = {name: len(series) for name, series in self.series.items()}
 
     def finish(self, counts: np.ndarray) -> ChainDraws:
-        """Return everything that was recorded."""
+        """Return all recorded values."""
         coefficients, behind = self.nuisance.split(self.series["coefficients"].rows)
         return ChainDraws(
-            self.table.words.copy(),  # without the room that the table has for more
+            self.table.words.copy(),  # without the spare capacity of the table
             self.series["index"].rows,
             self.series["log_posterior"].rows,
             coefficients,
@@ -309,7 +310,7 @@ class Collector:
 
 
 def recorded_by(found: ChainDraws, nuisance: Nuisance | None) -> dict[str, np.ndarray]:
-    """Return what the chain of a result had recorded, `nuisance` behind coefficients; None: without these."""
+    """Return the recorded values of a chain, with `nuisance` after coefficients; None omits coefficients."""
     held = {
         "words": found.words,
         "index": found.index,
@@ -323,9 +324,9 @@ def recorded_by(found: ChainDraws, nuisance: Nuisance | None) -> dict[str, np.nd
 
 
 def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisance) -> dict[str, np.ndarray]:
-    """Return series of coefficients with `nuisance` behind them, and of the `values` that stand aside.
+    """Return series of coefficients followed by `nuisance`, and of the `values` stored separately.
 
-    Of draws, what is in states alone is not looked at.
+    Parameters that exist only in states are omitted for draws.
     """
     aside = {name: np.asarray(value) for name, value in values.items() if name not in nuisance.names}
     return {**aside, "coefficients": nuisance.join(coefficients, values)}
@@ -334,9 +335,9 @@ def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisanc
 def draw_afterwards(
     single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, dict[str, FloatArray]]:
-    """Draw coefficients (m, D + 1) given each of the models `index` (m,), and nuisance parameters (m,)."""
+    """Draw coefficients (m, D + 1) and nuisance parameters (m,) given each of the models `index` (m,)."""
     width = single.regression.n_columns
-    # Values that are not 0, with their rows and columns.
+    # Nonzero values, with their rows and columns.
     parts = [(np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
     nuisance = {name: np.zeros(index.size) for name in single.regression.family.nuisance.names}
     step = max(1, NUMBERS // width)

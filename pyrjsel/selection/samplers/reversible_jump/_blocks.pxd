@@ -1,37 +1,37 @@
-# Moves of several terms at once, on top of the moves of one.
+# Moves of several terms at once.
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.selection.samplers.reversible_jump._moves cimport Moves
 from pyrjsel.model_space._space cimport space_t
 
 cdef enum:
-    STEPS = 3                   # Newton steps behind a proposal; of a gaussian likelihood one is enough
+    STEPS = 3                   # Newton steps of a proposal; one is enough for a gaussian likelihood
 
 cdef class Blocks(Moves):
     cdef int n_trades, n_family_moves, n_families
     cdef object block_buffers
-    cdef space_t loose           # the space without its bounds
-    cdef const int* unit_start   # (n_terms + 1), CSR: a free term's free ancestors, and itself last
+    cdef space_t loose           # the space without its limits
+    cdef const int* unit_start   # (n_terms + 1), CSR: a free term's free ancestors, then the term
     cdef const int* unit_term
-    cdef const double* entry     # (n_terms) weights of what comes in by trades; NULL: all the same
-    cdef const int* family       # (n_families) terms whose units have several
+    cdef const double* entry     # (n_terms) weights of entering terms in trades; NULL: equal
+    cdef const int* family       # (n_families) terms with units of several terms
     cdef unsigned char* former_gamma
     cdef double* former          # (n_columns) coefficients before the move
     cdef double* chances         # (n_terms)
     cdef double* changes         # (n_terms)
     cdef double* changes_unit    # (n_terms)
     cdef double* loss            # (n_terms)
-    cdef double* eta_base        # without the terms that leave
-    cdef double* eta_path        # and with those on the way
-    cdef double* delta           # coefficients on the way
-    cdef double* held            # (K b)_a of the terms that stay, for each of these
+    cdef double* eta_base        # without the leaving terms
+    cdef double* eta_path        # and with the terms on the path
+    cdef double* delta           # coefficients of the terms on the path
+    cdef double* held            # (K b)_a of the remaining terms, for each of these
     cdef double* drawn
     cdef double* values
     cdef int* enter
     cdef int* leave
-    cdef int* path               # terms on the way
-    cdef int* path_cols          # their columns
-    cdef int* unit_moved         # terms of the unit that enter or leave
+    cdef int* path               # number of terms on the path
+    cdef int* path_cols          # number of their columns
+    cdef int* unit_moved         # terms of the unit that enter or leave the model
     cdef int* back
     cdef int n_enter, n_leave, n_path, path_d, base_d, n_unit
     cdef double best

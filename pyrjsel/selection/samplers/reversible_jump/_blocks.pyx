@@ -1,15 +1,15 @@
-"""Moves of several terms at once: their coefficients, and families.
+"""Moves of several terms at once: proposals of their coefficients, and updates of a term and its ancestors.
 
-Terms R leave a model, terms A enter it, and the coefficients of the terms M that stay are kept: those of A
-are drawn from q(. | A, M, b_M), those of R have been by the way back. q is the Student distribution of
-births, for all of A together: its location is that of a few Newton steps from zero, its precision that of the
-last of them, all given b_M (or, with fixed proposals, the product of those of the terms).
+Terms R leave a model, terms A enter it, and the coefficients of the remaining terms M do not change: those of
+A are drawn from q(. | A, M, b_M), and the reverse move draws those of R. q is the Student distribution of
+births, jointly for all of A: its location comes from a few Newton steps from zero and its precision from the
+last step, given b_M (or, with fixed proposals, it is the product of those of the terms).
 
-A family is a term with what heredity makes it need: its unit. A family move takes one at random and draws
-which of its terms are in, uniformly among the other sets that make a feasible model. These are counted given
-the terms beside the family, so that the way back has the same probability.
+A family is a term with the terms that heredity requires, also called its unit. A family move chooses one at
+random and draws its included terms uniformly from the other sets that give a feasible model. These are
+counted given the terms outside the family, so that the reverse move has the same probability.
 
-Trades, in ``_trades.pyx``, are made of these too.
+Trades in ``_trades.pyx`` use the same functions.
 """
 
 from libc.math cimport INFINITY, isfinite, sqrt
@@ -34,17 +34,17 @@ cdef enum:
 
 
 cdef class Blocks(Moves):
-    """Families, and what trades need; takes what :class:`Moves` takes, and
+    """Family moves, and functions for trades; takes the parameters of :class:`Moves`, and
 
     Parameters
     ----------
     n_trades, n_family_moves : int, default 0
-        Proposals an iteration.
+        Proposals per iteration.
     families : sequence of int arrays
-        Each free term's free ancestors, parents before their children, and itself last, as
+        Each free term's free ancestors, parents before children, then the term, as
         ``pyrjsel.model_space.families`` returns them.
     entry : float64 array (J,), optional
-        Positive weights with which trades choose the term that comes in; None is the same for all.
+        Positive weights of the entering term in trades; None means equal weights.
     """
 
     def __init__(self, problem, space, gamma, b, *, int n_trades=0, int n_family_moves=0, families=(),
@@ -108,7 +108,7 @@ cdef class Blocks(Moves):
         return True
 
     cdef int lay(self, const int* terms, int n, int pattern) noexcept nogil:
-        """Have the terms of bits of `pattern` in the model; the pattern before."""
+        """Set the terms of a unit to the bits of `pattern`; return the former pattern."""
         cdef int i, before = 0
         for i in range(n):
             before |= self.m.gamma[terms[i]] << i
@@ -118,9 +118,9 @@ cdef class Blocks(Moves):
 
     cdef int patterns(self, const space_t* s, const int* terms, int n, int must, int may, int avoid,
                       int rank) noexcept nogil:
-        """How many patterns of `must` and a part of `may`, other than `avoid`, make a feasible model.
+        """Count the patterns of `must` and a part of `may`, other than `avoid`, that give a feasible model.
 
-        With a `rank` that is not negative: the pattern of that rank. The model stays.
+        With a non-negative `rank`, return the pattern of that rank. The model does not change.
         """
         cdef int before = self.lay(terms, n, must), part = 0, count = 0, found = -1
         while True:
@@ -137,7 +137,7 @@ cdef class Blocks(Moves):
         return count if rank < 0 else found
 
     cdef int patterns_of(self, int j, bint inward, int rank) noexcept nogil:
-        """How many sets U there are for term j, or the pattern with (without) that of a rank."""
+        """Count the sets U for term j, or return the pattern with (without) that of a given rank."""
         cdef const int* terms = self.unit_term + self.unit_start[j]
         cdef int n = self.unit_start[j + 1] - self.unit_start[j], i, now = 0, own = 1 << (n - 1)
         for i in range(n):
@@ -171,7 +171,7 @@ cdef class Blocks(Moves):
         model_refresh(self.s, &self.m)
 
     cdef void leave_terms(self) noexcept nogil:
-        """eta_base := eta without the terms that leave, whose coefficients become zero."""
+        """eta_base := eta without the leaving terms, whose coefficients are set to zero."""
         cdef int i, a
         memcpy(self.eta_base, self.eta, self.p.n * sizeof(double))
         self.base_d = self.d
@@ -184,11 +184,11 @@ cdef class Blocks(Moves):
     # ------------------------------------------------------------------ coefficients
 
     cdef void open_path(self) noexcept nogil:
-        """Begin at the terms that stay."""
+        """Begin a path at the remaining terms."""
         self.n_path = self.path_d = 0
 
     cdef void look(self) noexcept nogil:
-        """Residual and weight, in residual_new and weight_new, at the coefficients on the way."""
+        """Compute residual_new and weight_new at the coefficients on the path."""
         cdef int a
         memcpy(self.eta_path, self.eta_base, self.p.n * sizeof(double))
         for a in range(self.path_d):
@@ -198,7 +198,7 @@ cdef class Blocks(Moves):
                        self.weight_new)
 
     cdef void add_term(self, int j) noexcept nogil:
-        """Have term j on the way, with coefficients zero; there must be room for its columns."""
+        """Add term j to the path, with coefficients zero; there must be room for its columns."""
         cdef int first = self.p.term_start[j], a
         cdef base_t base
         base.skip_from = base.skip_to = -1
@@ -212,9 +212,10 @@ cdef class Blocks(Moves):
         self.n_path += 1
 
     cdef int newton(self) noexcept nogil:
-        """One Newton step for all coefficients on the way, at most 3 + 2 sqrt(d) long; non-zero on failure.
+        """One Newton step for all coefficients on the path, of length at most 3 + 2 sqrt(d); non-zero on
+        failure.
 
-        Residual and weight must be those of `look`. Leaves the factor of the precision in self.h.
+        Residual and weight must be those of `look`. Sets self.h to the factor of the precision.
         """
         cdef const problem_t* p = self.p
         cdef int d = self.path_d, a, c
@@ -248,7 +249,7 @@ cdef class Blocks(Moves):
         return 0
 
     cdef int close_path(self, int steps) noexcept nogil:
-        """Take the last Newton steps: the proposal has location delta and precision H H' for self.h."""
+        """Take the last Newton steps: the proposal has location delta and precision H H' with H = self.h."""
         cdef int a, _step
         if self.fixed:
             return 0
@@ -262,7 +263,7 @@ cdef class Blocks(Moves):
         return 0
 
     cdef int whole_path(self, const int* terms, int n) noexcept nogil:
-        """The proposal of all these terms at once; non-zero if it does not exist."""
+        """Compute the joint proposal of all these terms; non-zero if it does not exist."""
         cdef int i
         self.open_path()
         for i in range(n):
@@ -270,7 +271,7 @@ cdef class Blocks(Moves):
         return self.close_path(STEPS) if n else 0
 
     cdef void draw_path(self, bitgen_t* rng, const double* given) noexcept nogil:
-        """Draw the coefficients of all terms on the way into self.drawn, or take those given."""
+        """Draw the coefficients of all terms on the path into self.drawn, or copy given ones."""
         cdef int i, j, at = 0
         if not self.fixed:
             self.draw_block(self.path_d, rng, given, self.delta, self.h, True, self.drawn)
@@ -284,7 +285,7 @@ cdef class Blocks(Moves):
             at += self.p.term_start[j + 1] - self.p.term_start[j]
 
     cdef double path_logpdf(self, const double* source) noexcept nogil:
-        """Log density of the coefficients on the way, in the order of the path."""
+        """Log density of the coefficients on the path, in order."""
         cdef int i, j, at = 0
         cdef double total = 0.0
         if not self.fixed:
@@ -300,9 +301,9 @@ cdef class Blocks(Moves):
     # ------------------------------------------------------------------ moves
 
     cdef double target_change(self) noexcept nogil:
-        """What the present model, with self.drawn for the coefficients of `enter`, has more of log target.
+        """Change of the log target for the present model with self.drawn as coefficients of `enter`.
 
-        Leaves the linear predictor, its score and the new values behind; -inf where there is no such state.
+        Sets the linear predictor, its score and the new values; -inf if there is no such state.
         """
         cdef const problem_t* p = self.p
         cdef int i, a, at = 0, d
@@ -330,13 +331,13 @@ cdef class Blocks(Moves):
         return self.t * (loglik - self.loglik + log_prior - self.log_prior + self.small[2] - self.log_model)
 
     cdef double return_path(self, const int* terms, int n) noexcept nogil:
-        """Log density of the former coefficients of these terms, all on the way; -inf if there is none."""
+        """Log proposal density of the former coefficients of these terms as a path; -inf if there is none."""
         if self.whole_path(terms, n) != 0:
             return -INFINITY
         return self.former_logpdf()
 
     cdef double former_logpdf(self) noexcept nogil:
-        """Log density of the former coefficients of the terms on the way."""
+        """Log proposal density of the former coefficients of the terms on the path."""
         cdef int a
         for a in range(self.path_d):
             self.values[a] = self.former[self.path_cols[a]]
@@ -344,9 +345,9 @@ cdef class Blocks(Moves):
 
     cdef double evaluate_family(self, int f, int pattern, bitgen_t* rng,
                                 const double* given) noexcept nogil:
-        """Have those terms of a family in that a pattern says; the log acceptance ratio.
+        """Set a family to a pattern; return the log acceptance ratio.
 
-        As after every one of these moves, `restore` goes back, and `finish` takes the new state.
+        As after each of these moves, `restore` rejects, and `finish` accepts the new state.
         """
         cdef const int* terms = self.unit_term + self.unit_start[self.family[f]]
         cdef int n = self.unit_start[self.family[f] + 1] - self.unit_start[self.family[f]], i
@@ -372,7 +373,7 @@ cdef class Blocks(Moves):
         return self.target_change() + value + log_q
 
     cdef void finish(self, int move, double log_ratio, bitgen_t* rng) noexcept nogil:
-        """Take the proposed state, or go back."""
+        """Accept the proposed state, or reject it."""
         if self.decide(move, log_ratio, rng):
             self.log_model = self.small[2]
             self.take(self.small, True)

@@ -1,23 +1,25 @@
-"""A chain of reversible jumps over gaussian models, with sigma^2 and g in its state.
+"""A reversible-jump chain over gaussian models, with sigma^2 and g in its state.
 
 Given v = sigma^2 and g, a gaussian model is a regression with known weights and a normal prior: flips, swaps
-and updates of coefficients are those of other families. Each iteration begins with draws of v and, under a
-mixture of g-priors, of g.
+and updates of coefficients are the same as for other families. Each iteration begins with draws of v and,
+under a mixture of g-priors, of g.
 
-The target at temperature t. With coefficients u = b / (s sqrt(g)) of d columns beside the flat intercept,
-under a mixture, and u = b / s under other priors, s^2 a typical sigma^2, it has the density
+The target at inverse temperature t. With coefficients u = b / (s sqrt(g)) of d columns besides the flat
+intercept under a mixture, and u = b / s under other priors, where s^2 is a typical sigma^2, it has the
+density
 
     (p(y | b, v, gamma) p(u | v, gamma) p(v) p(gamma))^t p(g)
 
-over (gamma, u, v, g). (A power of the density of (b, g) has no integral for t > 1, since it grows without
-bounds as b and g go to 0, nor one for small t, where g goes to infinity: p(g) has heavy tails. And a power of
-densities of b itself knows the unit of the response: each column more counts s^(1 - t) times as much.) It is
-proper where t (n + d + 2 a + 2) > d + 3, with an inverse gamma prior of shape a or a = 0 for p(v) = 1 / v; d
-counts as 0 if prior variances are no multiples of v. Then, given the rest,
+over (gamma, u, v, g). (A power of the density of (b, g) is not integrable for t > 1, since it is unbounded as
+b and g go to 0, nor for small t as g goes to infinity, since p(g) has heavy tails. And a power of densities
+of b would depend on the unit of the response: each further column would give a factor s^(1 - t).) It is
+proper if t (n + d + 2 a + 2) > d + 3, with an inverse gamma prior of shape a, or a = 0 for p(v) = 1 / v; d is
+replaced by 0 if prior variances are not multiples of v. Then, given the rest,
 
     v ~ IG(t ((n + d) / 2 + a + 1) - 1, t (RSS / 2 + Q / 2 + b0)),
 
-Q the quadratic form of the prior at v = 1, and 1 / g is a gamma variate as told in ``Mixture.conditional``.
+with Q the quadratic form of the prior at v = 1, and 1 / g has the gamma distribution of
+``Mixture.conditional``.
 """
 
 cimport cython
@@ -32,34 +34,34 @@ from pyrjsel.selection.regression._problem cimport Problem, prior_dimension, pri
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
 
 cdef double LOG_2PI = 1.8378770664093454836
-# Draws of sigma^2 of less or more than so many times a typical one are rejected. Far out as that is, only
-# tempered chains over two or three rows come near: there the tail of the target falls as a power of sigma^2
-# close to 0.
+# Draws of sigma^2 that differ from a typical one by more than this factor are rejected. Only tempered chains
+# over two or three rows come near it, where the tail of the target is a power of sigma^2 close to 0.
 cdef double LEAST = 1e-200, MOST = 1e200
 
 
 @cython.final
 cdef class GaussianJump(ReversibleJump):
-    """A chain of reversible jumps whose state ends with sigma^2 and log g.
+    """A reversible-jump chain whose state ends with sigma^2 and log g.
 
     Parameters
     ----------
     problem : Problem
-        Gaussian, with the precision of the prior at sigma^2 = g = 1, a flat intercept, and no weights.
+        Gaussian problem, with the precision of the prior at sigma^2 = g = 1, a flat intercept, and no
+        weights.
     space, gamma, **rest
         As for :class:`Moves`.
     b : float64 array (D + 3,)
-        Coefficients on the internal scale, sigma^2, and log g (0 but for mixtures of g-priors).
+        Coefficients on the internal scale, sigma^2, and log g (0 except for mixtures of g-priors).
     rows : float
-        Rows of the data.
+        Number of rows of the data.
     sigma : tuple of (float, float)
         a and b of sigma^2 ~ IG(a, b), or zeros.
     scaled : bool
         Whether prior variances are multiples of sigma^2.
     typical : float
-        A likely sigma^2, in whatever unit the response has.
+        A typical sigma^2, in the unit of the response.
     mixture : tuple of (float, float, float) or None
-        What ``Mixture.conditional`` returns.
+        Result of ``Mixture.conditional``.
     """
 
     cdef double rows, a, b0, least, most, log_unit, log_scales
@@ -84,7 +86,7 @@ cdef class GaussianJump(ReversibleJump):
         ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
 
     cdef int refresh(self) noexcept nogil:
-        """Derive everything from the state: the scales first."""
+        """Recompute everything from the state, the scales first."""
         cdef int i, width = self.p.n_columns
         cdef double variance = self.b[width], log_g = self.b[width + 1]
         for i in range(self.p.n):
@@ -105,7 +107,7 @@ cdef class GaussianJump(ReversibleJump):
         ReversibleJump.iterate(self, rng)
 
     cdef void draw_scales(self, bitgen_t* rng) noexcept nogil:
-        """Draw sigma^2 and g from their full conditionals; nothing is derived anew."""
+        """Draw sigma^2 and g from their full conditionals, without a recomputation."""
         cdef int width = self.p.n_columns, size
         cdef double* variance = &self.b[width]
         cdef double* log_g = &self.b[width + 1]
@@ -126,13 +128,13 @@ cdef class GaussianJump(ReversibleJump):
             shape = self.shape + 0.5 * size
             tau = random_standard_gamma(rng, self.power) / (1.0 + self.unit * exp(-log_g[0])) \
                 if self.power > 0.0 else 1.0
-            # The logarithm of a gamma variate, which may be smaller than all numbers.
+            # The logarithm of a gamma variate, which itself may underflow.
             log_g[0] = (log(self.unit * tau + self.t * form / variance[0])
                         - log(random_standard_gamma(rng, shape + 1.0))
                         + random_standard_exponential(rng) / shape)
 
     def log_density(self):
-        """Return log-likelihood and log prior of sigma^2, log coefficient prior, log model prior."""
+        """Return log-likelihood plus log prior of sigma^2, log coefficient prior, log model prior."""
         loglik, log_prior, log_model = ReversibleJump.log_density(self)
         return loglik + self.log_scales, log_prior, log_model
 

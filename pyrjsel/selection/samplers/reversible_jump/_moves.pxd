@@ -1,4 +1,4 @@
-# One chain over models and coefficients: its state, what is derived from it, and the moves.
+# One chain over models and coefficients: its state, derived quantities, and moves.
 
 from libc.stdint cimport int64_t
 
@@ -16,10 +16,10 @@ cdef enum:
     N_MOVES = 6
 
 cdef struct base_t:
-    # What a block's proposal and prior need of the rest of the model.
+    # The rest of the model, for a block's proposal and prior.
     const double* residual
     const double* weight
-    int skip_from               # positions [skip_from, skip_to) of cols are left out
+    int skip_from               # positions [skip_from, skip_to) of cols are excluded
     int skip_to
 
 cdef class Moves:
@@ -31,15 +31,15 @@ cdef class Moves:
     cdef model_t m
     cdef object buffers
     cdef bint fixed, working
-    cdef int n_extra             # numbers of the state beside coefficients; subclasses set it first
+    cdef int n_extra             # further numbers of the state; set first by subclasses
     cdef int capacity, d, n_free, n_swaps, wide
     cdef int* cols
-    cdef int* others             # columns of the model without one term
+    cdef int* others             # number of columns of the model without one term
     cdef int* place
     cdef int* free_terms
     cdef double* b
     cdef double* factor          # prior precision, Cholesky factor in the order of cols
-    cdef double* reduced         # the same without one term
+    cdef double* reduced         # the same without a term
     cdef double* h
     cdef double* small           # vectors of length capacity
     cdef double* block           # a block's cross, mean, delta, precision factor, Schur factor
@@ -56,8 +56,8 @@ cdef class Moves:
     cdef const double* raw_shift
     cdef double origin
     cdef double loglik, log_prior, log_model
-    cdef double t, root_t        # the target is the posterior to the power t; its root
-    cdef double slack, slack_reduced, entering  # shares of precision that dependence would leave 0
+    cdef double t, root_t        # the target is the posterior to the power t; sqrt(t)
+    cdef double slack, slack_reduced, entering  # proportions of precision, 0 for dependent columns
     cdef int64_t proposed[N_MOVES]
     cdef int64_t accepted[N_MOVES]
 

@@ -1,16 +1,15 @@
-"""Moves of a chain over models and their coefficients: births, deaths, swaps, coefficient updates.
+"""Moves of a chain over models and coefficients: births, deaths, swaps, coefficient updates.
 
-A birth draws a block of coefficients from q_j, a death undoes one. q_j is a Student distribution of four
-degrees of freedom; its location and precision are one Newton step for block j from zero given every
-other coefficient, which is the same whether the block is about to enter or to leave, or fixed numbers.
-(A normal q_j has lighter tails than the posterior where a term almost separates the classes: a chain that
-gets there stays for hundreds of iterations.) A swap is a death and a birth at
-once. Coefficients are updated by a Metropolis-Hastings step whose proposal is one step of iterated
-weighted least squares, or a short Langevin step in its metric.
+A birth draws a block of coefficients from q_j; a death reverses it. q_j is a Student distribution with four
+degrees of freedom. Its location and precision are fixed, or come from one Newton step for block j from zero
+given all other coefficients, which is the same for birth and death. (A normal q_j has lighter tails than the
+posterior if a term almost separates the classes: a chain in the tails would stay for hundreds of iterations.)
+A swap is a simultaneous death and birth. Coefficients are updated by a Metropolis-Hastings step with a
+proposal from one step of iterated weighted least squares, or a short Langevin step in its metric.
 
-Cost of a flip proposal at n rows: to enter, two dot products with the cached score and weight and one
-pass that forms eta + x delta and its log-likelihood (n exponentials); to leave, one pass with
-score and weight and two dot products. Nothing is allocated.
+A birth proposal with n rows takes two dot products with the cached score and weight and one pass for eta + x
+delta and its log-likelihood (n exponentials); a death proposal takes one pass with score and weight and two
+dot products. Nothing is allocated.
 """
 
 from libc.math cimport INFINITY, isfinite, lgamma, log, log1p, sqrt
@@ -39,24 +38,24 @@ MOVES = ("birth", "death", "swap", "coefficients", "trade", "block")
 
 
 cdef class Moves:
-    """State and scratch space of one chain; see the module.
+    """State and workspace of one chain; see the module docstring.
 
     Parameters
     ----------
     problem : Problem
     space : Space
     gamma : uint8 array (J,)
-        The model to start from; it must be feasible.
+        Starting model, which must be feasible.
     b : float64 array (D + 1,)
-        Coefficients on the internal scale, zero outside the model; more numbers where a subclass has them.
+        Coefficients on the internal scale, zero outside the model, and further numbers of subclasses.
     max_columns : int
-        Most columns of a feasible model, with the intercept.
+        Largest number of columns of a feasible model, including the intercept.
     raw_shift : float64 array (D + 1,)
         The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
     n_swaps : int
-        Swap proposals an iteration.
+        Swap proposals per iteration.
     origin : float, default 0
-        What sums over draws count the intercept on that scale from.
+        Value subtracted from the intercept on that scale in sums over draws.
     fixed_mean, fixed_factor : float64 arrays (D + 1,), (D + 1, largest term), optional
         Mean and Cholesky factor of the precision of each term's fixed proposal.
     """
@@ -135,10 +134,10 @@ cdef class Moves:
         if self.refresh() != 0:
             raise ValueError("the chain must start at a model with linearly independent columns")
 
-    # ------------------------------------------------------------------ what is derived from (gamma, b)
+    # ------------------------------------------------------------------ derived from (gamma, b)
 
     cdef int refresh(self) noexcept nogil:
-        """Derive everything from (gamma, b); non-zero where the coefficient prior does not exist."""
+        """Recompute everything from (gamma, b); non-zero if the coefficient prior does not exist."""
         cdef const problem_t* p = self.p
         model_refresh(self.s, &self.m)
         if self.rebuild() != 0:
@@ -161,7 +160,7 @@ cdef class Moves:
             compact[k] = full[self.cols[k]]
 
     cdef void need_working(self) noexcept nogil:
-        """Score residual and weight at the current eta."""
+        """Compute score residual and weight at the current eta."""
         if not self.working:
             self.p.working(self.p.n, self.eta, self.p.wy, self.p.w, self.residual,
                            self.weight)
@@ -170,7 +169,7 @@ cdef class Moves:
     # ------------------------------------------------------------------ blocks
 
     cdef void cross(self, int j, const base_t* base, double* out) noexcept nogil:
-        """out[a] := (K b)_a, less its scale, for the columns a of term j, over the rest of the model."""
+        """out[a] := (K b)_a without its scale, for the columns a of term j, over the rest of the model."""
         cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first, a, k
         cdef const double* row
         cdef double value
@@ -184,7 +183,7 @@ cdef class Moves:
 
     cdef int proposal(self, int j, const base_t* base, const double* cross, double* mean,
                       double* factor) noexcept nogil:
-        """Mean and Cholesky factor of the precision of q_j; non-zero if it does not exist."""
+        """Compute mean and Cholesky factor of the precision of q_j; non-zero if it does not exist."""
         cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first, a, c
         if self.fixed:
             for a in range(size):
@@ -202,7 +201,7 @@ cdef class Moves:
 
     cdef int newton_block(self, int j, const base_t* base, const double* cross, double* mean,
                           double* factor) noexcept nogil:
-        """One Newton step for block j from zero, and the factor of its precision; non-zero for none."""
+        """One Newton step for block j from zero, and the factor of its precision; non-zero on failure."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef const double* x
@@ -241,13 +240,13 @@ cdef class Moves:
 
     cdef double student_logpdf(self, int size, const double* delta, const double* mean,
                                const double* factor) noexcept nogil:
-        """log q_j(delta), of coefficients in the problem's unit."""
+        """log q_j(delta), for coefficients in the problem's unit."""
         cdef double total = self.distance(size, delta, mean, factor), half = 0.5 * (DF + size)
         return (0.5 * log_det_factor(size, factor, size) + lgamma(half) - lgamma(0.5 * DF)
                 - 0.5 * size * LOG_DF_PI - half * log1p(total / DF) + size * self.p.log_unit)
 
     cdef double exponent_gain(self, int j, const double* delta, const double* cross) noexcept nogil:
-        """What block j = delta adds to the exponent of the coefficient prior."""
+        """Contribution of block j = delta to the exponent of the coefficient prior."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef const double* row
@@ -262,10 +261,10 @@ cdef class Moves:
         return p.scale * value
 
     cdef double log_det_gain(self, int j, const double* factor, int d, const int* cols) noexcept nogil:
-        """What term j adds to log det K of the columns `cols`; -inf if it depends on them.
+        """Change of log det K of the columns `cols` by adding term j; -inf if it depends on them.
 
-        Leaves in self.entering the product of e / 2 over its columns, e the share of their precision
-        that they keep.
+        Sets self.entering to the product of e / 2 over its columns, with e the proportion of precision left
+        of each.
         """
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first
@@ -302,9 +301,9 @@ cdef class Moves:
     cdef bint dependent(self, double slack) noexcept nogil:
         """Whether the toggled model has linearly dependent columns, by the rule of prior_factor.
 
-        `slack` is that of the model that a term has entered. A column that keeps a share e of its
-        precision leaves the others at least e / (1 + e) of theirs, so that few models need a closer
-        look: with v = K^-1 K_j, (K^-1)_kk grows by v_k^2 / (e K_jj) <= (K^-1)_kk / e.
+        `slack` is that of the model with the entered term. If a proportion e is left of the precision of a
+        column, at least e / (1 + e) is left of the others, so that few models need the full check: with v =
+        K^-1 K_j, (K^-1)_kk increases by v_k^2 / (e K_jj) <= (K^-1)_kk / e.
         """
         cdef int d
         if slack * self.entering > self.p.rank_tol:
@@ -323,7 +322,7 @@ cdef class Moves:
 
     cdef double shift_block(self, const double* source, int j, const double* delta,
                             double* target) noexcept nogil:
-        """target := source + X_j delta; the log-likelihood there."""
+        """target := source + X_j delta; return the log-likelihood there."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], last = p.term_start[j + 1] - 1, a
         if last > first:
@@ -335,7 +334,7 @@ cdef class Moves:
                          delta[last - first], p.wy, p.w, target)
 
     cdef int without(self, int j, int* cols) noexcept nogil:
-        """Columns of the model without term j, and self.reduced := their prior factor."""
+        """Set the columns of the model without term j, and self.reduced to their prior factor."""
         cdef int d = 0, k, at = self.place[j]
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j]
         for k in range(self.d):
@@ -346,7 +345,7 @@ cdef class Moves:
         return d
 
     cdef int rebuild(self) noexcept nogil:
-        """Columns, places and prior factor of the present gamma; non-zero where that does not exist."""
+        """Set columns, positions and prior factor of the present gamma; non-zero if there is no prior."""
         cdef int j, at = 1
         self.d = model_columns(self.p, self.m.gamma, self.cols)
         for j in range(self.p.n_terms):
@@ -361,9 +360,9 @@ cdef class Moves:
     # ------------------------------------------------------------------ moves
 
     cdef double evaluate_birth(self, int j, bitgen_t* rng, const double* given) noexcept nogil:
-        """Toggle j in, draw its block (or take the given one) and return the log acceptance ratio.
+        """Add j, draw its block (or use the given one) and return the log acceptance ratio.
 
-        Leaves the block in self.block + 2 wide, eta in eta_new and the new values in self.small.
+        The block is in self.block + 2 wide, eta in eta_new and the new values in self.small.
         """
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j]
         cdef double* cross = self.block
@@ -395,7 +394,7 @@ cdef class Moves:
         return self.t * (loglik - self.loglik + gain + log_model - self.log_model) - log_q
 
     cdef double evaluate_death(self, int j) noexcept nogil:
-        """Toggle j out and return the log acceptance ratio; eta_new and its score are left behind."""
+        """Remove j and return the log acceptance ratio; sets eta_new and its score."""
         cdef int first = self.p.term_start[j], size = self.p.term_start[j + 1] - first
         cdef double* cross = self.block
         cdef double* mean = self.block + self.wide
@@ -424,7 +423,7 @@ cdef class Moves:
         return self.t * (loglik - self.loglik - gain + log_model - self.log_model) + log_q
 
     cdef double log_det_of(self, int j) noexcept nogil:
-        """log det K minus its value without term j, from the factor: det of a block of K^-1, inverted."""
+        """log det K minus its value without term j: minus log det of a block of K^-1."""
         cdef int skip = 1 if self.p.flat else 0, m = self.d - skip, at = self.place[j] - skip
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j], a, c, k, rest = m - at
         cdef double* v
@@ -436,7 +435,7 @@ cdef class Moves:
             v = self.image + a * <Py_ssize_t> self.capacity
             memset(v, 0, rest * sizeof(double))
             v[a] = 1.0
-            # Unit vectors of the block: everything before it stays zero.
+            # Unit vectors of the block: all entries before it remain zero.
             solve_lower(rest, self.factor + at * <Py_ssize_t> (self.capacity + 1), self.capacity, v)
             for c in range(a + 1):
                 value = 0.0
@@ -448,7 +447,7 @@ cdef class Moves:
         return -log_det_factor(size, inverse, size)
 
     cdef double evaluate_swap(self, int j, int k, bitgen_t* rng, const double* given) noexcept nogil:
-        """Toggle j out and k in, draw k's block and return the log acceptance ratio."""
+        """Remove j, add k, draw k's block and return the log acceptance ratio."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size_j = p.term_start[j + 1] - first
         cdef int size = p.term_start[k + 1] - p.term_start[k], d
@@ -474,14 +473,14 @@ cdef class Moves:
         base.weight = self.weight_new
         base.skip_from = self.place[j]
         base.skip_to = self.place[j] + size_j
-        # The way back: q_j at the block that leaves.
+        # Reverse move: q_j at the leaving block.
         self.cross(j, &base, cross)
         if self.proposal(j, &base, cross, mean, factor) != 0:
             return -INFINITY
         log_q = self.student_logpdf(size_j, self.b + first, mean, factor)
         loss = self.log_det_of(j)
         loss = self.exponent_gain(j, self.b + first, cross) + 0.5 * loss + size_j * p.log_constant
-        # The way forth: q_k.
+        # Forward move: q_k.
         self.cross(k, &base, cross)
         if self.proposal(k, &base, cross, mean, factor) != 0:
             return -INFINITY
@@ -496,7 +495,7 @@ cdef class Moves:
 
     cdef double evaluate_coefficients(self, double reach, bitgen_t* rng,
                                       const double* given) noexcept nogil:
-        """Propose all coefficients by one weighted least squares step; the log acceptance ratio."""
+        """Propose all coefficients by one weighted least-squares step; return the log acceptance ratio."""
         cdef const problem_t* p = self.p
         cdef int d = self.d
         cdef double* present = self.small
@@ -524,13 +523,13 @@ cdef class Moves:
 
     cdef int least_squares(self, double reach, const double* b, const double* residual,
                            const double* weight, double* mean) noexcept nogil:
-        """The mean and the factor of the precision (in self.h) of the proposal from b.
+        """Compute the mean and the factor of the precision (in self.h) of the proposal from b.
 
-        With H the precision at b and t, a `reach` of 1 takes the step H^-1 score, at most 3 + 2 sqrt(d)
-        in the norm of H, and has precision H: far above what a chain near the mode asks for. Far from the
-        mode the curvature changes on the way, and a whole step would be one that no step leads back from. A
-        smaller reach is a Langevin step with half its square as drift, of at most 2 reach, and the precision
-        H / reach^2: it gets away from where not even the cut step does.
+        With H the precision at b and t, a `reach` of 1 takes the step H^-1 score, of length at most 3 + 2
+        sqrt(d) in the norm of H, with precision H; near the mode the limit is not reached. Far from the mode
+        the curvature changes along the step, and the reverse of a full step would have a negligible density.
+        A smaller reach is a Langevin step with half its square as drift, of length at most 2 reach, and
+        precision H / reach^2: it leaves regions that even the limited step does not.
         """
         cdef int k
         cdef double length = 0.0, most, cut
@@ -557,7 +556,7 @@ cdef class Moves:
 
     cdef void draw_block(self, int size, bitgen_t* rng, const double* given, const double* mean,
                          const double* factor, bint heavy, double* out) noexcept nogil:
-        """out := mean + L'^-1 z, from q_j if `heavy`, or the given block where there is no generator."""
+        """out := mean + L'^-1 z, from q_j if `heavy`, or the given block if there is no generator."""
         cdef int a
         cdef double scale
         if rng == NULL:
@@ -566,7 +565,8 @@ cdef class Moves:
         for a in range(size):
             out[a] = random_standard_normal(rng)
         if heavy:
-            # A chi-square of four degrees of freedom over four is the mean of two exponentials.
+            # A chi-square variate with four degrees of freedom, divided by four, is the mean of two
+            # exponentials.
             scale = random_standard_exponential(rng)
             scale = 1.0 / sqrt(0.5 * (scale + random_standard_exponential(rng)))
             for a in range(size):
@@ -576,14 +576,14 @@ cdef class Moves:
             out[a] += mean[a]
 
     cdef double toggled(self, int j) noexcept nogil:
-        """Toggle j; the log prior of the model then, -inf where a constraint fails."""
+        """Toggle j; return the log prior of the new model, -inf if a constraint is violated."""
         model_flip(self.s, &self.m, j)
         if not model_feasible_at(self.s, &self.m, j):
             return -INFINITY
         return model_log_prior(self.s, &self.m)
 
     cdef void take(self, const double* values, bint working) noexcept nogil:
-        """Make eta_new (with its score, if `working`) and the three values the present ones."""
+        """Accept eta_new (with its score, if `working`) and the three new values."""
         cdef double* t
         t = self.eta
         self.eta = self.eta_new
@@ -641,7 +641,7 @@ cdef class Moves:
             first = self.p.term_start[k]
             memcpy(self.b + first, self.block + 2 * self.wide,
                    (self.p.term_start[k + 1] - first) * sizeof(double))
-            # The swap's linear predictor lies in residual_new, whose score is spent.
+            # The swap's linear predictor is in residual_new, whose score is no longer needed.
             t = self.eta_new
             self.eta_new = self.residual_new
             self.residual_new = t
@@ -653,7 +653,7 @@ cdef class Moves:
             model_flip(self.s, &self.m, j)
 
     cdef int pick(self, unsigned char inside, int rank) noexcept nogil:
-        """The free term of that rank among those inside (or outside) the model."""
+        """The free term with a given rank among those inside (or outside) the model."""
         cdef int i, j = -1
         for i in range(self.n_free):
             j = self.free_terms[i]
@@ -666,7 +666,7 @@ cdef class Moves:
     cdef void coefficients(self, bitgen_t* rng) noexcept nogil:
         cdef int k
         cdef double u = random_standard_uniform(rng), reach = 1.0
-        # Three in four updates are whole steps; the others reach a quarter, a sixteenth or a 64th as far.
+        # Three in four updates are full steps; the others have a reach of 1/4, 1/16 or 1/64.
         if u < 0.25:
             reach = 0.25 if u < 0.125 else (0.0625 if u < 0.1875 else 0.015625)
         if self.decide(COEFFICIENTS, self.evaluate_coefficients(reach, rng, NULL), rng):

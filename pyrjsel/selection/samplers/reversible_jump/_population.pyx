@@ -1,17 +1,17 @@
-"""Chains at several temperatures over models and their coefficients, the compiled loop.
+"""Chains at several temperatures over models and coefficients, the compiled loop.
 
-Chain 0 has the posterior pi as its target, chain k the density pi**t_k, on internally standardised
-columns. One iteration:
+Chain 0 has the posterior pi as its target, chain k the density pi**t_k, for internally standardised columns.
+One iteration:
 
 1. every t_k, k > 0, moves along its grid (see `TEMPERATURES`);
 2. each chain does one iteration of reversible jumps at its temperature;
 3. for each k > 0, chains 0 and k propose to exchange their states, which is accepted with probability
    min{1, (pi(theta_k) / pi(theta_0))**(1 - t_k)}.
 
-The pair (theta_k, t_k) has density pi(theta)**t w_k(t) with any positive weights w_k on the grid: a draw
-of t_k from its full conditional leaves it invariant whatever the weights are, and so does the exchange.
-Chain 0 is exact. Weights h_k(t) / Z_k(t), with Z_k(t) close to the integral of pi**t, make t_k spread like
-h_k.
+The pair (theta_k, t_k) has density pi(theta)**t w_k(t) with arbitrary positive weights w_k on the grid: a
+draw of t_k from its full conditional and the exchange leave it invariant for any weights. Chain 0 is exact.
+With weights h_k(t) / Z_k(t), where Z_k(t) is close to the integral of pi**t, t_k is distributed approximately
+as h_k.
 """
 
 cimport cython
@@ -25,25 +25,25 @@ from pyrjsel.selection.samplers.reversible_jump._moves cimport N_MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
 
 cdef enum:
-    FIXED = 0                   # temperatures stay where they are
+    FIXED = 0                   # temperatures are fixed
     EXACT = 1                   # drawn from their full conditionals
-    PAPER = 2                   # drawn from their law, whatever the state: chain 0 is biased
+    PAPER = 2                   # drawn from their distribution, regardless of the state: chain 0 is biased
 
 TEMPERATURES = {"fixed": FIXED, "exact": EXACT, "paper": PAPER}
 
 
 @cython.final
 cdef class Population:
-    """Chains of reversible jumps that exchange states.
+    """Reversible-jump chains that exchange states.
 
     Parameters
     ----------
     chains : list of ReversibleJump
-        Chain 0 first; all of one problem and space.
+        Chains with a common problem and space, chain 0 first.
     grid : float64 array (K, G)
-        Temperatures that each of the other chains may have.
+        Grid of temperatures of each of the other chains.
     level : int32 array (K,)
-        Where in its grid each of them is.
+        Their positions in the grid.
     mode : int
         One of the values of `TEMPERATURES`.
     """
@@ -73,7 +73,7 @@ cdef class Population:
 
     cdef int draw_level(self, int k, double log_density, const double* log_law,
                         bitgen_t* rng) noexcept nogil:
-        """A temperature of chain k: from its full conditional, or from log_law alone."""
+        """Draw the temperature of chain k: from its full conditional, or from log_law alone."""
         cdef int g, n = self.grid.shape[1]
         cdef double top = -INFINITY, total = 0.0, u
         for g in range(n):
@@ -92,9 +92,9 @@ cdef class Population:
         return n - 1
 
     cdef void step(self, ReversibleJump other, int k, const double* log_law, bitgen_t* rng):
-        """Move the temperature of chain k + 1, and the chain."""
+        """Update the temperature of chain k + 1, then the chain."""
         if self.mode != FIXED:
-            # Derived anew, so that a state that was written down goes on to the same draws.
+            # Recomputed, so that a saved state has the same further draws.
             other.refresh()
             self.level[k] = self.draw_level(k, other.log_target(), log_law, rng)
         other.t = self.grid[k, self.level[k]]
@@ -103,7 +103,7 @@ cdef class Population:
             other.iterate(rng)
 
     cdef void exchange(self, int k, bitgen_t* rng):
-        """Propose that chains 0 and k + 1 exchange their states; temperatures and counts stay."""
+        """Propose that chains 0 and k + 1 exchange their states, but not temperatures and counts."""
         cdef ReversibleJump cold = self.chains[0], other = self.chains[k + 1]
         cdef double difference = other.log_target() - cold.log_target()
         cdef int move
@@ -128,16 +128,16 @@ cdef class Population:
         rng : numpy.random.Generator
         n : int
         log_law : float64 array (K, G)
-            Log weights of the temperatures: log h - log Z, or log h for the printed scheme.
+            Log weights of the temperatures: log h - log Z, or log h for the published scheme.
         log_sums, visits : float64 arrays (K, G), optional
-            Added to at each iteration: log pi(theta_k) and 1 at the temperature of chain k.
+            Incremented at each iteration by log pi(theta_k) and by 1 at the temperature of chain k.
         done, thin, words, log_posterior, coefficients, every, sums
             As for ``ReversibleJump.run``.
 
         Returns
         -------
         tuple of int
-            Draws and coefficient vectors that were recorded.
+            Numbers of recorded draws and coefficient vectors.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i, kept = 0, kept_b = 0
@@ -171,7 +171,7 @@ cdef class Population:
         return kept, kept_b
 
     def levels(self):
-        """Return where in its grid each chain but the first is, shape (K,)."""
+        """Return the grid positions of all chains except the first, shape (K,)."""
         return np.array(self.level)
 
     def states(self):
@@ -184,7 +184,7 @@ cdef class Population:
         return np.array([chain.counts() for chain in self.chains]), np.array(self.exchanges)
 
     def set_counts(self, moves, exchanges):
-        """Go on counting from what `counts` returned."""
+        """Set the counts, as `counts` returned them."""
         cdef int64_t[:, ::1] given = np.ascontiguousarray(exchanges, dtype=np.int64)
         for chain, count in zip(self.chains, moves, strict=True):
             chain.set_counts(np.ascontiguousarray(count, dtype=np.int64))

@@ -1,4 +1,4 @@
-# A chain of reversible jumps, for loops that run several.
+# A reversible-jump chain, for loops over several.
 
 from libc.stdint cimport uint64_t
 

@@ -1,4 +1,4 @@
-"""Reversible-jump Metropolis-Hastings over models and their coefficients, the compiled loop.
+"""Reversible-jump MCMC over models and coefficients, the compiled loop.
 
 One iteration, from a state (gamma, b) alone:
 
@@ -8,8 +8,8 @@ One iteration, from a state (gamma, b) alone:
 3. trades and moves of families, see ``_trades.pyx`` and ``_blocks.pyx``;
 4. one Metropolis-Hastings update of all coefficients.
 
-Each iteration starts by deriving everything from (gamma, b), so that rounding does not build up and a
-state that was written down between two iterations goes on to the same draws, bit for bit.
+Each iteration starts by recomputing everything from (gamma, b), so that rounding errors do not accumulate and
+a state saved between two iterations has the same further draws, bit for bit.
 """
 
 from libc.math cimport INFINITY, sqrt
@@ -26,7 +26,7 @@ from pyrjsel.model_space._space cimport model_flip
 
 
 cdef class ReversibleJump(Trades):
-    """A chain of reversible jumps; takes what :class:`Trades` takes."""
+    """A reversible-jump chain; takes the parameters of :class:`Trades`."""
 
     cdef void iterate(self, bitgen_t* rng) noexcept nogil:
         """One iteration at the chain's temperature."""
@@ -60,15 +60,15 @@ cdef class ReversibleJump(Trades):
         log_posterior : float64 array (kept,)
             Unnormalised log posterior density on the internal scale.
         coefficients : float64 array (kept coefficients, D + 1)
-            Internal coefficients of every `every`-th recorded draw, and what else the state has.
+            Internal coefficients of every `every`-th recorded draw, and further numbers of the state.
         sums : float64 array (4, D + 1)
-            Sums over recorded draws, added to: coefficients with the intercept of the design's own
-            columns less `origin`, their squares, positive values (of all of it), and inclusions.
+            Incremented sums over recorded draws: coefficients with the intercept of the design's own columns
+            minus `origin`, their squares, positive values (of the whole intercept), and inclusion.
 
         Returns
         -------
         tuple of int
-            Draws and coefficient vectors that were recorded.
+            Numbers of recorded draws and coefficient vectors.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i, kept = 0, kept_b = 0
@@ -88,8 +88,7 @@ cdef class ReversibleJump(Trades):
 
     cdef double record(self, uint64_t* words, Py_ssize_t n_words, double* coefficients,
                        double* sums) noexcept nogil:
-        """Write the packed model and, unless NULL, the coefficients; add to sums (4, D + 1), those of
-        the intercept (but for its sign) from the origin on.
+        """Write the packed model and, unless NULL, the coefficients, and update the sums (4, D + 1).
 
         Returns the unnormalised log posterior density on the internal scale.
         """
@@ -117,15 +116,15 @@ cdef class ReversibleJump(Trades):
         return self.log_target() - prior_dimension(self.p, self.d) * self.p.log_unit
 
     cdef double log_target(self) noexcept nogil:
-        """The unnormalised log posterior density of the present state, to the power one."""
+        """The unnormalised log posterior density of the present state, without tempering."""
         return self.loglik + self.log_prior + self.log_model
 
     def state(self):
-        """Return copies of gamma (J,) and the internal coefficients (D + 1,), with what else there is."""
+        """Return copies of gamma (J,) and of the internal coefficients (D + 1,), with further numbers."""
         return np.array(self.buffers[0], dtype=np.uint8), np.array(self.buffers[1])
 
     def set_state(self, const unsigned char[::1] gamma not None, const double[::1] b not None):
-        """Go on from the model gamma (J,) and the internal coefficients b (D + 1,), as `state` has them."""
+        """Set the model gamma (J,) and the internal coefficients b (D + 1,), as `state` returned them."""
         if gamma.shape[0] != self.p.n_terms or b.shape[0] != self.p.n_columns + self.n_extra:
             raise ValueError("gamma and b must fit the problem")
         memcpy(self.m.gamma, &gamma[0] if gamma.shape[0] else NULL, gamma.shape[0])
@@ -134,14 +133,14 @@ cdef class ReversibleJump(Trades):
             raise ValueError("the prior of this model does not exist")
 
     def set_temperature(self, double t):
-        """Make the posterior to the power `t` the target."""
+        """Set the target to the posterior to the power `t`."""
         if not 0.0 < t < INFINITY:
             raise ValueError("t must be positive and finite")
         self.t = t
         self.root_t = sqrt(t)
 
     def set_counts(self, const int64_t[:, ::1] counts not None):
-        """Go on counting from `counts`, as `counts()` returned them."""
+        """Set the counts, as `counts()` returned them."""
         for k in range(N_MOVES):
             self.proposed[k] = counts[0, k]
             self.accepted[k] = counts[1, k]
@@ -158,7 +157,7 @@ cdef class ReversibleJump(Trades):
 
     def log_ratio(self, str move not None, int j, int k=-1, const double[::1] block=None,
                   double reach=1.0):
-        """Return the log acceptance ratio of one move from the present state, which does not change.
+        """Return the log acceptance ratio of one move from the present state, without making it.
 
         `move` is "birth" of j with the given block, "death" of j, "swap" of j for k with the given
         block of k, or "coefficients" with all of the model's coefficients given and with that reach.

@@ -1,4 +1,4 @@
-# Trades of one term with what it needs for as many as a bound asks for.
+# Trades of one term, with the terms that it requires, for as many others as a limit requires.
 
 from pyrjsel._core.random cimport bitgen_t
 from pyrjsel.selection.samplers.reversible_jump._blocks cimport Blocks

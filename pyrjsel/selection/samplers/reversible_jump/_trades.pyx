@@ -1,19 +1,20 @@
-"""Trades: moves between models that a bound keeps apart.
+"""Trades: moves between models that a limit separates.
 
-*In*: a free term j outside is chosen, each with equal probability or in proportion to a weight of its own;
-what of its unit it needs to enter comes too (under weak heredity one of several sets U, each with equal
-probability). Then, as long as a bound is broken, a free term beside the unit leaves that no other one needs.
-*Out*: a free term j inside is chosen, each with equal probability, and with it one of the sets U of terms of
-its unit that can leave together, j among them, each with equal probability. Then free terms beside the unit
-enter, of those that heredity and the bounds allow without U; the first of them must not fit beside U. After
-each it is decided whether that was the last. A path in (j, U; a_1, ..., a_m) from one model to another and
-the path out (j, U; a_m, ..., a_1) from there are each other's reverse: what leaves could enter and the other
-way round, U does not fit before a_m has left. A trade is accepted with the ratio of the targets, times that
-of the probabilities of the reverse path and the path, times that of the densities of the coefficients.
+*In*: an excluded free term j is chosen uniformly or in proportion to a weight; the terms of its unit that it
+requires enter with it (under weak heredity one of several sets U, chosen uniformly). Then, as long as a limit
+is exceeded, a free term outside the unit leaves that no other term requires. *Out*: an included free term j
+is chosen uniformly, and one of the sets U of terms of its unit that can leave together with j, uniformly.
+Then free terms outside the unit enter, of those that heredity and the limits allow without U; the first of
+them must not fit together with U. After each it is decided whether it was the last. A path in (j, U; a_1,
+..., a_m) and the path out (j, U; a_m, ..., a_1) from the resulting model are the reverse of each other: terms
+that leave can enter and vice versa, and U does not fit before a_m has left. The acceptance probability has
+the ratio of the targets, times that of the probabilities of the reverse path and the path, times that of the
+densities of the coefficients.
 
-Entering terms are chosen with probabilities proportional to the root of an approximate Bayes factor, times
-the ratio of the priors over models: of Newton steps given the terms that have entered before. What leaves is
-chosen in the same way, by what is lost at the present coefficients. That is no more than a choice of weights.
+Entering terms are chosen with probabilities proportional to the square root of an approximate Bayes factor,
+from Newton steps given the terms that have entered before, times the ratio of the priors over models. Leaving
+terms are chosen in the same way, by the loss at the present coefficients. These weights affect only the
+efficiency.
 """
 
 from libc.math cimport INFINITY, exp, isfinite, log, log1p
@@ -28,24 +29,23 @@ from pyrjsel.model_space._space cimport model_changes, model_flip
 from pyrjsel.model_space._trades cimport pointed_at
 
 cdef double LOG_2PI = 1.8378770664093454836
-# Least of log weights less the largest: what may enter or leave has a chance.
+# Smallest log weight relative to the largest, so that every candidate has a positive probability.
 cdef double LEAST = -700.0
-# Bounds of the probability that an addition was the last.
+# Bounds of the probability that an addition is the last.
 cdef double LEAST_STOP = 0.1, MOST_STOP = 0.9
 
 cdef enum:
-    MOST = 20                   # terms on the other side of a trade at most: they are looked at in turn
+    MOST = 20                   # largest number of terms on the other side of a trade
 
 
 cdef class Trades(Blocks):
-    """Trades; takes what :class:`Blocks` takes."""
+    """Trades; takes the parameters of :class:`Blocks`."""
 
     # ------------------------------------------------------------------ paths
 
     cdef double log_bayes(self, int j, const double* residual, const double* weight,
                           bint inside) noexcept nogil:
-        """About the log Bayes factor of term j: of a Newton step from the coefficients on the way, or, of a
-        term that is inside, by its present coefficients. NaN where it does not exist."""
+        """Approximate log Bayes factor of term j, by a Newton step or its present coefficients, or NaN."""
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef double* cross = self.block
@@ -75,7 +75,7 @@ cdef class Trades(Blocks):
         return 0.5 * value + size * (p.log_constant - p.log_unit + 0.5 * LOG_2PI)
 
     cdef double level(self) noexcept nogil:
-        """Make weights of self.chances, logarithms so far: over the largest; their sum."""
+        """Convert self.chances from log weights to weights relative to the largest; return their sum."""
         cdef int i
         cdef double top = -INFINITY, total = 0.0
         for i in range(self.p.n_terms):
@@ -87,7 +87,7 @@ cdef class Trades(Blocks):
         return total
 
     cdef double weigh_additions(self, int j, bint first) noexcept nogil:
-        """Weights of the terms that may enter a path out of unit j, in self.chances; their sum."""
+        """Set self.chances to the weights of terms that may enter a path out of unit j; return their sum."""
         cdef int i, k
         cdef double value
         model_changes(self.s, &self.m, self.changes)
@@ -108,10 +108,10 @@ cdef class Trades(Blocks):
 
     cdef double add_path(self, int j, bitgen_t* rng, const int* given, int n, int* into,
                          int* n_into) noexcept nogil:
-        """Log probability of the additions of a path out of unit j, drawn or given; -inf if impossible.
+        """Log probability of the additions on a path out of unit j, drawn or given; -inf if impossible.
 
-        The model must be that without U, the unit's moved terms; it ends at that with the additions. Leaves
-        the proposal of their coefficients behind.
+        The model must be that without U, the unit's moved terms; afterwards it is that with the additions.
+        Sets the proposal of their coefficients.
         """
         cdef int i = 0, a
         cdef double total, stop, log_p = 0.0
@@ -151,9 +151,10 @@ cdef class Trades(Blocks):
 
     cdef double evict_path(self, int j, const double* weight, bitgen_t* rng, const int* given, int n,
                            int* into, int* n_into) noexcept nogil:
-        """Log probability of the evictions of a path in of unit j: drawn, or the n given; -inf if impossible.
+        """Log probability of the removals on a path in of unit j, drawn or the n given; -inf if impossible.
 
-        The model must be that without U, and its coefficients in self.b; it ends without what was evicted.
+        The model must be that without U, with its coefficients in self.b; afterwards it is without the
+        removed terms.
         """
         cdef int i, k, count = 0
         cdef double total, log_p = 0.0
@@ -194,7 +195,7 @@ cdef class Trades(Blocks):
     # ------------------------------------------------------------------ moves
 
     cdef double log_entry(self, int j) noexcept nogil:
-        """Log probability that a trade in from the present model, which has not term j, is of that term."""
+        """Log probability that a trade in from the present model, without term j, is of that term."""
         cdef int i
         cdef double total = 0.0
         if self.entry == NULL:
@@ -205,7 +206,7 @@ cdef class Trades(Blocks):
         return log(self.entry[j] / total)
 
     cdef int draw_entry(self, bitgen_t* rng) noexcept nogil:
-        """Draw the term of a trade in, with the probabilities of `log_entry`; there must be one outside."""
+        """Draw the term of a trade in, with the probabilities of `log_entry`; one must be excluded."""
         cdef int i
         cdef double u = random_standard_uniform(rng), total = 0.0
         if self.entry == NULL:
@@ -219,7 +220,7 @@ cdef class Trades(Blocks):
 
     cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                             const double* given) noexcept nogil:
-        """Trade the terms of a path for term j with those of its unit in `pattern`; see evaluate_family."""
+        """Trade the terms of a path for term j with its unit by `pattern`; see evaluate_family."""
         cdef const int* terms = self.unit_term + self.unit_start[j]
         cdef int size = self.unit_start[j + 1] - self.unit_start[j], i, ways = self.patterns_of(j, True, -1)
         cdef double log_p, log_q, value
@@ -245,7 +246,7 @@ cdef class Trades(Blocks):
             return -INFINITY
         self.draw_path(rng, given)
         log_q = -self.path_logpdf(self.drawn)
-        # The way back: what has left enters again, the last of it first.
+        # Reverse path: the terms that left enter again, in reverse order.
         for i in range(self.n_leave):
             self.back[i] = self.leave[self.n_leave - 1 - i]
         value = self.add_path(j, NULL, self.back, self.n_leave, self.leave, &i)
@@ -260,7 +261,7 @@ cdef class Trades(Blocks):
 
     cdef double evaluate_out(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                              const double* given) noexcept nogil:
-        """Trade term j, with those of its unit that `pattern` has not, for a path; see evaluate_family."""
+        """Trade term j, with the terms of its unit not in `pattern`, for a path; see evaluate_family."""
         cdef const int* terms = self.unit_term + self.unit_start[j]
         cdef int size = self.unit_start[j + 1] - self.unit_start[j], i
         cdef double log_p, log_q, value
@@ -288,7 +289,7 @@ cdef class Trades(Blocks):
         value = self.target_change()
         if value == -INFINITY:
             return -INFINITY
-        # The way back: what has entered leaves again, the last of it first.
+        # Reverse path: the terms that entered leave again, in reverse order.
         for i in range(self.n_enter):
             self.back[i] = self.enter[self.n_enter - 1 - i]
         log_p += self.evict_path(j, self.weight_new, NULL, self.back, self.n_enter, self.back, &i)
@@ -320,11 +321,11 @@ cdef class Trades(Blocks):
 
     def block_ratio(self, str move not None, int j, int pattern, const int[::1] path=None,
                     const double[::1] block=None):
-        """Return the log acceptance ratio of one move of several terms from the present state, which stays.
+        """Return the log acceptance ratio of one move of several terms, without making it.
 
         `move` is "family" (of family j, to that pattern), "in" or "out" (of term j, to that pattern of its
-        unit, with the terms of `path`); `block` has the coefficients of what enters, in the order of unit or
-        path.
+        unit, with the terms of `path`); `block` has the coefficients of entering terms, in the order of unit
+        or path.
         """
         cdef const double* given = &block[0] if block is not None and block.shape[0] else NULL
         cdef const int* terms = &path[0] if path is not None and path.shape[0] else NULL

@@ -13,7 +13,7 @@ from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 def make_chain(
     regression: Regression, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any
 ) -> ReversibleJump:
-    """Return a compiled chain at a model (J,) and a state's numbers (D + 1 + nuisance,)."""
+    """Return a compiled chain at a model (J,) and the numbers of a state (D + 1 + nuisance,)."""
     if not isinstance(regression, GaussianRows):
         return ReversibleJump(regression.compiled, Space(space), gamma, b, **rest)
     whole = regression.whole

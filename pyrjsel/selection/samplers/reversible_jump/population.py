@@ -30,35 +30,36 @@ from pyrjsel.selection.samplers.reversible_jump.temperatures import (
 )
 from pyrjsel.storage import Content
 
-# Iterations between two steps of adaptation during burn-in; part of what a seed gives.
+# Iterations between adaptation steps during burn-in. Changing it changes the draws for a given seed.
 ADAPT_EVERY = 50
-# Shares of burn-in after which the sums behind the normalising constants begin again.
+# Proportions of burn-in after which the sums for the normalising constants are reset.
 RESTARTS = (0.1, 0.3)
 
 
 @dataclass(frozen=True)
 class PopulationOptions(RJMCMCOptions):
-    """Options of ``fit(sampler="population")``, beside those of ``"rjmcmc"`` except `surrogate`.
+    """Options of ``fit(sampler="population")``, besides those of ``"rjmcmc"`` except `surrogate`.
 
     Attributes
     ----------
     scheme : {"exact", "fixed", "paper"}
-        How temperatures are updated: ``"exact"`` draws each from its full conditional, ``"fixed"`` keeps it
-        (ordinary parallel tempering), ``"paper"`` draws it from its law whatever the state is: as printed by
-        Fouskakis, Ntzoufras and Draper (2009), which biases the posterior a little.
+        Update of the inverse temperatures: ``"exact"`` draws each from its full conditional, ``"fixed"``
+        keeps it (ordinary parallel tempering), ``"paper"`` draws it from its distribution regardless of the
+        state, as published by Fouskakis, Ntzoufras and Draper (2009), which biases the posterior a little.
     cold : tuple (a, b) or sequence of them
         Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
-        in `hot` a and b are from 0.1 to 1,000, because a chain has a grid of 60 temperatures: with less,
-        nearly all of a law is beyond its ends; with more, a law is narrower than the steps between them.
+        in `hot`, a and b must be from 0.1 to 1,000 to suit the grid of 60 temperatures of a chain: smaller
+        values put nearly all probability beyond its ends, larger ones between two points.
     hot : tuple (a, b) or sequence of them
         Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98. For linear
-        models that is the law of (t - t0) / (1 - t0), t0 = (d + 3) / (n + d + 2 a + 2) for n rows, d columns
-        of the largest model besides the intercept (0 if prior variances are no multiples of sigma^2) and
-        sigma^2 ~ IG(a, b) (a = 0 for 1 / sigma^2): powers t <= t0 of the posterior have no integral.
+        models this is the distribution of (t - t0) / (1 - t0), with t0 = (d + 3) / (n + d + 2 a + 2) for n
+        rows, d columns of the largest model besides the intercept (0 if prior variances are not multiples of
+        sigma^2) and sigma^2 ~ IG(a, b) (a = 0 for 1 / sigma^2): powers t <= t0 of the posterior are not
+        integrable.
     tune : bool
-        Whether the laws (the values, under ``"fixed"``) move during burn-in towards an acceptance rate
-        of exchanges of 20 %. On a grid the mean of t - 1 grows to ten times what it was at most (to 5,
-        if it was below 0.5), which is what the grid has room for.
+        Whether the distributions (with ``"fixed"``, the values) are tuned during burn-in towards an
+        acceptance rate of exchanges of 20 %. The range of the grid limits the mean of t - 1 to ten times its
+        initial value (to 5, if that is below 0.5).
     """
 
     scheme: str = "exact"
@@ -79,12 +80,12 @@ class PopulationOptions(RJMCMCOptions):
             raise bad_value("cold", "at least one pair (a, b) where 'hot' has none", self.cold)
 
     def laws(self) -> list[Law]:
-        """Return the laws of the auxiliary chains, cold ones first."""
+        """Return the temperature distributions of the auxiliary chains, cold ones first."""
         return [*_laws(self.cold, "cold", COLD_BOUNDS), *_laws(self.hot, "hot", HOT_BOUNDS)]
 
 
 def _laws(value: object, kind: str, bounds: tuple[float, float]) -> list[Law]:
-    """Return laws whose temperatures are those of the grid: where tuning keeps them too."""
+    """Return distributions within the range of the grid, as after tuning."""
     laws = [Law(kind, *pair) for pair in _pairs(value, kind)]
     for law in laws:
         if not bounds[0] <= law.mean <= bounds[1]:
@@ -118,7 +119,7 @@ class PopulationMoves(JumpMoves):
     Attributes
     ----------
     laws : tuple of Law
-        Laws of the inverse temperatures of auxiliary chains.
+        Distributions of the inverse temperatures of auxiliary chains.
     scheme : str
     tune : bool
     """
@@ -133,13 +134,13 @@ def _fixed(law: Law) -> float:
 
 
 class PopulationChain(JumpChain):
-    """One population: the chain that is recorded, and K auxiliary ones, each with a grid of G temperatures.
+    """One population: the recorded chain, and K auxiliary ones, each with a grid of G temperatures.
 
-    Values of its state: models `gamma` (K + 1, J) and numbers `b` (K + 1, D + 1); `level` (K,), where in its
-    grid each auxiliary chain is; `grid`, `log_law`, `sums` and `visits` (K, G), the temperatures, their log
-    weights, and what these are estimated from; `laws`; `moves` (K + 1, 2, moves), counted since the start,
-    and after burn-in since its end; `exchanges` (2, K), counted since the last step of adaptation, and after
-    burn-in since its end.
+    Values of its state: models `gamma` (K + 1, J) and numbers `b` (K + 1, D + 1); `level` (K,), the grid
+    positions of auxiliary chains; `grid`, `log_law`, `sums` and `visits` (K, G), the temperatures, their log
+    weights, and sums for estimating these; `laws`; `moves` (K + 1, 2, moves), counted since the start, and
+    after burn-in since its end; `exchanges` (2, K), counted since the last adaptation step, and after burn-in
+    since its end.
     """
 
     every = restart_every = ADAPT_EVERY
@@ -147,7 +148,7 @@ class PopulationChain(JumpChain):
 
     @property
     def main(self) -> ReversibleJump:
-        """The compiled chain that draws from the posterior itself."""
+        """The compiled chain with the posterior as its target."""
         return self.chains[0]
 
     @classmethod
@@ -174,7 +175,7 @@ class PopulationChain(JumpChain):
 
     @classmethod
     def read(cls, job: Job, known: Content) -> dict[str, Any]:
-        """Return the values of a state that was written down."""
+        """Return the values of a saved state."""
         k = len(job.setup.laws)
         grid, level = known.array("grid", float, (k, None)), known.array("level", np.intc, (k,))
         if (level < 0).any() or (level >= grid.shape[1]).any() or not (grid > 0).all():
@@ -194,7 +195,7 @@ class PopulationChain(JumpChain):
         }
 
     def restore(self, values: dict[str, Any]) -> None:
-        """Make the chains and the loop over them of the values of a state."""
+        """Create the chains and the loop over them at the values of a state."""
         self.chains = [self.new_loop(*state) for state in zip(values["gamma"], values["b"], strict=True)]
         self.laws = [Law(**law) for law in values["laws"]]
         self.grid, self.log_law = values["grid"].copy(), values["log_law"].copy()
@@ -227,7 +228,7 @@ class PopulationChain(JumpChain):
         return self.loop.run(self.rng, n, self.log_law, **into)
 
     def counts(self) -> np.ndarray:
-        """Return counts of the moves of chain 0, and of exchanges."""
+        """Return the counts of the moves of chain 0 and of exchanges."""
         moves, exchanges = self.loop.counts()
         return np.concatenate([moves[0][:, self.job.setup.kinds], exchanges], axis=1)
 
@@ -249,7 +250,7 @@ class PopulationChain(JumpChain):
         self.weigh()
 
     def weigh(self) -> None:
-        """Work out the weights of the temperatures from the laws, the sums so far, and chain 0."""
+        """Compute the weights of the temperatures from their distributions, the sums so far, and chain 0."""
         scheme = self.job.setup.scheme
         if scheme == "fixed":
             return
@@ -263,7 +264,7 @@ class PopulationChain(JumpChain):
                 )
 
     def adapt(self) -> None:
-        """Take one step of adaptation: tune the laws, estimate the normalising constants anew."""
+        """Adapt once: tune the distributions and re-estimate the normalising constants."""
         moves, exchanges = self.loop.counts()
         setup, step = self.job.setup, self.done // self.every
         fixed = setup.scheme == "fixed"
@@ -275,7 +276,7 @@ class PopulationChain(JumpChain):
             ]
         if fixed:
             self.grid = np.array([[_fixed(law)] for law in self.laws])
-        # Exchanges have changed the order of the chains: back to that of a population made of its state.
+        # Exchanges have changed the order of the chains: restore that of a population created from its state.
         gamma, b = self.loop.states()
         for chain, own_gamma, own_b in zip(self.chains, gamma, b, strict=True):
             chain.set_state(own_gamma, own_b)
@@ -288,14 +289,14 @@ class PopulationChain(JumpChain):
 
 
 class PopulationRJMCMC(RJMCMC):
-    """Reversible jumps at several temperatures that exchange states."""
+    """Reversible-jump MCMC at several temperatures with exchanges of states."""
 
     name, options, kind, warm = "population", PopulationOptions, PopulationChain, 2000
 
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> PopulationMoves:
-        """Return the moves that chains make, and their temperatures."""
+        """Return the moves of chains, and their temperatures."""
         moves = super().setup(regression, space, settings, options, entropy)
         least = regression.least_power(space.max_size)
         laws = tuple(law.above(least) for law in options.laws())
@@ -307,10 +308,10 @@ class PopulationRJMCMC(RJMCMC):
         return Manner(self.name, (*job.setup.names, *exchanges))
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
-        """Return the posterior that the draws of chains are summarised to."""
+        """Return the posterior from the draws of chains."""
         posterior = super().summarised(drawn, job, settings, **rest)
         if job.setup.scheme == "paper":
             posterior.notes.append(
-                "Temperatures were refreshed as printed (scheme='paper'), which biases the posterior."
+                "Temperatures were updated as published (scheme='paper'), which biases the posterior."
             )
         return posterior

@@ -1,4 +1,4 @@
-"""Proposals fixed before chains begin: distributions of coefficients, weights of terms."""
+"""Fixed proposals: distributions of coefficients, weights of terms."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from pyrjsel.selection.regression.glm import Regression
 
 
 def full_model_proposal(regression: Regression) -> tuple[FloatArray, FloatArray]:
-    """Return the mean (D + 1,) and the precision factors (D + 1, largest term) of every term's block.
+    """Return the mean (D + 1,) and the precision factors (D + 1, largest term) of the terms' coefficients.
 
-    The block of rows of term j in the second array is the lower Cholesky factor of the inverse of its
-    posterior covariance in the full model, at the mode.
+    The rows of term j in the second array are the lower Cholesky factor of the inverse of its posterior
+    covariance in the full model, at the mode.
 
     Raises
     ------
@@ -39,11 +39,10 @@ def full_model_proposal(regression: Regression) -> tuple[FloatArray, FloatArray]
 
 
 def entry_weights(regression: Regression, space: ModelSpace) -> FloatArray:
-    """Return weights with which trades choose the term that comes in.
+    """Return the weights of the entering term in trades.
 
-    Half of them are the same for all free terms, the other half proportional to the score statistics of
-    their columns (on average) in the model of intercept and offset alone. They are a function of the data, so
-    that chains whose trades choose by them are reversible.
+    A mixture of equal weights and weights proportional to the score statistics of the terms' columns
+    (averaged) in the null model. They depend only on the data, so that chains are reversible.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def entry_weights(regression: Regression, space: ModelSpace) -> FloatArray:
     Returns
     -------
     ndarray (J,)
-        All positive; those of free terms sum to one.
+        Positive weights; those of free terms sum to one.
     """
     free = np.asarray(space.free, dtype=float)
     starts, columns = regression.term_start - 1, np.diff(regression.term_start)

@@ -29,29 +29,29 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
 )
 from pyrjsel.storage import Content
 
-# Moves in the order in which chains count them.
+# Moves in the order of their counts.
 ALL_MOVES = (*MOVES, "surrogate")
-# Trades an iteration where there is something for them to do.
+# Trades per iteration if swaps are not enough.
 TRADES = 8
 
 
 @dataclass(frozen=True)
 class JumpMoves:
-    """The moves that chains make in an iteration, beside flips and updates of coefficients.
+    """The moves of an iteration besides flips and updates of coefficients.
 
     Attributes
     ----------
     swaps, trades, block_updates : int
     blocks : tuple of int array
-        Each a term with what heredity makes it need; see ``pyrjsel.model_space.families``.
+        Each a term with the terms that heredity requires; see ``pyrjsel.model_space.families``.
     entry : ndarray (J,), optional
-        Weights with which trades choose the term that comes in; None is the same for all.
+        Weights of the entering term in trades; None means equal weights.
     fixed : tuple of ndarray, optional
-        Mean and precision factors of a fixed proposal of coefficients.
+        Mean and precision factors of a fixed proposal for coefficients.
     surrogate : int
-        Surrogate jumps.
+        Number of surrogate jumps.
     learnt : Surrogate, optional
-        The surrogate of these.
+        The surrogate for these jumps.
     """
 
     swaps: int = 0
@@ -65,17 +65,17 @@ class JumpMoves:
 
     @property
     def kinds(self) -> list[int]:
-        """Places in ALL_MOVES of what is proposed: counts of others are not kept."""
+        """Positions in ALL_MOVES of the proposed moves; others are not counted."""
         others = (4, self.trades), (5, self.block_updates), (6, self.surrogate)
         return [0, 1, 2, 3, *(k for k, count in others if count)]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of what is proposed."""
+        """Names of the proposed moves."""
         return tuple(ALL_MOVES[k] for k in self.kinds)
 
     def all_counts(self, counts: np.ndarray) -> np.ndarray:
-        """Return counts (2, kinds) as loops have them, (2, moves)."""
+        """Return counts (2, kinds) in the form of the loops, (2, moves)."""
         found = no_counts(len(ALL_MOVES if self.surrogate else MOVES))
         found[:, self.kinds] = counts
         return found
@@ -88,32 +88,31 @@ class RJMCMCOptions:
     Attributes
     ----------
     proposal : {"conditional", "full"}
-        A term's new coefficients come from one Newton step given all other coefficients, or from
-        the normal approximation to the posterior of the full model.
+        Proposal of a term's new coefficients: from one Newton step given all other coefficients, or from the
+        normal approximation to the posterior of the full model.
     swaps : int, optional
-        Swap proposals an iteration; None is as many as there are free terms under a budget or a
-        largest size, where flips alone move through deletions, and a quarter of that elsewhere.
+        Swaps proposed per iteration; None is the number of free terms under a budget or a largest size, where
+        flips must delete before they can add, and a quarter of that otherwise.
     trades : int, optional
-        Trades an iteration: a term, with what heredity makes it need, comes in and as many others leave as
-        a budget or a largest size asks for (at most 20), or the reverse. None is 8 where swaps of one term
-        for another are not enough, because prices differ or heredity makes terms come together, and 0
-        elsewhere.
+        Trades per iteration: a term, with the terms that heredity requires, enters and as many others leave
+        as a budget or a largest size requires (at most 20), or the reverse. None is 8 if swaps are not
+        enough, because costs differ or because of heredity, and 0 otherwise.
     entry : {"score", "uniform"}
-        How a trade chooses the term that comes in: half of the time in proportion to its score statistic in
-        the model of intercept and offset alone, which is about 1 for a term without effect, and else each
-        term outside with equal probability; or always so. What is drawn from stays the posterior.
+        Choice of the entering term in trades: with ``"score"``, half of the time in proportion to its score
+        statistic in the null model, which is about 1 for a term without effect, and otherwise uniformly; with
+        ``"uniform"``, always uniformly. The posterior does not depend on it.
     blocks : int, optional
-        Block updates an iteration, under heredity: the indicators of an interaction and its parents are
-        proposed jointly. An interaction with weak main effects is found by no other move. None is a quarter
-        of the number of interactions. Interactions of four and more variables have no block of their own.
+        Block updates per iteration, under heredity: the indicators of an interaction and its parents are
+        proposed jointly. No other move finds an interaction with weak main effects. None is a quarter of the
+        number of interactions. Interactions of four or more variables have no block.
     surrogate : int
-        Surrogate jumps per iteration, for models that are not linear: the proposed model is the end of a walk
-        on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as long as
-        several iterations of single moves and can change many terms at once. The default is 0;
-        ``sampler="auto"`` uses 1 where it chooses this sampler because data are nearly separated.
+        Surrogate jumps per iteration, for generalised linear models: the proposed model is the final state of
+        a chain on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as
+        long as several iterations of single moves and can change many terms at once. The default is 0;
+        ``sampler="auto"`` uses 1 if it chooses this sampler because the data are nearly separated.
     start : None, "empty" or sequence of str
-        Terms of the model to start from. None starts the first chain at the smallest model and the
-        others at draws from the prior over models.
+        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
+        from the prior over models.
     """
 
     proposal: str = "conditional"
@@ -124,7 +123,7 @@ class RJMCMCOptions:
     surrogate: int = 0
     start: str | Sequence[str] | None = None
 
-    # Values of options in results of versions without them, and earlier names of options.
+    # Values of options in results of earlier versions without them, and earlier names of options.
     before: ClassVar[Mapping[str, Any]] = {"trades": 0, "blocks": 0, "entry": "uniform"}
     renamed: ClassVar[Mapping[str, str]] = {"families": "blocks"}
 
@@ -132,7 +131,7 @@ class RJMCMCOptions:
         self.check()
 
     def check(self) -> None:
-        """Check the options that every reversible-jump sampler has."""
+        """Check the options common to all reversible-jump samplers."""
         check_choice(self.proposal, "proposal", ("conditional", "full"))
         check_choice(self.entry, "entry", ("score", "uniform"))
         for name in ("swaps", "trades", "blocks"):
@@ -147,19 +146,19 @@ class JumpChain(Chain):
 
     @classmethod
     def nuisance(cls, regression: Any) -> Nuisance:
-        """Return what states have behind coefficients: sigma^2 and log g of gaussian models."""
+        """Return the parameters of states besides coefficients: sigma^2 and log g for gaussian models."""
         family = regression.family
         return state_nuisance(family) if is_gaussian(regression) else family.nuisance
 
     @classmethod
     def single(cls, job: Job) -> MarginalLikelihood:
-        """Return what finds modes of single models (of gaussian ones at the first sigma^2 and g)."""
+        """Return a mode finder for single models (for gaussian ones at the first sigma^2 and g)."""
         regression = job.regression
         return MarginalLikelihood(regression.first()[0], b"", 2, regression.widest(job.space.max_size))
 
     @classmethod
     def first_vector(cls, job: Job, chain: int, rng: np.random.Generator) -> tuple[ByteArray, FloatArray]:
-        """Return the model that a chain starts from, and its numbers: its mode, and what else states have."""
+        """Return the starting model of a chain, with its mode and the other parameters of states."""
         gamma, marginal = job.first_model(chain, rng), job.single()
         assert isinstance(marginal, MarginalLikelihood)
         b = marginal.mode(gamma)
@@ -168,7 +167,7 @@ class JumpChain(Chain):
 
     @classmethod
     def read_vectors(cls, job: Job, known: Content, *shape: int) -> dict[str, Any]:
-        """Return the models and numbers of a state that was written down."""
+        """Return the models and numbers of a saved state."""
         regression = job.regression
         width = regression.n_columns + len(regression.nuisance)
         return {"gamma": chain_models(job, known, *shape), "b": known.array("b", float, (*shape, width))}
@@ -196,7 +195,7 @@ class JumpChain(Chain):
 
     @property
     def main(self) -> ReversibleJump:
-        """The compiled chain that draws from the posterior itself."""
+        """The compiled chain with the posterior as its target."""
         raise NotImplementedError
 
     def position(self) -> tuple[ByteArray, float | None]:
@@ -217,7 +216,7 @@ class RJMCMCChain(JumpChain):
     """One chain. Values of its state: model `gamma`, numbers `b`, and `counts` of moves."""
 
     loop: ReversibleJump
-    # The same, with surrogate jumps where there are any.
+    # The same chain, with surrogate jumps if there are any.
     moving: ReversibleJump | SurrogateLoop
 
     @property
@@ -233,7 +232,7 @@ class RJMCMCChain(JumpChain):
 
     @classmethod
     def read(cls, job: Job, known: Content) -> dict[str, Any]:
-        """Return the values of a state that was written down."""
+        """Return the values of a saved state."""
         counts = known.array("counts", np.int64, (2, len(job.setup.kinds)))
         return {**cls.read_vectors(job, known), "counts": counts}
 
@@ -256,7 +255,7 @@ class RJMCMCChain(JumpChain):
         return self.moving.run(self.rng, n, **self.into(block))
 
     def counts(self) -> np.ndarray:
-        """Return counts of what is proposed."""
+        """Return the counts of the proposed moves."""
         return self.moving.counts()[:, self.job.setup.kinds]
 
     def clear(self) -> None:
@@ -265,7 +264,7 @@ class RJMCMCChain(JumpChain):
 
 
 class RJMCMC(MCMC):
-    """Reversible jumps: chains over models and coefficients together."""
+    """Reversible-jump MCMC over models and coefficients."""
 
     name, options, warm = "rjmcmc", RJMCMCOptions, 500
     kind: ClassVar[type[Chain]] = RJMCMCChain
@@ -275,7 +274,7 @@ class RJMCMC(MCMC):
         return True
 
     def prepared(self, regression: Any, space: ModelSpace) -> Regression:
-        """Return the regression in the form that chains use: rows of a linear one."""
+        """Return the regression in the form that chains use: reduced rows for a linear model."""
         if not is_gaussian(regression):
             return regression
         rows = GaussianRows.of(regression)
@@ -290,7 +289,7 @@ class RJMCMC(MCMC):
         Raises
         ------
         ParameterError
-            If surrogate jumps are asked for of linear models.
+            If surrogate jumps are requested for linear models.
         """
         if options.surrogate and is_gaussian(regression):
             raise bad_value("surrogate", "0 for linear models", options.surrogate)
@@ -323,7 +322,7 @@ class RJMCMC(MCMC):
 
 
 def _alike(space: ModelSpace) -> bool:
-    """Whether a bound lets any free term in for any other one."""
+    """Whether the constraints allow any free term in place of any other."""
     if not np.isfinite(space.budget):
         return True
     free = np.flatnonzero(space.free)

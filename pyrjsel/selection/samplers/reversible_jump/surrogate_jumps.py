@@ -1,26 +1,26 @@
-"""Reversible jumps that propose a model by a walk on a surrogate posterior and coefficients at its mode.
+"""Reversible jumps that propose a model by a surrogate chain, and coefficients around its mode.
 
-From (gamma, b) a walk of fixed length, reversible with respect to a surrogate pi~ over models, proposes
-gamma'. For each of the two models m pairs of coefficient vectors are drawn from q, a Student distribution
-at the posterior mode of its coefficients with the inverse Hessian as its scale; the vectors of a pair are
-mirror images of each other at the mode. The pairs of gamma' are new. So are those of gamma except one,
-which consists of b and its mirror image. With w the posterior density of a model and its coefficients over
-q, and Z the average of w over the 2 m vectors of a model, gamma' is accepted with probability
+From (gamma, b), a chain of fixed length that is reversible with respect to a surrogate pi~ over models
+proposes gamma'. For each of the two models, m pairs of coefficient vectors are drawn from q, a Student
+distribution at the posterior mode of its coefficients with the inverse Hessian as its scale; the vectors of a
+pair are mirror images about the mode. All pairs are new, except that one pair of gamma consists of b and its
+mirror image. With w the ratio of the posterior density of a model and its coefficients to q, and Z the
+average of w over the 2 m vectors of a model, gamma' is accepted with probability
 
     min{1, [Z(gamma') pi~(gamma)] / [Z(gamma) pi~(gamma')]}.
 
 The next coefficients are one of the vectors of the resulting model, chosen in proportion to w.
 
 This is exact for every m. Extend the posterior to a model, m pairs and one marked vector b, with density
-pi(gamma, b) / (2 m) times q of all pairs except that of b. Its marginal law of (gamma, b) is the posterior,
-and given these the other pairs are draws from q. Its marginal density of the model and all pairs is
-Z(gamma) times q of all pairs, and given these a vector is marked with probability proportional to w.
-Drawing the other pairs, the Metropolis-Hastings step and marking a vector each leave the extended law
-invariant. More pairs bring the acceptance rate to that of a sampler with the coefficients integrated out.
-(Andrieu, Doucet and Holenstein 2010, "Particle Markov chain Monte Carlo methods".)
+pi(gamma, b) / (2 m) times q of all pairs except that of b. The marginal distribution of (gamma, b) is the
+posterior, and given these the other pairs are draws from q. The marginal density of the model and all pairs
+is Z(gamma) times q of all pairs, and given these a vector is marked with probability proportional to w.
+Drawing the other pairs, the Metropolis-Hastings step and marking a vector each leave the extended
+distribution invariant. With more pairs the acceptance rate approaches that of a sampler with the coefficients
+integrated out. (Andrieu, Doucet and Holenstein 2010, "Particle Markov chain Monte Carlo methods".)
 
-Modes are a function of the model, and the surrogate is one of data, priors and constraints: neither is part
-of the state of a chain.
+Modes depend only on the model, and the surrogate only on data, priors and constraints: neither is part of the
+state of a chain.
 """
 
 from collections import OrderedDict
@@ -40,11 +40,11 @@ from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.surrogate_chain import MakeWalk, SurrogateChain
 
-# Length of a walk, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of
+# Length of a chain, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of
 # freedom of their distribution.
 TIME, PAIRS, DF = 5.0, 8, 8.0
-# Walks from which the surrogate is learnt: uncorrected ones, which look for the posterior; corrected ones,
-# after which it is expanded again; and those from which its corrections are learnt, twice.
+# Chains for learning the surrogate: uncorrected ones, which search for the posterior; corrected ones, after
+# which it is expanded again; and those for learning its corrections, twice.
 LED, EXPANDED, LEARNT = 100, 200, (300, 600)
 # Bytes of the modes that a chain keeps, the most recently used; others are computed again when needed.
 KEPT_BYTES = 2**23
@@ -62,7 +62,7 @@ class Mode:
     factor : ndarray (d, d)
         Lower Cholesky factor of minus the Hessian of the log posterior there.
     log_posterior, log_marginal : float
-        The log posterior there and the Laplace value, as `ModeFinder` has them.
+        The log posterior there and the Laplace value, from `ModeFinder`.
     """
 
     columns: IntArray
@@ -73,7 +73,7 @@ class Mode:
 
 
 def walk_maker(space: ModelSpace) -> MakeWalk:
-    """Return what makes walks over the models of a space, with the moves that it asks for."""
+    """Return a constructor of chains over the models of a space, with suitable moves."""
     blocks = families(space)
     rate = family_rates(len(blocks), None, 0.0)[1]
 
@@ -121,7 +121,7 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
 
 
 class SurrogateJumps:
-    """Surrogate jumps of one chain; see the module.
+    """Surrogate jumps of one chain; see the module docstring.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ class SurrogateJumps:
     space : ModelSpace
     surrogate : Surrogate
     time : float
-        Length of a walk.
+        Length of a chain on the surrogate.
     pairs : int
-        Pairs of coefficient vectors of a model, an even number.
+        Number of pairs of coefficient vectors per model, even.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class SurrogateJumps:
         return found
 
     def place(self, gamma: ByteArray) -> float | None:
-        """Put the walk at a model (J,); return log pi~ less its log prior, None where pi~ is 0."""
+        """Move the surrogate chain to a model (J,); return log pi~ minus log prior, None if pi~ is 0."""
         try:
             self.walk.set_state(gamma[None])
         except ValueError:  # dependent columns, by the rank rule of the surrogate
@@ -181,9 +181,9 @@ class SurrogateJumps:
     def draws(
         self, rng: np.random.Generator, gamma: ByteArray, mode: Mode, b: FloatArray | None
     ) -> tuple[float, FloatArray, FloatArray]:
-        """Return log Z less the log prior of a model (J,), the vectors (2 m, d) and their weights (2 m,).
+        """Return log Z minus the log prior of a model (J,), the vectors (2 m, d) and their weights (2 m,).
 
-        The first of the vectors is `b` (D + 1,) where it is given.
+        The first of the vectors is `b` (D + 1,) if it is given.
         """
         d = mode.at.size
         direction = rng.standard_normal((self.pairs, d))
@@ -191,7 +191,7 @@ class SurrogateJumps:
         if b is not None:
             own = (b[mode.columns] - mode.at) @ mode.factor
             radius[0] = np.sqrt(own @ own)
-            if radius[0] > 0.0:  # at the mode itself every direction will do
+            if radius[0] > 0.0:  # at the mode itself any direction can be used
                 direction[0] = own
         log_ratio, _, _, (points, weights) = self.marginal.finder.integrate_at(
             gamma, mode.at, mode.factor, mode.log_posterior, radius, direction, DF
@@ -213,7 +213,7 @@ class SurrogateJumps:
         if found is not None and after is not None:
             log_new, new_points, new_weights = self.draws(rng, proposed, found, None)
             log_ratio = (log_new - after) - (log_z - before)
-            # NaN where no vector of the proposed model has a finite density.
+            # NaN if no vector of the proposed model has a finite density.
             accepted = log_ratio > -np.inf and rng.random() < np.exp(min(0.0, log_ratio))
             if accepted:
                 gamma, mode, points, weights = proposed, found, new_points, new_weights
@@ -234,7 +234,7 @@ class SurrogateLoop:
     loop : ReversibleJump
     jumps : SurrogateJumps
     count : int
-        Jumps an iteration.
+        Number of jumps per iteration.
     """
 
     def __init__(self, loop: ReversibleJump, jumps: SurrogateJumps, count: int) -> None:
@@ -278,7 +278,7 @@ class SurrogateLoop:
         return kept, kept_b
 
     def set_counts(self, counts: np.ndarray) -> None:
-        """Go on counting from what `counts` returned."""
+        """Set the counts, as `counts` returned them."""
         self.loop.set_counts(np.ascontiguousarray(counts[:, :-1]))
         self.made = counts[:, -1].copy()
 

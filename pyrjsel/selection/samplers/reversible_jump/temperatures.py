@@ -1,4 +1,4 @@
-"""The temperatures of auxiliary chains: their laws, grids, and normalising constants."""
+"""Inverse temperatures of auxiliary chains: distributions, grids, and normalising constants."""
 
 from dataclasses import dataclass, replace
 
@@ -8,27 +8,27 @@ from scipy.special import gdtrix, xlogy
 
 from pyrjsel._typing import FloatArray
 
-# Points of the grid of one chain.
+# Number of grid points of one chain.
 POINTS = 60
-# Share of acceptances that exchanges are tuned to (papers' own aim).
+# Target acceptance rate of exchanges, as in the publication.
 EXCHANGE_RATE = 0.20
-# Steps of the tuning: gain / sqrt(number of the step) times what the rate is off.
+# Tuning steps: gain / sqrt(step number) times the error of the rate.
 GAIN = 2.0
-# The mean of a hot law stays within these bounds, the mean excess of a cold law over 1 within those.
+# Bounds of the mean of a hot distribution, and of the mean excess over 1 of a cold one.
 HOT_BOUNDS = (0.05, 0.98)
 COLD_BOUNDS = (0.02, 10.0)
-# Parameters of a law that a grid can hold: with less nearly all of it is in poles beyond the ends of the
-# grid, with more it is narrower than a cell.
+# Bounds of the parameters of a distribution: with smaller ones nearly all probability is in poles beyond the
+# ends of the grid, with larger ones it is within one cell.
 PARAMETER_BOUNDS = (0.1, 1000.0)
-# The grid of a cold law has room for laws of so many times its mean excess, or of so many times the room if
-# that is more: posteriors of few coefficients need means of 3 to 5 for a fifth of exchanges to be accepted.
+# Range of the grid of a cold distribution: this multiple of its mean excess, or a fixed one if that is more.
+# Posteriors of few coefficients need means of 3 to 5 for an acceptance rate of a fifth.
 GROWTH = 10.0
 COLD_ROOM = 0.5
 
 
 @dataclass(frozen=True)
 class Law:
-    """The law h of one inverse temperature t.
+    """The distribution h of one inverse temperature t.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Law:
         ``hot``: (t - least) / (1 - least) ~ Beta(a, b). ``cold``: t - 1 ~ Gamma(a, rate b).
     a, b : float
     least : float, default 0
-        Where hot laws begin: no power of the posterior up to it has an integral.
+        Lower end of hot distributions: powers of the posterior up to it are not integrable.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Law:
 
     @property
     def mean(self) -> float:
-        """Mean of t for a hot law, of t - 1 for a cold one."""
+        """Mean of t for a hot distribution, of t - 1 for a cold one."""
         return self.least + (1 - self.least) * self._share if self.kind == "hot" else self.a / self.b
 
     @property
@@ -54,24 +54,24 @@ class Law:
         return self.a / (self.a + self.b)
 
     def above(self, least: float) -> "Law":
-        """Return the law with a hot one's temperatures squeezed into (`least`, 1)."""
+        """Return the distribution, if hot with temperatures rescaled to (`least`, 1)."""
         return replace(self, least=least) if self.kind == "hot" else self
 
     def grid(self) -> FloatArray:
-        """Return the temperatures that a chain with this law may have, rising, (POINTS,)."""
+        """Return the grid of temperatures of a chain with this distribution, increasing, (POINTS,)."""
         middle = (np.arange(POINTS) + 0.5) / POINTS
         if self.kind == "hot":
             return self.least + (1 - self.least) * middle
-        # 99 % of a law that tuning has moved as far as its bounds are within its grid; cubes leave enough
-        # points for laws close to t = 1.
+        # The grid covers 99 % of a distribution tuned to its bounds; cubes leave enough points for
+        # distributions close to t = 1.
         rate = self.a / max(self.mean, COLD_ROOM)
         top = GROWTH * float(gdtrix(rate, self.a, 0.99))
         return 1.0 + top * middle**3
 
     def bounds(self, *, fixed: bool = False) -> tuple[float, float]:
-        """Return what tuning keeps the mean of this law within (of a hot one as if it began at 0).
+        """Return the bounds of the mean in tuning (for a hot distribution, before rescaling).
 
-        That is within its grid, unless `fixed`.
+        They are within the grid, unless `fixed`.
         """
         if self.kind == "hot":
             return HOT_BOUNDS
@@ -79,23 +79,23 @@ class Law:
         return low, high if fixed else min(GROWTH * max(self.mean, COLD_ROOM), high)
 
     def logpdf(self, grid: FloatArray) -> FloatArray:
-        """Return the log weights of the points of `grid`, up to a constant, cells allowed for."""
+        """Return the log weights of the points of `grid`, up to a constant, including the widths of cells."""
         cells = np.log(np.gradient(grid))
         if self.kind == "hot":
             return xlogy(self.a - 1, grid - self.least) + xlogy(self.b - 1, 1 - grid) + cells
         return xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
 
     def moved(self, rate: float, step: int, bounds: tuple[float, float]) -> "Law":
-        """Return the law after one step of tuning: too many exchanges send it away from t = 1.
+        """Return the distribution after one tuning step: too many exchanges move it away from t = 1.
 
         Parameters
         ----------
         rate : float
-            Share of exchanges that were accepted since the last step.
+            Acceptance rate of exchanges since the last step.
         step : int
             Number of the step, from 1.
         bounds : tuple of float
-            What the mean stays within: the `bounds` of the law that tuning began with, whose grid it has.
+            Bounds of the mean: the `bounds` of the initial distribution, which has the same grid.
 
         Returns
         -------
@@ -116,19 +116,19 @@ def log_constants(
 ) -> FloatArray:
     """Estimate log Z(t), up to a constant, on a grid of temperatures: thermodynamic integration.
 
-    d log Z / dt is the mean of log pi at t, which rises with t; where a temperature was not visited it
-    is taken from the nearest one that was, with the slope of a normal posterior of that many columns.
+    d log Z / dt is the mean of log pi at t, which increases with t; for a temperature that was not visited it
+    is extrapolated from the nearest visited one, with the slope of a normal posterior with that many columns.
 
     Parameters
     ----------
     grid : ndarray (G,)
-        Temperatures, rising.
+        Temperatures in increasing order.
     sums, visits : ndarray (G,)
         Sums of log pi over the visits of each temperature, and their numbers.
     columns : float
         Typical number of coefficients of a model.
     start : float
-        log pi at a likely state of the posterior, used where nothing was visited.
+        log pi at a typical state, used if nothing was visited.
 
     Returns
     -------
