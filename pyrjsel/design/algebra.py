@@ -65,7 +65,7 @@ def parse_terms(
     text : str
         The formula.
     others : callable
-        Given the response, returns the columns that ``.`` stands for.
+        Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
     owner : str

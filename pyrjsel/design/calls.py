@@ -52,7 +52,7 @@ def parse_call(
     names : sequence of str
         Names that the right-hand side may call.
     others : callable
-        Given the response, returns the columns that ``.`` stands for.
+        Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
     owner : str

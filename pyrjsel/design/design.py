@@ -131,7 +131,7 @@ class Design:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ a*b + C(g) + bs(x, df=4)"``. ``.`` stands for all columns of the data that the
+            Formula such as ``"y ~ a*b + C(g) + bs(x, df=4)"``. ``.`` means all columns of the data that the
             response and `extras` do not use. The intercept is always included and is not a term.
         data : DataFrame or mapping of columns
             The data, with columns of numbers, booleans, text or categories, of any pandas dtype; decimals
@@ -227,7 +227,7 @@ class Design:
         Parameters
         ----------
         formula : str
-            As in :meth:`from_formula`; ``.`` stands for the other columns of the first chunk.
+            As in :meth:`from_formula`; ``.`` means the other columns of the first chunk.
         chunks : Chunks
             The data, from :func:`as_chunks`.
         of : callable

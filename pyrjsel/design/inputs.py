@@ -162,8 +162,8 @@ class InputDesign:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ a + np.log(b)"``; ``.`` stands for all columns of the data that the response does
-            not use. An input is one numeric or boolean column; a product stands inside ``I()``.
+            Formula such as ``"y ~ a + np.log(b)"``; ``.`` means all columns of the data that the response
+            does not use. An input is one numeric or boolean column; a product stands inside ``I()``.
         data : DataFrame or mapping of columns
             The rows.
         classes : sequence of labels, optional

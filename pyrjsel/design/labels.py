@@ -149,7 +149,7 @@ class LabelDesign:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ interactions(a, C(dose), order=2)"``; ``.`` among the features stands for all
+            Formula such as ``"y ~ interactions(a, C(dose), order=2)"``; ``.`` among the features means all
             columns of the data that the response does not use. A feature or the response may be any
             expression of labels: text, categories, booleans, whole numbers, or ``C()`` of other numbers.
         data : DataFrame or mapping of columns

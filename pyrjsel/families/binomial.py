@@ -148,7 +148,7 @@ class Binomial(Family):
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the success rate, Brier score and calibration; for trials also Pearson's statistic.
 
-        For single 0/1 outcomes, Pearson's statistic says nothing about the fit.
+        For single 0/1 outcomes, Pearson's statistic is not informative.
         """
         found = {
             "mean": Statistic(average),

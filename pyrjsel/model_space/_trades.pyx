@@ -359,9 +359,9 @@ cdef class Trades:
         return self.step[self.n_steps - i] - 1 if back else self.step[i]
 
     cdef double follow(self, model_t* m, bint back) noexcept nogil:
-        """The log probability of the path that was drawn, or of the path backwards.
+        """Log probability of the path that was drawn, or of the reverse path.
 
-        The model, which is at the beginning of the one that is asked for, comes to its end.
+        The model must be at the start of that path, and is moved to its end.
         """
         cdef int i, n, k, n_out = self.n_steps - self.n_out if back else self.n_out
         cdef int stride = -1 if back else 1

@@ -1,4 +1,4 @@
-"""Sums over the independent parts of a model space, by size and cost."""
+"""Tables of sums over the independent components of a model space, by size and cost."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,7 +8,7 @@ from pyrjsel._typing import FloatArray, IntArray
 
 
 class NotCountable(PyrjselError):
-    """The space does not split into parts that are small enough; for use inside this package alone."""
+    """The space does not split into sufficiently small components; internal to this package."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,13 +18,13 @@ class CostGrid:
     Parameters
     ----------
     unit : Fraction
-        The unit; 1 where the budget does not bind.
+        The unit; 1 if the budget does not bind.
     room : int
-        What the budget leaves to the free terms, in units; 0 where it does not bind.
+        Budget available for the free terms, in units; 0 if it does not bind.
     item : ndarray of int64
-        Price of every item in units; 0 for items that are paid anyway or do not matter.
+        Cost of every item in units; 0 for items that are always paid or irrelevant.
     binding : bool
-        Whether the budget leaves out any model.
+        Whether the budget excludes any model.
     """
 
     unit: Fraction
@@ -48,7 +48,7 @@ class ComponentTable:
     log_weight : ndarray of float64, shape (e,)
         Log of the sum over them of exp(sum of l_j).
     share : ndarray of float64, shape (e, t) or (e, 1)
-        Share of this weight that has each term in; one column where it is the same for all.
+        Proportion of this weight with each term included; one column if it is the same for all.
     """
 
     terms: IntArray

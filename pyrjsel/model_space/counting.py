@@ -61,7 +61,7 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     """Count the feasible models, exactly or not at all.
 
     Terms that share no priced variable and are not tied by heredity are counted separately and combined by a
-    convolution over cost and size; if that is not possible (large tied groups, prices without a common
+    convolution over cost and size; if that is not possible (large tied groups, costs without a common
     unit) models are counted one by one.
 
     Parameters
@@ -144,7 +144,7 @@ def _exact_by_order(space: ModelSpace, existence: Existence | None) -> PriorIncl
 
 
 def bound_binds(space: ModelSpace) -> bool:
-    """Whether a budget or `max_size` leaves out a model that heredity allows."""
+    """Whether a budget or `max_size` excludes a model that heredity allows."""
     everything = np.ones(space.n_terms, dtype=np.uint8)
     return space.max_size < space.n_terms or bool(space.cost(everything) > space.budget_limit)
 

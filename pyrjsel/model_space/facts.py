@@ -73,7 +73,7 @@ class OverSpace:
         ------
         NotAvailableError
             If they cannot be counted: too many terms share variables or are tied by
-            heredity, or prices have no common unit.
+            heredity, or costs have no common unit.
         """
         count = count_models(self.space)
         if count is None:

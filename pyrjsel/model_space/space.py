@@ -317,7 +317,7 @@ class ModelSpace:
         Returns
         -------
         ndarray of float64, shape (J,)
-            Costs; 0 without prices.
+            Costs; 0 if no costs are given.
         """
         return np.array([self.item_cost[self.items_of(term)].sum() for term in range(self.n_terms)])
 

@@ -17,7 +17,7 @@ WORST_R_HAT = 1.2
 # half uncertain by 0.05, and the ends of a 95 % interval by a quarter of the posterior deviation.
 LEAST_ESS = 100
 # Monte Carlo error of an average of conditional probabilities that is acceptable whatever its effective
-# sample size, which compares it with draws of 0 and 1 and says nothing if the probability is near either.
+# sample size, which compares it with draws of 0 and 1 and is uninformative for probabilities near these.
 PRECISE = 0.01
 
 

@@ -37,7 +37,7 @@ class RecordedRun(Generic[Longer]):
     go_on : callable
         Returns the results of a run with longer settings.
     every : int
-        Large arrays were kept for one in so many draws.
+        Thinning interval of large arrays, in draws.
     """
 
     settings: FitSettings

@@ -172,7 +172,7 @@ class Clock:
         return time.perf_counter() - self.begun
 
     def at_least(self, draws: int) -> int:
-        """Return the first round with at least so many draws: rounds double, whatever a run started with."""
+        """Return the first round with at least this many draws; rounds double from that of the settings."""
         size = self.accuracy.first
         while size < draws:
             size *= 2

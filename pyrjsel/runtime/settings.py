@@ -91,7 +91,7 @@ class FitSettings:
     earlier : Ends or None
         Final states from which chains resume, if they extend a run, with everything they had recorded.
     every : int
-        Large arrays are kept for one in at least so many draws: the interval of the chains that are resumed.
+        Least thinning interval of large arrays, that of the resumed chains.
     accuracy : Accuracy or None
         Target accuracy of a run with ``draws="auto"``.
     watch : Stopwatch
@@ -359,8 +359,8 @@ class FitSettings:
         about : callable
             Description of the run besides its settings, for the checkpoint.
         every : int
-            Large arrays were kept for one in so many draws. A run that was interrupted may have been
-            planned for more draws than it is to have now, and have kept fewer arrays than these would need.
+            Thinning interval of large arrays. An interrupted run may have been planned for more draws than
+            now, and so have kept fewer arrays than the present length allows.
         mcse, max_draws, max_seconds
             As for ``fit``; `mcse=None` is that of the extended run.
         usual : Accuracy

@@ -95,7 +95,7 @@ class Audit:
             return None
         flips = int(np.sum(self.how == FLIP))
         text = f"Audit: for the {counted(asked, 'term')} that never moved, no missed model matters"
-        return text + (f" (for {flips:,} of them one flip was looked at)." if flips else ".")
+        return text + (f" (for {flips:,} of them only one flip was evaluated)." if flips else ".")
 
     def to_plain(self) -> Plain:
         """Return the audit as plain data."""

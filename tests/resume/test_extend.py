@@ -303,7 +303,7 @@ def test_states_that_somebody_changed(tmp_path):
     for name, change, must in (
         ("linear rjmcmc", lambda end: end["state"]["chain"].update(gamma=np.zeros(3, np.uint8)), "'gamma'"),
         ("linear rjmcmc", lambda end: end["state"]["totals"].update(sums=None), "'sums'"),
-        ("logit collapsed", lambda end: end["recorded"].update(effective=np.zeros(1)), "is not of them"),
+        ("logit collapsed", lambda end: end["recorded"].update(effective=np.zeros(1)), "do not match the"),
         ("patterns slice", lambda end: end["state"].update(s=np.zeros((1, 2))), "'s'"),
         ("kernel mcmc", lambda end: end["state"].update(bit_generator=3), "bit_generator"),
     ):

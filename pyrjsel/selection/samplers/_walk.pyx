@@ -109,7 +109,7 @@ cdef class Walk:
         self.n_terms = space.c.n_terms
         self.n_free = int(np.sum(space.arrays["free"]))
         if self.n_replicas < 1 or len(set(map(id, self.evidences))) != self.n_replicas:
-            raise ValueError("each replica must have an evidence of its own")
+            raise ValueError("each replica must have its own evidence")
         if not (0.0 <= slots < INFINITY and 0.0 <= exchanges < INFINITY and 0.0 <= trades < INFINITY):
             raise ValueError("rates must not be negative")
         self.slots, self.exchanges, self.trades = slots, exchanges, trades
@@ -531,7 +531,7 @@ cdef class Walk:
         if given.shape[0] != self.n_replicas or given.shape[1] != self.n_terms:
             raise ValueError("gamma must have a row for each replica and an entry for each term")
         if t.shape[0] != self.n_replicas or t[0] != 1.0 or not np.all(np.asarray(t) > 0.0):
-            raise ValueError("powers must be positive, one a replica, the first of them 1")
+            raise ValueError("powers must be positive, one per replica, the first of them 1")
         for k in range(self.n_replicas):
             self.place[k] = k
             self.replicas[k].power = t[k]
@@ -542,7 +542,7 @@ cdef class Walk:
                 failed = self.load(k)
             self.check_memory()
             if failed:
-                raise ValueError("a model of the walk has no coefficient prior")
+                raise ValueError("a model of the chain has no coefficient prior")
 
     def set_family_rate(self, double rate):
         """Set the number of block updates per unit of time; 0 if there are no blocks."""

@@ -149,7 +149,7 @@ def _labels(names: object, count: int) -> list[Hashable]:
     good = isinstance(names, Sequence) and not isinstance(names, str)
     labels: list[Hashable] = list(names) if good else []  # type: ignore[call-overload]
     if not all(isinstance(label, str) for label in labels) or not len(labels) == count == len(set(labels)):
-        raise bad_value("names", OWNER, f"a sequence of {count} different strings, one a run", names)
+        raise bad_value("names", OWNER, f"a sequence of {count} different strings, one per run", names)
     return labels
 
 

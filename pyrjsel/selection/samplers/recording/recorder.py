@@ -285,7 +285,7 @@ class Collector:
         if self.averages is not None:
             self.averages.check()
         if any(len(self.series[name]) != len(self.table) for name in self.of_models):
-            raise StoreError(f"what is known of {len(self.table)} models is not of them")
+            raise StoreError(f"the recorded values do not match the {len(self.table)} models")
         self.described = len(self.table)
         self._look()
 
