@@ -16,16 +16,17 @@ model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted
 
 CONSTRAINTS = """\
 costs : mapping or Series, optional
-    Costs. A key that is a column of the data is the cost of that variable, which a model pays once even if
-    several of its terms use it; any other key must be a term and gives its total cost.
+    Costs. A key that is a column of the data is the cost of that variable, which a model pays once
+    even if several of its terms use it; any other key must be a term and gives its total cost.
 budget : float, optional
-    Largest cost of a model, compared with a relative tolerance of 1e-9; at least that of the cheapest term.
+    Largest cost of a model, compared with a relative tolerance of 1e-9; at least that of the
+    cheapest term.
 always : str or iterable of str, default ()
     Terms in every model.
 heredity : {None, "weak", "strong"}
-    Whether an interaction requires one (weak) or all (strong) of its terms of the next lower order: ``a:b:c``
-    requires ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` requires ``I(x**2)``. Priors over models are by
-    order.
+    Whether an interaction requires one (weak) or all (strong) of its terms of the next lower order:
+    ``a:b:c`` requires ``a:b``, ``a:c`` and ``b:c``, and ``I(x**3)`` requires ``I(x**2)``. Priors
+    over models are by order.
 max_size : int, optional
     Largest number of terms of a model, including those in `always`; at least 1."""
 
@@ -48,27 +49,27 @@ UnknownNameError
 
 RANK_WARNING = """\
 RankWarning
-    If columns are linearly dependent: models with all of them have no g-prior, and prior and posterior
-    probability 0. Prior inclusion probabilities are over the other models."""
+    If columns are linearly dependent: models with all of them have no g-prior, and prior and
+    posterior probability 0. Prior inclusion probabilities are over the other models."""
 
 FORMULA = """\
 formula : str
     Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
 data : DataFrame, pyarrow Table, or mapping of columns
-    The data: a DataFrame of pandas or polars, or a table of another package that narwhals supports. A
-    ``Categorical`` of polars is treated as text; an ``Enum`` keeps its order."""
+    The data: a DataFrame of pandas or polars, or a table of another package that narwhals supports.
+    A ``Categorical`` of polars is treated as text; an ``Enum`` keeps its order."""
 
 CHUNKS = """\
 formula : str
     Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
 data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
-    The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept: an iterable of
-    DataFrames or a function that returns one, the path of a Parquet file or of a folder of them, a
-    ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that of all rows, and
-    predictions need new rows. Levels and transforms are learned in a separate pass: an iterator, which can be
-    read only once, is enough if columns are numeric or have the same ``CategoricalDtype`` in every chunk.
-    `weights` and `offset` must then be columns. A spline without given knots keeps its argument for all rows
-    in memory during the first pass."""
+    The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept: an
+    iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder
+    of them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is
+    that of all rows, and predictions need new rows. Levels and transforms are learned in a separate
+    pass: an iterator, which can be read only once, is enough if columns are numeric or have the
+    same ``CategoricalDtype`` in every chunk. `weights` and `offset` must then be columns. A spline
+    without given knots keeps its argument for all rows in memory during the first pass."""
 
 FUNCTIONS = """\
 functions : mapping of str to callable, optional

@@ -26,39 +26,41 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Models to list.",
     "rows in files": """\
-Whether to save the training data: response, columns of the design, weights, offset, labels. Without them, all
-tables, draws and predictions of new rows are available after loading; methods that need the training data
-require ``rj.load(path, data=...)``.""",
+Whether to save the training data: response, columns of the design, weights, offset, labels.
+Without them, all tables, draws and predictions of new rows are available after loading; methods
+that need the training data require ``rj.load(path, data=...)``.""",
     "in every file": """\
-Marginal likelihoods and deviances of the models in the table `models` are computed for the file. Functions
-that the formula calls are saved by name only.""",
+Marginal likelihoods and deviances of the models in the table `models` are computed for the
+file. Functions that the formula calls are saved by name only.""",
     "accuracy": """\
-Target Monte Carlo error of inclusion probabilities; None is that of the fit, or 0.005. If the audit finds
-missed models, there is a warning, but chains do not restart.""",
+Target Monte Carlo error of inclusion probabilities; None is that of the fit, or 0.005. If the
+audit finds missed models, there is a warning, but chains do not restart.""",
     "not in one run": """\
-Coefficients that are drawn at the end of a run (for ``"collapsed"``, and for ``"gibbs"`` if they are
-integrated out) are drawn again. After an interrupted run that was planned for more draws, coefficients are
-thinned as in that run.""",
+Coefficients that are drawn at the end of a run (for ``"collapsed"``, and for ``"gibbs"`` if
+they are integrated out) are drawn again. After an interrupted run that was planned for more
+draws, coefficients are thinned as in that run.""",
     "without chains": "After enumeration, which has all models.",
     "inclusion": """\
-Prior probabilities are over the models that have a coefficient prior; for their error see `prior_inclusion`.
-After enumeration, `mcse` is the integration error (NaN for Laplace values) and `ess` and `r_hat` are NaN. For
-a term that never moved in any chain, these three and the Bayes factor are NaN, except for the samplers
-``collapsed`` and ``gibbs`` of linear models, which average conditional inclusion probabilities and therefore
-give `posterior`, `mcse` and Bayes factor of such terms, too. Their `ess`, and that of ``collapsed`` for other
-models, is the number of independent draws with the same error, and can exceed the number of draws. Errors
-refer to the visited models and their neighbours: `mcse` and `r_hat`, however small, do not include modes that
-no chain has found.""",
+Prior probabilities are over the models that have a coefficient prior; for their error see
+`prior_inclusion`. After enumeration, `mcse` is the integration error (NaN for Laplace values)
+and `ess` and `r_hat` are NaN. For a term that never moved in any chain, these three and the
+Bayes factor are NaN, except for the samplers ``collapsed`` and ``gibbs`` of linear models,
+which average conditional inclusion probabilities and therefore give `posterior`, `mcse` and
+Bayes factor of such terms, too. Their `ess`, and that of ``collapsed`` for other models, is the
+number of independent draws with the same error, and can exceed the number of draws. Errors
+refer to the visited models and their neighbours: `mcse` and `r_hat`, however small, do not
+include modes that no chain has found.""",
     "models": """\
-At most 10,000 models, and 1,000 after sampling. Further columns are ``log_marginal`` (log p(y | model) by
-importance sampling, including binomial coefficients and factorials of counts, with a density of one for a
-flat intercept) and ``deviance`` (at the maximum of the likelihood, relative to the saturated model, as in
-statsmodels). For gaussian models `log_marginal` is exact, with densities of one for the intercept and log
-sigma^2, and `deviance` is -2 times the log-likelihood (``-2 * llf`` of statsmodels' OLS; less accurate for
-data in chunks if columns are nearly dependent or fit the response to 1e-8 of its variance). ``integration``
-is the source of `log_marginal`: "exact", "importance" or "laplace". After enumeration, models with a total
-posterior probability below 1e-6 have Laplace values without MCSE. After sampling, `posterior` is the
-frequency of visits.""",
+At most 10,000 models, and 1,000 after sampling. Further columns are ``log_marginal`` (log p(y |
+model) by importance sampling, including binomial coefficients and factorials of counts, with a
+density of one for a flat intercept) and ``deviance`` (at the maximum of the likelihood,
+relative to the saturated model, as in statsmodels). For gaussian models `log_marginal` is
+exact, with densities of one for the intercept and log sigma^2, and `deviance` is -2 times the
+log-likelihood (``-2 * llf`` of statsmodels' OLS; less accurate for data in chunks if columns
+are nearly dependent or fit the response to 1e-8 of its variance). ``integration`` is the source
+of `log_marginal`: "exact", "importance" or "laplace". After enumeration, models with a total
+posterior probability below 1e-6 have Laplace values without MCSE. After sampling, `posterior`
+is the frequency of visits.""",
 }
 
 

@@ -45,8 +45,8 @@ class CollapsedOptions:
         largest size, hot replicas may visit models of hundreds of terms: with 1,200 terms, five temperatures
         took over 100 times as long as one.
     start : None, "empty" or sequence of str
-        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
-        from the prior over models (with at most 50 free terms).
+        Terms of the starting model. None starts the first chain at the smallest model and the others at
+        random models from the prior, of at most 50 free terms.
     """
 
     sweeps: float | None = None

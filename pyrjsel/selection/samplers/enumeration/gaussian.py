@@ -80,7 +80,7 @@ def check_values(values: FloatArray, regression: GaussianRegression) -> None:
 
 
 class GaussianEnumeration(Sampler):
-    """The marginal likelihood of every feasible model."""
+    """Enumeration of all feasible models, with their marginal likelihoods."""
 
     name, options = "enumerate", ExactOptions
 

@@ -152,7 +152,7 @@ class Integrals(Values):
 
 
 class Enumeration(Sampler):
-    """The marginal likelihood of every feasible model."""
+    """Enumeration of all feasible models, with their marginal likelihoods."""
 
     name, options = "enumerate", EnumerateOptions
 

@@ -50,8 +50,8 @@ class GibbsOptions:
         Trades proposed per iteration: several terms leave, one after the other, and others enter, possibly
         more or fewer. None is 3 under a budget or a largest size, 1 under heredity alone, and 0 otherwise.
     start : None, "empty" or sequence of str
-        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
-        from the prior over models (with at most 50 free terms).
+        Terms of the starting model. None starts the first chain at the smallest model and the others at
+        random models from the prior, of at most 50 free terms.
     """
 
     scheme: str = "collapsed"

@@ -111,8 +111,8 @@ class RJMCMCOptions:
         long as several iterations of single moves and can change many terms at once. The default is 0;
         ``sampler="auto"`` uses 1 if it chooses this sampler because the data are nearly separated.
     start : None, "empty" or sequence of str
-        Terms of the starting model. None starts the first chain at the smallest model and the others at draws
-        from the prior over models.
+        Terms of the starting model. None starts the first chain at the smallest model and the others at
+        random models from the prior.
     """
 
     proposal: str = "conditional"
