@@ -46,7 +46,8 @@ class PatternLogit:
     endog : array_like, shape (n,)
         Response: labels of two or more classes.
     exog : DataFrame or array_like, shape (n, p)
-        One feature a column: text, categories, booleans or whole numbers.
+        One feature per column: text, categories, booleans, or whole numbers, of these at most 20 distinct ones
+        unless a categorical column or ``C()`` in a formula marks them as labels.
     kind : {"interactions", "sequence"}
         Patterns fix any subset of the features; or, where the columns are a history, the last the most
         recent, its last values.
