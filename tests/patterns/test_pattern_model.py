@@ -173,7 +173,7 @@ def test_missing_symbols():
     whole = rj.PatternLogit.from_sequence(TEXT, 4, missing="level")
     assert None not in whole.features.levels[0]
     position = whole.features.levels[0].index
-    assert whole.features.encode(cut, "prior")[4].tolist() == [*map(position, symbols[4:7]), -1]
+    assert whole.features.encode(cut, "mark")[4].tolist() == [*map(position, symbols[4:7]), -1]
     with pytest.raises(rj.DataError, match="an unseen level"):
         whole.features.encode(cut)
     for make in (rj.histories, rj.PatternLogit.from_sequence):
