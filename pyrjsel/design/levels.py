@@ -19,6 +19,9 @@ from pyrjsel.design.safety import MAX_INTEGER, Expression
 
 Function = Callable[..., object]
 
+# Numeric features with more distinct whole numbers than this become labels only on request.
+MOST_WHOLE = 20
+
 
 def read_labelled(
     table: Table,
@@ -81,7 +84,8 @@ def learn_levels(
     Raises
     ------
     DataError
-        If there are no values, values are not labels, or all are equal.
+        If there are no values, values are not labels, or all are equal; if a feature has more than 20
+        distinct whole numbers and they are not marked as labels.
     """
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
     if not len(rows):
@@ -99,6 +103,14 @@ def learn_levels(
         levels = used_levels(value, expression.label, what, least=1 if gaps and gap_counts else 2)
     else:
         check_known(pd.unique(value.values).tolist(), levels, expression.label, "classes")
+    numeric = value.values.dtype.kind in "iu" and value.levels is None and given is not expression
+    if what == "feature" and numeric and len(levels) > MOST_WHOLE:
+        raise DataError(
+            f"The feature {expression.label!r} of {called()} must have at most {MOST_WHOLE} distinct whole "
+            f"numbers to be taken as labels without being marked. Got {len(levels)}. Bin them, for instance "
+            f"with pandas.cut, or mark them as labels: C({expression.label}) in a formula, or a column of "
+            "text or categories."
+        )
     codes = np.full(n_rows, len(levels), dtype=np.int64)
     codes[rows] = level_codes(value, levels, expression)
     return Factor(given, states, 1, levels), gaps, codes

@@ -47,7 +47,8 @@ class PatternLogit:
     endog : array_like, shape (n,)
         Response: labels of two or more classes.
     exog : DataFrame or array_like, shape (n, p)
-        One feature a column: text, categories, booleans or whole numbers.
+        One feature per column: text, categories, booleans, or at most 20 distinct whole numbers (more if
+        the column is categorical, or inside ``C()`` in a formula).
     kind : {"interactions", "sequence"}
         Patterns fix any subset of the features; or, where the columns are a history, the last the most
         recent, its last values.

@@ -290,3 +290,24 @@ def test_columns_whose_levels_are_known():
     assert made.levels == (("a", "b", None), ("a", "b"))
     new = pd.DataFrame({"x1": ["b", None], "x2": [None, "a"]})
     assert made.encode(new, unseen="mark").tolist() == [[1, -1], [2, 0]]
+
+
+def test_many_whole_numbers_are_labels_on_request():
+    frame = pd.DataFrame({"y": [0, 1] * 11, "age": range(22), "b": [0, 1, 1, 0] * 5 + [0, 1]})
+    formula = "y ~ interactions({}, b)"
+    for column in (frame["age"], frame["age"].astype(float)):
+        data = frame.assign(age=column)
+        with pytest.raises(DataError, match=r"'age' .*at most 20 distinct whole numbers.*Got 22.*C\(age\)"):
+            LabelDesign.from_formula(formula.format("age"), data, ("interactions",))
+        with pytest.raises(DataError, match="at most 20 distinct whole numbers"):
+            LabelDesign.from_arrays(data["y"], data[["age", "b"]])
+    design, _ = LabelDesign.from_formula(formula.format("C(age)"), frame, ("interactions",))
+    assert len(design.levels[0]) == 22
+    for marked in (frame["age"].astype(str), frame["age"].astype("category")):
+        design, _ = LabelDesign.from_arrays(frame["y"], frame[["b"]].assign(age=marked))
+        assert len(design.levels[1]) == 22
+    # Twenty are few enough, and classes and symbols are labels in any number.
+    few, _ = LabelDesign.from_arrays(frame["y"][:20], frame[["age", "b"]][:20])
+    assert few.levels[0] == tuple(range(20))
+    many, _ = LabelDesign.from_arrays(frame["age"], frame[["b"]])
+    assert len(many.classes) == 22
