@@ -274,9 +274,10 @@ def pictures(results, names):
         except rj.NotAvailableError as error:
             found[name] = str(error)
         else:
-            axes = np.ravel(ax)[0]
-            axes.figure.canvas.draw()
-            found[name] = np.asarray(axes.figure.canvas.buffer_rgba()).copy()
+            figure = np.ravel(ax)[0].figure
+            figure.set_dpi(50)  # what differs, differs there too
+            figure.canvas.draw()
+            found[name] = np.asarray(figure.canvas.buffer_rgba()).copy()
         plt.close("all")
     return found
 

@@ -4,6 +4,7 @@ import jump_kit
 import numpy as np
 import pytest
 from reference_gaussian import GaussianTwin, State
+from turns import by_turns
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, families, unpack
@@ -76,8 +77,7 @@ def run_both(case, iterations, *, n_swaps=3, full=False, trades=0, family_moves=
     return np.array(counts)
 
 
-@pytest.mark.parametrize("prior", jump_kit.PRIORS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("prior", "name"), by_turns(list(jump_kit.PRIORS), list(CASES)))
 def test_same_draws(linear_kit, prior, name):
     problem, options = CASES[name]
     case = linear_kit.case(SIZES, jump_kit.PRIORS[prior], **{**PLAIN, "seed": 3, **problem})

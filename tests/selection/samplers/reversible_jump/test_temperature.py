@@ -14,6 +14,7 @@ from balance_oracle import (
     models,
     random_b,
 )
+from turns import by_turns
 
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
@@ -29,8 +30,7 @@ def make_case(kit, space, coef_prior, family="binomial"):
     return kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
 
 
-@pytest.mark.parametrize("t", TEMPERATURES)
-@pytest.mark.parametrize("space", SOME)
+@pytest.mark.parametrize(("t", "space"), by_turns(list(TEMPERATURES), list(SOME)))
 def test_flips_and_swaps(kit, coef_prior, space, t, family):
     seen = check_flips_and_swaps(make_case(kit, space, coef_prior, family), np.random.default_rng(21), t=t)
     # A loop over no pair would pass, too.
