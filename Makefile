@@ -44,7 +44,7 @@ help:
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
 	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
-	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files"
+	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
 	@echo "make vignettes         the same after its long pages have been run anew (half an hour more)"
 	@echo "make clean             remove what was built, the environments included"
@@ -79,7 +79,7 @@ test-debug:
 
 .PHONY: test-debug-inner
 test-debug-inner: install-dev
-	$(PYTEST) -m "not statistical and not cluster and not packaging"
+	$(PYTEST)
 
 bench: install-dev
 	$(PYTEST) tests/bench
@@ -105,6 +105,7 @@ check: install-dev
 		--allowlist .ci/stubtest-allowlist \
 		$$(cd pyrjsel && find . -name '*.pyx' | sed 's|^\./|pyrjsel.|; s|/|.|g; s|\.pyx$$||')
 	$(PYTEST) tests/check
+	$(PYTEST) tests/packaging -m packaging
 
 # The site shows long pages as they were rendered last (vignettes/rendered), and runs all others.
 docs: install-docs

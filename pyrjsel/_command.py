@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 import pyrjsel as rj
+from pyrjsel._called import named
 from pyrjsel._validate import check_int
 from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
@@ -170,7 +171,8 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     PyrjselError
         If a file, a column or an option cannot be used.
     """
-    top = check_int(chosen.top, "top", "summary", low=1)
+    with named("summary"):
+        top = check_int(chosen.top, "top", low=1)
     with _folder(chosen.out) as plt, _told() as said:
         data = read_rows(chosen.data)
         make = MODELS[chosen.model or _kind(chosen.formula, data)].from_formula

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
 
@@ -43,24 +44,23 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
-def bad_value(name: str, owner: str, must: str, value: object) -> ParameterError:
-    """Return the error for a parameter `name` of `owner` that does not satisfy `must`."""
-    return ParameterError(f"The {name!r} parameter of {owner} must be {must}. Got {show(value)} instead.")
+def bad_value(name: str, must: str, value: object) -> ParameterError:
+    """Return the error for a parameter `name` of the user's call that does not satisfy `must`."""
+    return ParameterError(f"The {name!r} parameter of {called()} must be {must}. Got {show(value)} instead.")
 
 
-def check_int(value: object, name: str, owner: str, *, low: int, high: int | None = None) -> int:
+def check_int(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high], or raise :class:`ParameterError`."""
     upper = "inf)" if high is None else f"{high}]"
     good = isinstance(value, Integral) and not isinstance(value, bool)
     if not good or not low <= int(value) or (high is not None and int(value) > high):  # type: ignore[call-overload]
-        raise bad_value(name, owner, f"an int in [{low}, {upper}", value)
+        raise bad_value(name, f"an int in [{low}, {upper}", value)
     return int(value)  # type: ignore[call-overload]
 
 
 def check_real(
     value: object,
     name: str,
-    owner: str,
     *,
     low: float = -np.inf,
     high: float = np.inf,
@@ -82,27 +82,27 @@ def check_real(
     if not good:
         left = "(" if open_low or np.isinf(low) else "["
         right = ")" if open_high or np.isinf(high) else "]"
-        raise bad_value(name, owner, f"a finite number in {left}{low:g}, {high:g}{right}", value)
+        raise bad_value(name, f"a finite number in {left}{low:g}, {high:g}{right}", value)
     return number
 
 
-def check_bool(value: object, name: str, owner: str) -> bool:
+def check_bool(value: object, name: str) -> bool:
     """Return `value` as a bool, or raise :class:`ParameterError`."""
     if not isinstance(value, (bool, np.bool_)):
-        raise bad_value(name, owner, "True or False", value)
+        raise bad_value(name, "True or False", value)
     return bool(value)
 
 
-def check_choice(value: object, name: str, owner: str, choices: Iterable[object]) -> object:
+def check_choice(value: object, name: str, choices: Iterable[object]) -> object:
     """Return `value` if it is one of `choices`, or raise :class:`ParameterError`."""
     options = list(choices)
     if not any(value is option or (isinstance(value, str) and value == option) for option in options):
         must = "one of " + ", ".join(repr(option) for option in options)
-        raise bad_value(name, owner, must, value)
+        raise bad_value(name, must, value)
     return value
 
 
-def check_path(value: object, name: str, owner: str, must: str = "the path of a file") -> str:
+def check_path(value: object, name: str, must: str = "the path of a file") -> str:
     """Return `value` as text that can be a path, or raise :class:`ParameterError`."""
     path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     try:
@@ -110,28 +110,28 @@ def check_path(value: object, name: str, owner: str, must: str = "the path of a 
     except UnicodeEncodeError:  # half of a surrogate pair
         good = False
     if not good or path is None:
-        raise bad_value(name, owner, must, value)
+        raise bad_value(name, must, value)
     return path
 
 
-def check_file(value: object, name: str, owner: str) -> str:
+def check_file(value: object, name: str) -> str:
     """Return `value` as the path of a regular file or of a new one, or raise :class:`ParameterError`."""
-    path = check_path(value, name, owner)
+    path = check_path(value, name)
     if os.path.isdir(path):
-        raise bad_value(name, owner, "the path of a file, not of a folder", value)
+        raise bad_value(name, "the path of a file, not of a folder", value)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise bad_value(name, owner, "the path of a regular file, not of a pipe or a device", value)
+        raise bad_value(name, "the path of a regular file, not of a pipe or a device", value)
     return path
 
 
-def check_unicode(names: Iterable[object], what: str, owner: str) -> None:
+def check_unicode(names: Iterable[object], what: str) -> None:
     """Raise :class:`DataError` if a name has an unpaired surrogate, which no file can store."""
     for name in names:
         try:
             str(name).encode()
         except UnicodeEncodeError as error:
             raise DataError(
-                f"The {what} of {owner} must be valid Unicode. Got {name!a} instead, with an unpaired "
+                f"The {what} of {called()} must be valid Unicode. Got {name!a} instead, with an unpaired "
                 "surrogate."
             ) from error
 
@@ -152,19 +152,17 @@ def unmasked(values: object) -> Any:
     return found
 
 
-def unknown_name(
-    name: object, noun: str, owner: str, known: Iterable[object], where: str = ""
-) -> UnknownNameError:
+def unknown_name(name: object, noun: str, known: Iterable[object], where: str = "") -> UnknownNameError:
     """Return the error for a `name` that is not among the `known` ones, with the closest as a suggestion.
 
     The `noun` says what kind of thing it names, and `where` in which parameter it was given.
     """
     place = f" {where}" if where else ""
-    return UnknownNameError(f"{owner} got an unknown {noun} {show(name)}{place}.{_guess(name, known)}")
+    return UnknownNameError(f"{called()} got an unknown {noun} {show(name)}{place}.{_guess(name, known)}")
 
 
 def unknown_option(
-    name: str, where: str, owner: str, options: Iterable[str], fit: Callable[..., object]
+    name: str, where: str, options: Iterable[str], fit: Callable[..., object]
 ) -> UnknownNameError:
     """Return the error for a keyword that is neither one of the `options` nor a parameter of `fit`.
 
@@ -179,14 +177,14 @@ def unknown_option(
         if meant and name.lower() in theirs:
             place = f" {where}" if where else ""
             return UnknownNameError(
-                f"{owner} got an unknown option {show(name)}{place}. It is called {meant!r} here."
+                f"{called()} got an unknown option {show(name)}{place}. It is called {meant!r} here."
             )
-    return unknown_name(name, "option", owner, known, where)
+    return unknown_name(name, "option", known, where)
 
 
-def missing_column(name: str, owner: str, known: Iterable[object]) -> UnknownNameError:
+def missing_column(name: str, known: Iterable[object]) -> UnknownNameError:
     """Return the error for data without the column `name`, with the closest name as a suggestion."""
-    text = f"{owner} needs the column {show(name)}, which the data do not have."
+    text = f"{called()} needs the column {show(name)}, which the data do not have."
     return UnknownNameError(f"{text}{_guess(name, known)}")
 
 
@@ -230,12 +228,12 @@ def _guess(name: object, known: Iterable[object]) -> str:
     return f" Known: {', '.join(names[:12])}, ... ({len(names)} in all)."
 
 
-def check_rng(rng: RNGLike | SeedLike | None, owner: str) -> np.random.Generator:
+def check_rng(rng: RNGLike | SeedLike | None) -> np.random.Generator:
     """Return a Generator made of `rng` (None, an int, a SeedSequence or a Generator; SPEC 7)."""
     must = "None, a non-negative int, a SeedSequence or a numpy Generator"
     if isinstance(rng, bool):
-        raise bad_value("rng", owner, must, rng)
+        raise bad_value("rng", must, rng)
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise bad_value("rng", owner, must, rng) from error
+        raise bad_value("rng", must, rng) from error

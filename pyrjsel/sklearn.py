@@ -240,7 +240,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
             )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size != 2:
-            raise bad_value("y", "SelectionClassifier", "labels of two classes, not of one", y)
+            raise bad_value("y", "labels of two classes, not of one", y)
         self._fit(X, codes.astype(np.float64), sample_weight)
         return self
 
@@ -450,8 +450,8 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
         """
         if not isinstance(self.estimator, _Selection):
             must = "a SelectionClassifier or SelectionRegressor"
-            raise bad_value("estimator", "SelectionSelector", must, self.estimator)
-        check_real(self.threshold, "threshold", "SelectionSelector", low=0.0, high=1.0)
+            raise bad_value("estimator", must, self.estimator)
+        check_real(self.threshold, "threshold", low=0.0, high=1.0)
         self.estimator_ = clone(self.estimator).fit(X, y, sample_weight)
         self.inclusion_: FloatArray = self.estimator_.inclusion_
         self.n_features_in_ = self.estimator_.n_features_in_

@@ -13,7 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # A unit is a module or package directly below `pyrjsel`. "" is pyrjsel/__init__.py itself.
 FLOORS = {
-    0: ["_compiled", "_docstrings", "_errors", "_once", "_typing", "_validate", "_version", "_warnings"],
+    0: [
+        "_called",
+        "_compiled",
+        "_docstrings",
+        "_errors",
+        "_once",
+        "_typing",
+        "_validate",
+        "_version",
+        "_warnings",
+    ],
     1: ["_core"],
     2: ["storage", "families", "distributions", "design", "model_space", "runtime"],
     3: ["report"],
@@ -25,7 +35,7 @@ FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
 # Siblings of its own floor that a unit may import.
 SIBLINGS = {
     "_typing": {"_errors"},
-    "_validate": {"_errors", "_typing"},
+    "_validate": {"_called", "_errors", "_typing"},
     "design": {"storage"},
     "model_space": {"design"},
     "runtime": {"storage"},

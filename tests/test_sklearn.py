@@ -161,7 +161,9 @@ def test_errors(births):
         SelectionClassifier().fit(X[["age"]].where(X["age"] > 20), y)
     with pytest.raises(NotFittedError):
         clone(CLASSIFIER).predict_proba(X)
-    with pytest.raises(rj.ParameterError, match="'estimator' parameter of SelectionSelector must be a Sel"):
+    with pytest.raises(
+        rj.ParameterError, match=r"'estimator' parameter of SelectionSelector\.fit must be a Sel"
+    ):
         SelectionSelector(LinearRegression()).fit(X, y)
     with pytest.raises(rj.ParameterError, match="'threshold' parameter of SelectionSelector"):
         SelectionSelector(CLASSIFIER, threshold=2).fit(X, y)

@@ -60,9 +60,8 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
     1   2   2   2   1   1   1   2   1
     2   2   2   2   2   2   2   2   2
     """
-    owner = "hmm_sequences"
-    n, length = check_int(n, "n", owner, low=1), check_int(length, "length", owner, low=1)
-    generator = check_rng(rng, owner)
+    n, length = check_int(n, "n", low=1), check_int(length, "length", low=1)
+    generator = check_rng(rng)
     transition = np.full((8, 8), (1 - _LIKELY) / 7)
     for state, follower in _NEXT.items():
         transition[state - 1, follower - 1] = _LIKELY
@@ -166,7 +165,7 @@ def letter_classes(text: str) -> IntArray:
     [2, 1, 2, 2, 3, 1, 3, 2, 1, 1, 3]
     """
     if not isinstance(text, str):
-        raise bad_value("text", "letter_classes", "a string", text)
+        raise bad_value("text", "a string", text)
     if not text:
         raise DataError("The 'text' of letter_classes must have at least one character.")
     lower = [character.lower() for character in text]

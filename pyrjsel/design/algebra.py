@@ -8,6 +8,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pyrjsel._called import called
 from pyrjsel._errors import FormulaError
 from pyrjsel._validate import bad_value, show
 from pyrjsel.design.formula import Node, parse, read_node
@@ -56,7 +57,6 @@ def parse_terms(
     text: object,
     others: Callable[[Expression], Sequence[str]],
     functions: tuple[str, ...],
-    owner: str,
 ) -> Parsed:
     """Parse a formula.
 
@@ -68,8 +68,6 @@ def parse_terms(
         Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
-    owner : str
-        Name of the caller, for messages.
 
     Raises
     ------
@@ -80,23 +78,23 @@ def parse_terms(
         allowed.
     """
     if not isinstance(text, str):
-        raise bad_value("formula", owner, "a string such as 'y ~ a + b'", text)
+        raise bad_value("formula", "a string such as 'y ~ a + b'", text)
     if len(text) > MAX_FORMULA:
         raise FormulaError(
-            f"The formula of {owner} has {len(text)} characters; at most {MAX_FORMULA} are allowed. "
+            f"The formula of {called()} has {len(text)} characters; at most {MAX_FORMULA} are allowed. "
             "Use arrays instead of a formula for designs with that many terms."
         )
-    root = parse(text, owner)
+    root = parse(text)
     if root.kind != "~" or len(root.args) != 2:
-        raise FormulaError(f"The formula {show(text)} of {owner} has no response; write 'y ~ a + b'.")
+        raise FormulaError(f"The formula {show(text)} of {called()} has no response; write 'y ~ a + b'.")
     left, right = (read_node(node) for node in root.args)
-    reader = _Algebra(functions, owner, text)
+    reader = _Algebra(functions, text)
     response = reader.response(left)
     reader.others = lambda: others(response)
     total = reader.evaluate(right, 0)
     if total.intercept is False:
         raise FormulaError(
-            f"The formula {show(text)} of {owner} removes the intercept, which all models include. "
+            f"The formula {show(text)} of {called()} removes the intercept, which all models include. "
             "Leave out '- 1' or '+ 0'."
         )
     # Factors of terms removed by a minus are not needed.
@@ -108,9 +106,8 @@ def parse_terms(
 
 
 class _Algebra:
-    def __init__(self, functions: tuple[str, ...], owner: str, text: str) -> None:
+    def __init__(self, functions: tuple[str, ...], text: str) -> None:
         self._functions = functions
-        self._owner = owner
         self._text = text
         self._positions: dict[str, int] = {}
         self.factors: dict[str, Expression] = {}
@@ -124,7 +121,7 @@ class _Algebra:
             raise self._error(
                 "must have one response on the left; write arithmetic inside I(), as in I(a + b)"
             )
-        return read_expression(node.code, self._functions, self._owner)
+        return read_expression(node.code, self._functions)
 
     def evaluate(self, node: Node, depth: int) -> _Sum:
         """Return the sum of terms that a node denotes."""
@@ -183,7 +180,7 @@ class _Algebra:
         return self._sum((self._factor(self._read(piece)),) for piece in self._powers(code))
 
     def _read(self, code: str) -> Expression:
-        return read_expression(code, self._functions, self._owner)
+        return read_expression(code, self._functions)
 
     def _powers(self, code: str) -> list[str]:
         """Expand ``poly(x, degree)`` into its factors; return any other code unchanged."""
@@ -249,7 +246,7 @@ class _Algebra:
             raise self._error(f"has more than {MAX_TERMS} terms")
 
     def _error(self, reason: str) -> FormulaError:
-        return FormulaError(f"The formula {show(self._text)} of {self._owner} {reason}.")
+        return FormulaError(f"The formula {show(self._text)} of {called()} {reason}.")
 
 
 def _is_number(code: str) -> bool:

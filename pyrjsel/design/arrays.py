@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._validate import unmasked
 from pyrjsel.design.build import (
@@ -28,26 +29,25 @@ def build_arrays(
     exog: object,
     extras: object,
     missing: str,
-    owner: str,
     events: bool = False,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a design with one term for each column of `exog`, in its order.
 
     See :meth:`pyrjsel.design.Design.from_arrays`.
     """
-    response, columns, whole = join_columns(endog, exog, owner)
-    aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
+    response, columns, whole = join_columns(endog, exog)
+    aside = {value for value in extra_names(extras).values() if isinstance(value, str)}
     names = [name for name in columns if name not in aside]
 
-    table = Table(whole, owner)
+    table = Table(whole)
     left = column_expression(response)
     needed = {response: response} | {name: name for name in names}
-    rows = read_rows(table, needed, extras, missing, owner)
+    rows = read_rows(table, needed, extras, missing)
     n_rows = len(rows.positions)
-    _check_ones(rows.columns, names, owner)
-    kept, y = learn_response(left, rows.columns, n_rows, {}, owner, events)
+    _check_ones(rows.columns, names)
+    kept, y = learn_response(left, rows.columns, n_rows, {}, events)
     expressions = [column_expression(name) for name in names]
-    factors, blocks, _ = learn_factors(expressions, rows.columns, n_rows, {}, owner)
+    factors, blocks, _ = learn_factors(expressions, rows.columns, n_rows, {})
 
     coded: list[tuple[Subterm, ...]] = []
     labels: list[str] = []
@@ -61,12 +61,12 @@ def build_arrays(
             coded.append((Subterm((position,), (np.eye(len(factor.levels))[:, 1:],)),))
             labels += [f"{name}[T.{level}]" for level in factor.levels[1:]]
     terms = [(position,) for position in range(len(factors))]
-    layout = make_layout(terms, coded, labels, factors, rows.columns, owner)
-    X = assemble(coded, blocks, n_rows, labels, owner)
+    layout = make_layout(terms, coded, labels, factors, rows.columns)
+    X = assemble(coded, blocks, n_rows, labels)
     return kept, layout, make_data(y, X, rows, whole.index)
 
 
-def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str], pd.DataFrame]:
+def join_columns(endog: object, exog: object) -> tuple[str, list[str], pd.DataFrame]:
     """Join a response and columns in one data frame.
 
     Parameters
@@ -75,8 +75,6 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
         The response. Its name is that of the Series, or ``"y"``.
     exog : DataFrame, Series or array-like, shape (n, p)
         The columns; those of an array are named x1, x2, ...
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -93,15 +91,15 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
         If shapes or indexes do not match, or a name occurs twice.
     """
     exog = as_pandas(exog)
-    frame = _columns(exog, owner)
-    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)), owner)
+    frame = _columns(exog)
+    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)))
     if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
         frame.index = values.index
-    table = Table(frame, owner)
+    table = Table(frame)
     table.check_unique(table.names)
     if response in table:
         raise DataError(
-            f"The 'exog' of {owner} has a column {response!r}, which is also the name of the response. "
+            f"The 'exog' of {called()} has a column {response!r}, which is also the name of the response. "
             "Leave it out, or rename endog."
         )
     whole = frame.copy(deep=False)
@@ -112,18 +110,18 @@ def join_columns(endog: object, exog: object, owner: str) -> tuple[str, list[str
     return response, table.names, whole
 
 
-def _columns(exog: object, owner: str) -> pd.DataFrame:
+def _columns(exog: object) -> pd.DataFrame:
     """Return `exog` as a data frame that can be changed without side effects."""
     if isinstance(exog, pd.DataFrame):
         return exog.copy(deep=False)
     if isinstance(exog, pd.Series):
         return exog.to_frame(exog.name if exog.name is not None else "x1")
     if isinstance(exog, Mapping):
-        raise DataError(f"The 'exog' of {owner} must be a DataFrame or an array. Got a mapping instead.")
-    return array_frame(exog, None, owner, "exog")
+        raise DataError(f"The 'exog' of {called()} must be a DataFrame or an array. Got a mapping instead.")
+    return array_frame(exog, None, "exog")
 
 
-def array_frame(values: object, names: list[str] | None, owner: str, what: str) -> pd.DataFrame:
+def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFrame:
     """Return a matrix as a data frame with the given names, or x1, x2, ... for None.
 
     Raises
@@ -134,20 +132,20 @@ def array_frame(values: object, names: list[str] | None, owner: str, what: str) 
     try:
         array = np.asarray(unmasked(values))
     except ValueError as error:
-        raise DataError(f"The {what!r} of {owner} must be a matrix: {error}.") from error
+        raise DataError(f"The {what!r} of {called()} must be a matrix: {error}.") from error
     if array.ndim == 1 and (names is None or len(names) == 1):
         array = array[:, None]
     if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
         must = "a matrix" if names is None else f"a matrix of {len(names)} columns"
         raise DataError(
-            f"The {what!r} of {owner} must be a DataFrame or {must}. Got shape {array.shape} instead."
+            f"The {what!r} of {called()} must be a DataFrame or {must}. Got shape {array.shape} instead."
         )
     if names is None:
         names = [f"x{number}" for number in range(1, array.shape[1] + 1)]
     return pd.DataFrame(array, columns=names)
 
 
-def new_table(new: object, names: Iterable[str] | None, owner: str) -> Table:
+def new_table(new: object, names: Iterable[str] | None) -> Table:
     """Return new data as a table; also a matrix, if the design is from arrays with columns `names`.
 
     Raises
@@ -157,15 +155,13 @@ def new_table(new: object, names: Iterable[str] | None, owner: str) -> Table:
     """
     new = as_pandas(new)
     if isinstance(new, (pd.DataFrame, Mapping)) or names is None:
-        return Table(as_frame(new, owner, "new"), owner)
+        return Table(as_frame(new, "new"))
     if isinstance(new, pd.Series):
-        raise DataError(f"The 'new' of {owner} must be a DataFrame or a matrix. Got a Series instead.")
-    return Table(array_frame(new, list(names), owner, "new"), owner)
+        raise DataError(f"The 'new' of {called()} must be a DataFrame or a matrix. Got a Series instead.")
+    return Table(array_frame(new, list(names), "new"))
 
 
-def _response(
-    endog: object, exog: pd.DataFrame, indexed: bool, owner: str
-) -> tuple[str, np.ndarray | pd.Series]:
+def _response(endog: object, exog: pd.DataFrame, indexed: bool) -> tuple[str, np.ndarray | pd.Series]:
     """Return the name of the response and its values, one per row of `exog`."""
     table = as_pandas(endog)
     if table is not endog and len(table) == len(exog):
@@ -175,7 +171,7 @@ def _response(
         endog = pd.Series(endog, index=own)  # an array would lose the order of its levels
     if isinstance(endog, pd.DataFrame):
         if endog.shape[1] != 1:
-            raise DataError(f"The 'endog' of {owner} must be one column. Got {endog.shape[1]} instead.")
+            raise DataError(f"The 'endog' of {called()} must be one column. Got {endog.shape[1]} instead.")
         endog = endog.iloc[:, 0]
     if isinstance(endog, pd.Series):
         name = "y" if endog.name is None else str(endog.name)
@@ -186,28 +182,28 @@ def _response(
         try:
             array = np.asarray(unmasked(endog))
         except ValueError as error:
-            raise DataError(f"The 'endog' of {owner} must be one column: {error}.") from error
+            raise DataError(f"The 'endog' of {called()} must be one column: {error}.") from error
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
         if array.ndim != 1:
-            raise DataError(f"The 'endog' of {owner} must be one column. Got shape {array.shape} instead.")
+            raise DataError(f"The 'endog' of {called()} must be one column. Got shape {array.shape} instead.")
         values, length = array, len(array)
     if length != len(exog):
         raise DataError(
-            f"The 'endog' of {owner} has {length} rows, but its 'exog' {len(exog)}; they must match."
+            f"The 'endog' of {called()} has {length} rows, but its 'exog' {len(exog)}; they must match."
         )
     if isinstance(values, pd.Series) and indexed and not values.index.equals(exog.index):
         raise DataError(
-            f"The 'endog' and 'exog' of {owner} must have the same index. Reindex one of them, or pass "
+            f"The 'endog' and 'exog' of {called()} must have the same index. Reindex one of them, or pass "
             ".to_numpy() if their rows are in the same order."
         )
     return name, values
 
 
-def _check_ones(columns: Mapping[str, Column], names: list[str], owner: str) -> None:
+def _check_ones(columns: Mapping[str, Column], names: list[str]) -> None:
     ones = [name for name in names if columns[name].numeric and (columns[name].values == 1.0).all()]
     if ones:
         raise DataError(
-            f"The 'exog' of {owner} has the constant column(s) {', '.join(map(repr, ones))} of ones. "
+            f"The 'exog' of {called()} has the constant column(s) {', '.join(map(repr, ones))} of ones. "
             "The intercept is always included; leave them out."
         )

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
@@ -99,7 +100,7 @@ class Complete:
     n_rows: int
 
 
-def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: str, owner: str) -> Complete:
+def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: str) -> Complete:
     """Return the used columns on the complete rows.
 
     Parameters
@@ -112,8 +113,6 @@ def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: s
         Weights, offset and the like.
     missing : {"drop", "raise"}
         Treatment of rows with missing values.
-    owner : str
-        Name of the caller, for messages.
 
     Raises
     ------
@@ -121,19 +120,17 @@ def read_rows(table: Table, names: Mapping[str, str], extras: object, missing: s
         If there are no rows, none is complete, a value is infinite, or values are missing with
         ``missing="raise"``.
     """
-    check_choice(missing, "missing", owner, ("drop", "raise"))
-    wanted = extra_names(extras, owner)
+    check_choice(missing, "missing", ("drop", "raise"))
+    wanted = extra_names(extras)
     if len(table) == 0:
-        raise no_rows(owner)
-    rows = complete_rows(table, names, wanted, owner)
-    report_missing(rows.missing, len(table) - len(rows.positions), len(table), missing, owner)
-    check_finite((*rows.columns.values(), *rows.extras.values()), owner)
+        raise no_rows()
+    rows = complete_rows(table, names, wanted)
+    report_missing(rows.missing, len(table) - len(rows.positions), len(table), missing)
+    check_finite((*rows.columns.values(), *rows.extras.values()))
     return rows
 
 
-def complete_rows(
-    table: Table, names: Mapping[str, str], extras: Mapping[str, object], owner: str
-) -> Complete:
+def complete_rows(table: Table, names: Mapping[str, str], extras: Mapping[str, object]) -> Complete:
     """Return the columns and the extras on the complete rows.
 
     Parameters
@@ -144,11 +141,9 @@ def complete_rows(
         The needed columns, and the term that needs each.
     extras : mapping
         Weights, offset and the like.
-    owner : str
-        Name of the caller, for messages.
     """
     columns = {name: table.column(name, needed_by=term) for name, term in names.items()}
-    others = {key: read_extra(key, value, table, owner) for key, value in extras.items()}
+    others = {key: read_extra(key, value, table) for key, value in extras.items()}
     counted = dict(columns)
     for key, column in others.items():
         # An array given as 'weights' is counted under another name than a column of that name.
@@ -169,12 +164,12 @@ def complete_rows(
     return Complete(columns, others, positions, series, len(table))
 
 
-def no_rows(owner: str) -> DataError:
+def no_rows() -> DataError:
     """Return the error for data without rows."""
-    return DataError(f"The data of {owner} have no rows.")
+    return DataError(f"The data of {called()} have no rows.")
 
 
-def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str, owner: str) -> None:
+def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str) -> None:
     """Warn or raise :class:`DataError` if rows have missing values; `counts` are by column."""
     if not len(counts):
         return
@@ -184,19 +179,19 @@ def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str, ow
         listed += f", ... {len(ordered)} columns in all"
     what = f"{n_gone} of {n_rows} rows have missing values ({listed})"
     if n_gone == n_rows:
-        raise DataError(f"The data of {owner} have no complete row: {what}.")
+        raise DataError(f"The data of {called()} have no complete row: {what}.")
     if missing == "raise":
-        raise DataError(f"{what} in the data of {owner}. Use missing='drop' to drop them.")
-    text = f"{what} and were dropped from the data of {owner}."
+        raise DataError(f"{what} in the data of {called()}. Use missing='drop' to drop them.")
+    text = f"{what} and were dropped from the data of {called()}."
     warn(text, MissingDataWarning)
 
 
-def check_finite(columns: Sequence[Column], owner: str) -> None:
+def check_finite(columns: Sequence[Column]) -> None:
     """Raise :class:`DataError` that names the columns with infinite values."""
     infinite = list(dict.fromkeys(column.name for column in columns if column.infinite()))
     if infinite:
         names = ", ".join(map(repr, infinite[:10]))
-        raise DataError(f"The data of {owner} have infinite values in the column(s) {names}.")
+        raise DataError(f"The data of {called()} have infinite values in the column(s) {names}.")
 
 
 def make_variables(columns: Mapping[str, Held], names: Sequence[str]) -> dict[str, Variable]:
@@ -209,7 +204,6 @@ def learn_response(
     columns: Mapping[str, Column],
     n_rows: int,
     functions: Mapping[str, Function],
-    owner: str,
     events: bool = False,
 ) -> tuple[Response, FloatArray]:
     """Return the response and its values, shape (n,).
@@ -221,15 +215,15 @@ def learn_response(
     DataError
         If it is not one numeric or boolean column.
     """
-    evaluator = Evaluator(columns, n_rows, functions, owner)
+    evaluator = Evaluator(columns, n_rows, functions)
     value, states = evaluator.learn(expression)
     if events and isinstance(value, Categories):
-        levels = used_levels(value, expression.label, owner, "response")
+        levels = used_levels(value, expression.label, "response")
         if len(levels) == 2:
             text = f"I({expression.code} == {levels[1]!r})"
-            expression = read_expression(text, tuple(functions), owner)
+            expression = read_expression(text, tuple(functions))
             value, states = evaluator.learn(expression)
-    response = make_response(expression, value, states, columns, owner)
+    response = make_response(expression, value, states, columns)
     assert not isinstance(value, Categories)
     return response, np.array(value[:, 0])
 
@@ -239,19 +233,18 @@ def make_response(
     value: FloatArray | Categories,
     states: tuple[State, ...],
     columns: Mapping[str, Held],
-    owner: str,
 ) -> Response:
     """Return the response, or raise :class:`DataError` if it is not one numeric column."""
     label = expression.label
     if isinstance(value, Categories):
         event = pd.unique(value.values).tolist()[-1]
         raise DataError(
-            f"The response {label!r} of {owner} must be numeric or boolean. Got labels instead; write the "
+            f"The response {label!r} of {called()} must be numeric or boolean. Got labels instead; write the "
             f"event as a comparison, as in I({expression.code} == {event!r})."
         )
     if value.shape[1] != 1:
         raise DataError(
-            f"The response {label!r} of {owner} must be one column. Got {value.shape[1]} instead."
+            f"The response {label!r} of {called()} must be one column. Got {value.shape[1]} instead."
         )
     return Response(expression, states, make_variables(columns, expression.variables))
 
@@ -261,7 +254,6 @@ def learn_factors(
     columns: Mapping[str, Column],
     n_rows: int,
     functions: Mapping[str, Function],
-    owner: str,
 ) -> tuple[list[Factor], list[FloatArray | IntArray], list[CodingFactor]]:
     """Compute the factors, and learn their levels and transforms.
 
@@ -274,29 +266,29 @@ def learn_factors(
     specs : list of CodingFactor
         Their properties for the coding.
     """
-    evaluator = Evaluator(columns, n_rows, functions, owner)
+    evaluator = Evaluator(columns, n_rows, functions)
     factors: list[Factor] = []
     values: list[FloatArray | IntArray] = []
     specs: list[CodingFactor] = []
     for expression in expressions:
         value, states = evaluator.learn(expression)
-        factor, spec = make_factor(expression, value, states, owner)
+        factor, spec = make_factor(expression, value, states)
         factors.append(factor)
         specs.append(spec)
         if isinstance(value, Categories):
             assert factor.levels is not None
-            values.append(level_codes(value, factor.levels, expression, owner))
+            values.append(level_codes(value, factor.levels, expression))
         else:
             values.append(value)
     return factors, values, specs
 
 
 def make_factor(
-    expression: Expression, value: FloatArray | Categories, states: tuple[State, ...], owner: str
+    expression: Expression, value: FloatArray | Categories, states: tuple[State, ...]
 ) -> tuple[Factor, CodingFactor]:
     """Return a factor and its properties for the coding."""
     if isinstance(value, Categories):
-        levels = used_levels(value, expression.label, owner)
+        levels = used_levels(value, expression.label)
         spec = CodingFactor(expression.label, 1, levels, value.contrast)
         return Factor(expression, states, 1, levels), spec
     width = value.shape[1]
@@ -309,7 +301,6 @@ def make_layout(
     names: Sequence[str],
     factors: Sequence[Factor],
     columns: Mapping[str, Held],
-    owner: str,
 ) -> Layout:
     """Combine terms, codings and factors, and check that names are unique.
 
@@ -323,12 +314,12 @@ def make_layout(
     made = make_terms(terms, widths, names, expressions)
     for term in made:
         if term.start == term.stop:
-            raise FormulaError(f"The term {term.name!r} of {owner} adds no column to the terms before it.")
+            raise FormulaError(f"The term {term.name!r} of {called()} adds no column to the terms before it.")
     for what, listed in (("terms", [term.name for term in made]), ("columns", list(names))):
         if len(set(listed)) < len(listed):
             twice = next(name for name in listed if listed.count(name) > 1)
             raise FormulaError(
-                f"The formula of {owner} gives two {what} the name {twice!r}. Rename a column of the data."
+                f"The formula of {called()} gives two {what} the name {twice!r}. Rename a column of the data."
             )
     used = dict.fromkeys(name for expression in expressions for name in expression.variables)
     return Layout(
@@ -350,12 +341,12 @@ def needed_columns(response: Expression | None, expressions: Sequence[Expression
     return needed
 
 
-def check_shadowing(functions: Mapping[str, Function], names: Mapping[str, str], owner: str) -> None:
+def check_shadowing(functions: Mapping[str, Function], names: Mapping[str, str]) -> None:
     """Raise :class:`ParameterError` if a function has the name of a column that the formula uses."""
     both = [name for name in functions if name in names]
     if both:
         raise ParameterError(
-            f"The 'functions' parameter of {owner} has {', '.join(map(repr, both))}, which the formula "
+            f"The 'functions' parameter of {called()} has {', '.join(map(repr, both))}, which the formula "
             "uses as a column. Rename the function."
         )
 
@@ -367,15 +358,14 @@ def build_formula(
     rows: Complete,
     index: pd.Index,
     functions: Mapping[str, Function],
-    owner: str,
     events: bool = False,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a formula, and compute it on the complete rows."""
     n_rows = len(rows.positions)
-    kept, y = learn_response(response, rows.columns, n_rows, functions, owner, events)
-    factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions, owner)
-    layout = code_layout(terms, factors, specs, rows.columns, owner)
-    X = assemble(layout.subterms, values, n_rows, layout.column_names, owner)
+    kept, y = learn_response(response, rows.columns, n_rows, functions, events)
+    factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions)
+    layout = code_layout(terms, factors, specs, rows.columns)
+    X = assemble(layout.subterms, values, n_rows, layout.column_names)
     return kept, layout, make_data(y, X, rows, index)
 
 
@@ -384,10 +374,9 @@ def code_layout(
     factors: Sequence[Factor],
     specs: Sequence[CodingFactor],
     columns: Mapping[str, Held],
-    owner: str,
 ) -> Layout:
     """Code the factors of a formula, and make its layout in the order of :func:`sort_terms`."""
-    coded, names = code_terms(terms, specs, owner)
+    coded, names = code_terms(terms, specs)
     order = sort_terms(terms, [factor.expression for factor in factors])
     return make_layout(
         [terms[place] for place in order],
@@ -395,7 +384,6 @@ def code_layout(
         [name for place in order for name in names[place]],
         factors,
         columns,
-        owner,
     )
 
 

@@ -6,6 +6,7 @@ import tokenize
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pyrjsel._called import called
 from pyrjsel._errors import FormulaError
 from pyrjsel._validate import bad_value, show
 from pyrjsel.design.formula import Node, parse, read_node
@@ -41,7 +42,6 @@ def parse_call(
     names: Sequence[str],
     others: Callable[[Expression], Sequence[str]],
     functions: tuple[str, ...],
-    owner: str,
 ) -> Call:
     """Parse a formula of one call.
 
@@ -55,8 +55,6 @@ def parse_call(
         Given the response, returns the columns of ``.``.
     functions : tuple of str
         Names of the user's functions.
-    owner : str
-        Name of the caller, for messages.
 
     Raises
     ------
@@ -68,21 +66,21 @@ def parse_call(
     """
     example = f"'y ~ {names[0]}(a, b)'"
     if not isinstance(text, str):
-        raise bad_value("formula", owner, f"a string such as {example}", text)
-    start = f"The formula {show(text)} of {owner}"
+        raise bad_value("formula", f"a string such as {example}", text)
+    start = f"The formula {show(text)} of {called()}"
     if len(text) > MAX_FORMULA:
         raise FormulaError(f"{start} has {len(text)} characters; at most {MAX_FORMULA} are allowed.")
-    root = parse(text, owner)
+    root = parse(text)
     if root.kind != "~" or len(root.args) != 2:
         raise FormulaError(f"{start} has no response; write {example}.")
     left, right = (read_node(node) for node in root.args)
     if left.kind != "code" or left.code == ".":
         raise FormulaError(f"{start} must have one response on the left.")
-    response = read_expression(left.code, functions, owner)
-    called = " or ".join(f"{name}(...)" for name in names)
+    response = read_expression(left.code, functions)
+    calls = " or ".join(f"{name}(...)" for name in names)
     name, pieces = _pieces(right)
     if name not in names:
-        raise FormulaError(f"{start} must have only {called} on its right-hand side. Write {example}.")
+        raise FormulaError(f"{start} must have only {calls} on its right-hand side. Write {example}.")
     factors: dict[str, Expression] = {}
     order: int | None = None
     for piece in pieces:
@@ -93,7 +91,7 @@ def parse_call(
             raise FormulaError(f"{start} may give {name}() one order=, an int. Got {show(piece)}.")
         else:
             every = [column_expression(column) for column in others(response)] if piece == "." else []
-            for factor in every or [read_expression(piece, functions, owner)]:
+            for factor in every or [read_expression(piece, functions)]:
                 if factor.key == response.key or _column(response) in factor.variables:
                     raise FormulaError(
                         f"{start} has its response {response.label!r} on the right-hand side, in the feature "

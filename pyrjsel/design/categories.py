@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import check_unicode, show
@@ -53,19 +54,17 @@ class Asked:
         return dict.fromkeys(pd.unique(self.values).tolist())
 
 
-def check_asked(label: Level, known: Iterable[Level], expression: Expression, owner: str) -> None:
+def check_asked(label: Level, known: Iterable[Level], expression: Expression) -> None:
     """Raise :class:`DataError` if a label is not among the known values."""
     values = list(known)
     if label not in values:
         raise DataError(
-            f"{owner} compares {expression.label!r} with a label that no row of the data has: "
+            f"{called()} compares {expression.label!r} with a label that no row of the data has: "
             f"{label!r} is not one of the values {listed_levels(values)}."
         )
 
 
-def used_levels(
-    value: Categories, label: str, owner: str, what: str = "factor", least: int = 2
-) -> tuple[Level, ...]:
+def used_levels(value: Categories, label: str, what: str = "factor", least: int = 2) -> tuple[Level, ...]:
     """Return the levels that occur, in the order of the factor or sorted; `what` is its kind in messages.
 
     Raises
@@ -79,30 +78,28 @@ def used_levels(
             levels = tuple(sorted(map(plain_level, found)))
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
-                f"The {what} {label!r} of {owner} must have levels that are text, numbers or booleans. "
+                f"The {what} {label!r} of {called()} must have levels that are text, numbers or booleans. "
                 f"Got {listed_levels(found)} instead."
             ) from error
     else:
-        check_known(found, value.levels, label, owner)
+        check_known(found, value.levels, label)
         present = set(found)
         levels = tuple(item for item in value.levels if item in present)
-    check_unicode(levels, f"levels of the {what} {label!r}", owner)
+    check_unicode(levels, f"levels of the {what} {label!r}")
     if len(levels) < least:
         raise DataError(
-            f"The {what} {label!r} of {owner} must have at least two levels in the rows used. "
+            f"The {what} {label!r} of {called()} must have at least two levels in the rows used. "
             f"Got only {listed_levels(levels)}."
         )
     return levels
 
 
-def check_known(
-    found: Iterable[object], known: tuple[Level, ...], label: str, owner: str, what: str = "levels"
-) -> None:
+def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, what: str = "levels") -> None:
     """Raise :class:`DataError` if values are not among the `known` ones, called `what` in messages."""
     strange = [item for item in found if item not in known]
     if strange:
         raise DataError(
-            f"{owner} found values of {label!r} that are not among its {what}: {listed_levels(strange)}."
+            f"{called()} found values of {label!r} that are not among its {what}: {listed_levels(strange)}."
         )
 
 
@@ -116,13 +113,13 @@ def level_positions(values: np.ndarray, levels: tuple[Level, ...]) -> IntArray:
     return codes.astype(np.int64)
 
 
-def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression, owner: str) -> IntArray:
+def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression) -> IntArray:
     """Return the position of each value among `levels`, or raise :class:`DataError` for unseen ones."""
     codes = level_positions(value.values, levels)
     if (codes < 0).any():
         unseen = pd.unique(value.values[codes < 0]).tolist()
         raise DataError(
-            f"{owner} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
+            f"{called()} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
             f"term {expression.label!r}: {listed_levels(unseen)}. Levels in the fit: "
             f"{listed_levels(levels)}."
         )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_list_like
 
+from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._validate import bad_value
 from pyrjsel.design.frame import as_frame, check_no_path
@@ -63,8 +64,6 @@ class Chunks(Protocol):
 class _InTurn:
     """Sequential chunks."""
 
-    owner: str
-
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with at least the requested columns."""
         raise NotImplementedError
@@ -78,7 +77,7 @@ class _InTurn:
             part = work(frame, number)
             total = part if total is None else merge(total, part)
         if total is None:
-            raise no_chunks(self.owner)
+            raise no_chunks()
         return total
 
 
@@ -89,14 +88,11 @@ class FrameChunks(_InTurn):
     ----------
     data : iterable of DataFrames, or callable that returns one
         An iterator is read once; a list or the result of a function is read as often as needed.
-    owner : str
-        Name of the caller, for messages.
     """
 
     merged_categories = False
 
-    def __init__(self, data: Any, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, data: Any) -> None:
         self._data = data
         self.once = not callable(data) and iter(data) is data
         self._rest = self._iterate()
@@ -104,29 +100,29 @@ class FrameChunks(_InTurn):
         self._first: list[pd.DataFrame] = [next(self._rest, pd.DataFrame())]
         self.names = [str(label) for label in self._first[0].columns]
         if not self.names:
-            raise no_chunks(owner)
+            raise no_chunks()
 
     def _iterate(self) -> Iterator[pd.DataFrame]:
         chunks = self._data() if callable(self._data) else self._data
         if not isinstance(chunks, Iterable):
-            raise bad_value(
-                "data", self.owner, "a function that returns an iterable of DataFrames", self._data
-            )
+            raise bad_value("data", "a function that returns an iterable of DataFrames", self._data)
         for number, chunk in enumerate(chunks, 1):
             if isinstance(chunk, Mapping) and chunk and not any(map(is_list_like, chunk.values())):
                 raise DataError(
-                    f"The 'data' of {self.owner} must be a DataFrame, a mapping of columns, or chunks of "
+                    f"The 'data' of {called()} must be a DataFrame, a mapping of columns, or chunks of "
                     f"them. Item {number} is a row, a mapping of single values: convert a list of rows "
                     "with pandas.DataFrame(data)."
                 )
-            yield as_frame(chunk, f"{self.owner}, chunk {number},")
+            with named(f"{called()}, chunk {number},"):
+                frame = as_frame(chunk)
+            yield frame
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with all columns."""
         if self._first:
             chunks = chain([self._first.pop()], self._rest)
         elif self.once:
-            raise DataError(f"The data of {self.owner} come from an iterator, which can be read only once.")
+            raise DataError(f"The data of {called()} come from an iterator, which can be read only once.")
         else:
             chunks = chain(self._iterate())
         known = set(self.names)
@@ -137,7 +133,7 @@ class FrameChunks(_InTurn):
                 said = [f"lacks {', '.join(map(repr, lacks[:8]))}"] if lacks else []
                 said += [f"has the additional {', '.join(map(repr, more[:8]))}"] if more else []
                 raise DataError(
-                    f"All chunks of the data of {self.owner} must have the same columns as the first. Chunk "
+                    f"All chunks of the data of {called()} must have the same columns as the first. Chunk "
                     f"{number} {' and '.join(said)}."
                 )
             yield chunk
@@ -150,15 +146,12 @@ class ParquetChunks(_InTurn):
     ----------
     data : path, ``pyarrow.parquet.ParquetFile`` or ``pyarrow.dataset.Dataset``
         A path to a folder is a dataset of the Parquet files in it.
-    owner : str
-        Name of the caller, for messages.
     """
 
     once = False
     merged_categories = True  # each row group has its own dictionary
 
-    def __init__(self, data: Any, owner: str) -> None:
-        self.owner = owner
+    def __init__(self, data: Any) -> None:
         try:
             from pyarrow import ArrowInvalid
             from pyarrow.dataset import HivePartitioning, dataset
@@ -177,7 +170,7 @@ class ParquetChunks(_InTurn):
         try:
             source = self._open()
         except (OSError, ArrowInvalid) as error:
-            raise DataError(f"The 'data' of {owner} cannot be read as a Parquet file: {error}") from error
+            raise DataError(f"The 'data' of {called()} cannot be read as a Parquet file: {error}") from error
         schema = source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
         index = {
             name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if type(name) is str
@@ -225,14 +218,12 @@ class DaskChunks:
     ----------
     data : dask.dataframe.DataFrame
         The rows. They are computed once for each pass, unless they have been persisted.
-    owner : str
-        Name of the caller, for messages.
     """
 
     once = False
     merged_categories = True  # unknown categories differ between partitions
 
-    def __init__(self, data: Any, owner: str) -> None:
+    def __init__(self, data: Any) -> None:
         self._data = data
         self.names = [str(label) for label in data.columns]
         self._labels = dict(zip(self.names, data.columns, strict=True))
@@ -257,31 +248,29 @@ class DaskChunks:
         return result
 
 
-def as_chunks(data: Any, owner: str) -> Chunks | None:
+def as_chunks(data: Any) -> Chunks | None:
     """Return `data` as chunks, or None if it is a data frame, a mapping or not data.
 
     Parameters
     ----------
     data : object
         The user's data.
-    owner : str
-        Name of the caller, for messages.
     """
     if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
         return None
-    check_no_path(data, owner, parquet=True)
+    check_no_path(data, parquet=True)
     package = type(data).__module__.split(".")[0]
     if package in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
-        return DaskChunks(data, owner)
+        return DaskChunks(data)
     if isinstance(data, (str, os.PathLike)) or (
         package == "pyarrow" and (hasattr(data, "iter_batches") or hasattr(data, "count_rows"))
     ):
-        return ParquetChunks(data, owner)
+        return ParquetChunks(data)
     if callable(data) or isinstance(data, Iterable):
-        return FrameChunks(data, owner)
+        return FrameChunks(data)
     return None
 
 
-def no_chunks(owner: str) -> DataError:
+def no_chunks() -> DataError:
     """Return the error for data without chunks."""
-    return DataError(f"The data of {owner} have no rows: no chunk has a column.")
+    return DataError(f"The data of {called()} have no rows: no chunk has a column.")

@@ -124,7 +124,6 @@ class Design:
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         events: bool = False,
-        owner: str = "Design.from_formula",
     ) -> tuple["Design", DesignData]:
         """Make a design from a formula and a data frame.
 
@@ -147,8 +146,6 @@ class Design:
         events : bool, default False
             Whether a response of labels with two levels is 1 for the second one, in the order of a
             categorical or sorted, and 0 for the first.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -184,9 +181,9 @@ class Design:
         >>> [term.name for term in design.terms], data.extras["weights"]
         (['a'], array([10., 20., 30.]))
         """
-        own = check_functions(functions, owner)
-        table = Table(as_frame(data, owner), owner)
-        aside = {value for value in extra_names(extras, owner).values() if isinstance(value, str)}
+        own = check_functions(functions)
+        table = Table(as_frame(data))
+        aside = {value for value in extra_names(extras).values() if isinstance(value, str)}
 
         def others(response: Expression) -> list[str]:
             left_out = aside.union(response.variables)
@@ -194,16 +191,16 @@ class Design:
             table.check_unique(names)
             return names
 
-        parsed = parse_terms(formula, others, tuple(own), owner)
+        parsed = parse_terms(formula, others, tuple(own))
         needed = needed_columns(parsed.response, parsed.factors)
-        check_shadowing(own, needed, owner)
-        rows = read_rows(table, needed, extras, missing, owner)
+        check_shadowing(own, needed)
+        rows = read_rows(table, needed, extras, missing)
         left, layout, made = build_formula(
-            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, owner, events
+            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, events
         )
         called = _called(left, layout)
         kept = {name: own[name] for name in called}
-        return cls(formula, layout, left, kept, _extra_columns(extras, owner)), made
+        return cls(formula, layout, left, kept, _extra_columns(extras)), made
 
     @classmethod
     def from_chunks(
@@ -216,7 +213,6 @@ class Design:
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
-        owner: str = "Design.from_chunks",
         listed: Sequence[str] | None = None,
     ) -> tuple["Design", Reduced[T]]:
         """Make a design from data in chunks, and reduce the computed rows without keeping them.
@@ -236,7 +232,7 @@ class Design:
             Merges two such values; the rows of the first precede those of the second.
         extras : mapping of str to (str or None), optional
             Additional columns, such as ``{"weights": "w"}``.
-        missing, functions, owner
+        missing, functions
             As in :meth:`from_formula`.
         listed : sequence of str, optional
             Names of the terms in the order of an earlier design; by default in the order of the formula.
@@ -261,8 +257,8 @@ class Design:
         MissingDataWarning
             If rows were dropped; it counts them by column.
         """
-        own = check_functions(functions, owner)
-        plan = Plan.make(formula, extra_names(extras, owner), own, chunks, owner, listed)
+        own = check_functions(functions)
+        plan = Plan.make(formula, extra_names(extras), own, chunks, listed)
         left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing)
         kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, dict(plan.extras)), reduced
@@ -276,7 +272,6 @@ class Design:
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
         events: bool = False,
-        owner: str = "Design.from_arrays",
     ) -> tuple["Design", DesignData]:
         """Make a design with one term for each column of a matrix or data frame.
 
@@ -288,7 +283,7 @@ class Design:
             The columns, in the order of the terms; those of an array are named x1, x2, ... Columns of text
             and categories become factors with treatment contrasts. A constant column is an error: the
             intercept is always included.
-        extras, missing, events, owner
+        extras, missing, events
             As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then not a term.
 
         Returns
@@ -311,12 +306,10 @@ class Design:
         >>> design.column_names, data.X.shape
         (('x1', 'x2'), (3, 2))
         """
-        left, layout, made = build_arrays(endog, exog, extras, missing, owner, events)
-        return cls("", layout, left, {}, _extra_columns(extras, owner)), made
+        left, layout, made = build_arrays(endog, exog, extras, missing, events)
+        return cls("", layout, left, {}, _extra_columns(extras)), made
 
-    def transform(
-        self, new: Any, *, extras: Mapping[str, Any] | None = None, owner: str = "Design.transform"
-    ) -> DesignRows:
+    def transform(self, new: Any, *, extras: Mapping[str, Any] | None = None) -> DesignRows:
         """Compute the columns for new rows.
 
         Parameters
@@ -327,8 +320,6 @@ class Design:
         extras : mapping of str to (str, array-like or None), optional
             Weights, offset and the like of the new rows. By default those that were columns in the fit are
             taken from `new` (None: do not use them), and those that were arrays are None.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -343,19 +334,17 @@ class Design:
             If a level did not occur in the fit, a column holds another kind of values, or a value is
             infinite.
         """
-        table = self._table(new, owner)
-        X = compute_rows(self.layout, table, self.functions, owner)
-        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table, owner))
+        table = self._table(new)
+        X = compute_rows(self.layout, table, self.functions)
+        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table))
 
-    def response_of(self, new: Any, *, owner: str = "Design.response_of") -> FloatArray:
+    def response_of(self, new: Any) -> FloatArray:
         """Compute the response of data that contain it.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
             The data, with the columns that the response uses.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -369,17 +358,15 @@ class Design:
         DataError
             If a column holds another kind of values than in the fit, or a value is infinite.
         """
-        return compute_response(self.left, Table(as_frame(new, owner, "new"), owner), self.functions, owner)
+        return compute_response(self.left, Table(as_frame(new, "new")), self.functions)
 
-    def restrict(self, keep: Collection[str], *, owner: str = "Design.restrict") -> "Design":
+    def restrict(self, keep: Collection[str]) -> "Design":
         """Return the design of a subset of the terms, which needs only their variables.
 
         Parameters
         ----------
         keep : collection of str
             Names of the terms to keep; their order does not change.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -404,7 +391,7 @@ class Design:
         names = [term.name for term in self.terms]
         for name in keep:
             if name not in names:
-                raise unknown_name(name, "term", owner, names, "in 'keep'")
+                raise unknown_name(name, "term", names, "in 'keep'")
         layout = self.layout.restrict([term for term, name in enumerate(names) if name in keep])
         formula = _written(self.left, layout) if self.formula else ""
         functions = {name: self.functions[name] for name in _called(self.left, layout)}
@@ -429,8 +416,6 @@ class Design:
         cls,
         state: Mapping[str, Any],
         functions: Mapping[str, Function] | None = None,
-        *,
-        owner: str = "Design.from_dict",
     ) -> "Design":
         """Return the design from plain data of :meth:`to_dict`. No code in `state` is run.
 
@@ -440,8 +425,6 @@ class Design:
             Plain data.
         functions : mapping of str to callable, optional
             The user's functions that the formula calls.
-        owner : str
-            Name of the caller, for messages.
 
         Raises
         ------
@@ -452,22 +435,22 @@ class Design:
         ParameterError
             If a required function is missing.
         """
-        own = called_functions(state, functions, owner)
-        layout = layout_from_dict(state, tuple(own), owner)
-        left = response_from_dict(take(state, "response", Mapping, owner), tuple(own), owner)
-        extras = take(state, "extras", Mapping, owner)
+        own = called_functions(state, functions)
+        layout = layout_from_dict(state, tuple(own))
+        left = response_from_dict(take(state, "response", Mapping), tuple(own))
+        extras = take(state, "extras", Mapping)
         if not all(type(key) is str and isinstance(item, (str, type(None))) for key, item in extras.items()):
-            raise bad(owner, "'extras' must map names to names or None")
+            raise bad("'extras' must map names to names or None")
         if set(_called(left, layout)) != set(own):
-            raise bad(owner, "'functions' are not those that its formula calls")
-        formula = take(state, "formula", str, owner)
+            raise bad("'functions' are not those that its formula calls")
+        formula = take(state, "formula", str)
         return cls(formula, layout, left, own, dict(extras))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.to_dict(), dict(self.functions))
 
-    def _table(self, new: Any, owner: str) -> Table:
-        return new_table(new, None if self.formula else self.layout.variables, owner)
+    def _table(self, new: Any) -> Table:
+        return new_table(new, None if self.formula else self.layout.variables)
 
 
 def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:
@@ -486,6 +469,6 @@ def _written(left: Response, layout: Layout) -> str:
     return f"{left.expression.code} ~ {' + '.join(terms) or '1'}"
 
 
-def _extra_columns(extras: object, owner: str) -> dict[str, str | None]:
-    given = extra_names(extras, owner)
+def _extra_columns(extras: object) -> dict[str, str | None]:
+    given = extra_names(extras)
     return {key: value if isinstance(value, str) else None for key, value in given.items()}

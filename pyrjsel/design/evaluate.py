@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show, unmasked
@@ -60,17 +61,12 @@ class Evaluator:
         Number n of rows.
     functions : mapping of str to callable
         The user's functions.
-    owner : str
-        Name of the caller, for messages.
     """
 
-    def __init__(
-        self, columns: Mapping[str, Column], n_rows: int, functions: Mapping[str, Function], owner: str
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Column], n_rows: int, functions: Mapping[str, Function]) -> None:
         self._columns = columns
         self._n_rows = n_rows
         self._functions = functions
-        self._owner = owner
         self._expression: Expression
         self._states: list[State | None] = []
         self._slots: dict[int, int] = {}
@@ -83,7 +79,7 @@ class Evaluator:
         self._learning = True
         value = self._finish(self._value(expression.tree))
         for asked in self._asked:
-            check_asked(asked.label, asked.known(), expression, self._owner)
+            check_asked(asked.label, asked.known(), expression)
         return value, tuple(state for state in self._states if state is not None)
 
     def summarise(
@@ -129,7 +125,7 @@ class Evaluator:
         """Return the value of :meth:`apply`, and the labels in comparisons."""
         calls = self._prepare(expression, states)
         if len(calls) != len(states):
-            raise DataError(f"{self._owner} has {len(states)} states for the term {expression.label!r}.")
+            raise DataError(f"{called()} has {len(states)} states for the term {expression.label!r}.")
         return self._finish(self._value(expression.tree)), self._asked
 
     def _prepare(self, expression: Expression, states: Sequence[State | None] = ()) -> list[ast.Call]:
@@ -310,7 +306,7 @@ class Evaluator:
             return value
         if isinstance(value, Categories):
             raise DataError(
-                f"{self._owner} cannot compute {self._expression.label!r}: a column of text or "
+                f"{called()} cannot compute {self._expression.label!r}: a column of text or "
                 f"categories is used in {where}. Compare it, as in I(x == 'a'), or make it numeric in "
                 "the data."
             )
@@ -346,7 +342,7 @@ class Evaluator:
                 flat = array_series(array) if array.ndim == 1 else None
                 if flat is None or flat.isna().any():
                     raise DataError(
-                        f"{self._owner} computed {self._expression.label!r}, which must be numbers or text "
+                        f"{called()} computed {self._expression.label!r}, which must be numbers or text "
                         "without missing values."
                     )
                 inferred = pd.api.types.infer_dtype(flat, skipna=True)
@@ -354,11 +350,11 @@ class Evaluator:
                     value = Categories(flat.to_numpy(dtype=object))
                 elif inferred not in ("integer", "floating", "mixed-integer-float", "boolean", "decimal"):
                     raise DataError(
-                        f"{self._owner} computed {self._expression.label!r} of mixed kind: {inferred}."
+                        f"{called()} computed {self._expression.label!r} of mixed kind: {inferred}."
                     )
             elif array.dtype.kind not in "fiub":
                 raise DataError(
-                    f"{self._owner} computed {self._expression.label!r} of dtype {array.dtype}, not numbers."
+                    f"{called()} computed {self._expression.label!r} of dtype {array.dtype}, not numbers."
                 )
         if isinstance(value, Categories):
             if value.values.dtype.kind == "f":
@@ -368,7 +364,7 @@ class Evaluator:
             numbers = array.astype(np.float64, copy=False)
         except OverflowError as error:
             raise DataError(
-                f"{self._owner} computed integers too large for floats in {self._expression.label!r}."
+                f"{called()} computed integers too large for floats in {self._expression.label!r}."
             ) from error
         numbers = numbers[:, None] if numbers.ndim == 1 else numbers
         self._check_finite(numbers)
@@ -379,7 +375,7 @@ class Evaluator:
         if bad.any():
             what = "NaN" if np.isnan(numbers).any() else "infinite values"
             raise DataError(
-                f"{self._owner} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
+                f"{called()} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
                 f"of {self._n_rows} rows that have no missing value. Check its arguments."
             )
 
@@ -396,7 +392,7 @@ class Evaluator:
             IndexError,
             AssertionError,
         ) as error:
-            start = f"{self._owner} cannot compute {self._expression.label!r}: "
+            start = f"{called()} cannot compute {self._expression.label!r}: "
             if isinstance(error, OutsideKnotsError):
                 raise OutsideKnotsError(f"{start}{error}", error.rows) from error
             if isinstance(error, DataError):
@@ -405,7 +401,7 @@ class Evaluator:
             raise FormulaError(f"{start}{what} says {said}.") from error
 
     def _refusal(self, reason: str) -> FormulaError:
-        return FormulaError(f"The formula of {self._owner} {reason}, in {show(self._expression.label)}.")
+        return FormulaError(f"The formula of {called()} {reason}, in {show(self._expression.label)}.")
 
 
 def _read_contrast(node: ast.expr) -> Contrast | None:

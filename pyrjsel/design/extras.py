@@ -5,21 +5,22 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._validate import bad_value, unknown_name, unmasked
 from pyrjsel.design.frame import Column, Table, as_pandas, read_array, read_column
 
 
-def extra_names(extras: object, owner: str) -> dict[str, object]:
+def extra_names(extras: object) -> dict[str, object]:
     """Return the extras that are not None, or raise :class:`ParameterError`."""
     if extras is None:
         return {}
     if not isinstance(extras, Mapping) or not all(isinstance(key, str) for key in extras):
-        raise bad_value("extras", owner, "a mapping of names to columns or arrays", extras)
+        raise bad_value("extras", "a mapping of names to columns or arrays", extras)
     return {key: value for key, value in extras.items() if value is not None}
 
 
-def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
+def read_extra(key: str, value: object, table: Table) -> Column:
     """Return an extra as a numeric column with one value per row of the data.
 
     Parameters
@@ -30,8 +31,6 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
         A column of the data, or one value for each row. A Series is aligned by its index.
     table : Table
         The data, n rows.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -50,43 +49,43 @@ def read_extra(key: str, value: object, table: Table, owner: str) -> Column:
         value = given.set_axis(table.index)  # it has no index
     if isinstance(value, str):
         if value not in table:
-            raise unknown_name(value, "column", owner, table.names, f"as {key!r}")
+            raise unknown_name(value, "column", table.names, f"as {key!r}")
         column = table.column(value)
     elif isinstance(value, pd.Series):
-        column = read_column(_aligned(key, value, table, owner), key, owner)
+        column = read_column(_aligned(key, value, table), key)
     else:
-        column = _read_array(key, value, owner)
+        column = _read_array(key, value)
     if len(column.values) != len(table):
         raise DataError(
-            f"The {key!r} parameter of {owner} must have one value for each of the {len(table)} rows. "
+            f"The {key!r} parameter of {called()} must have one value for each of the {len(table)} rows. "
             f"Got {len(column.values)} instead."
         )
     if not column.numeric and not column.empty:
         raise DataError(
-            f"The {key!r} parameter of {owner} must be numeric. Got {column.kind} values instead."
+            f"The {key!r} parameter of {called()} must be numeric. Got {column.kind} values instead."
         )
     return column
 
 
-def _read_array(key: str, value: object, owner: str) -> Column:
+def _read_array(key: str, value: object) -> Column:
     try:
         array = np.asarray(unmasked(value))
     except ValueError as error:
-        raise DataError(f"The {key!r} parameter of {owner} must be one-dimensional: {error}.") from error
+        raise DataError(f"The {key!r} parameter of {called()} must be one-dimensional: {error}.") from error
     if array.ndim != 1:
         raise DataError(
-            f"The {key!r} parameter of {owner} must be the name of a column or one-dimensional. "
+            f"The {key!r} parameter of {called()} must be the name of a column or one-dimensional. "
             f"Got shape {array.shape} instead."
         )
-    return read_array(array, key, owner)
+    return read_array(array, key)
 
 
-def _aligned(key: str, value: pd.Series, table: Table, owner: str) -> pd.Series:
+def _aligned(key: str, value: pd.Series, table: Table) -> pd.Series:
     if len(value) != len(table) or value.index.equals(table.index):
         return value  # a wrong length has its own message
     if value.index.is_unique and table.index.is_unique and table.index.isin(value.index).all():
         return value.loc[table.index]
     raise DataError(
-        f"The {key!r} parameter of {owner} is a Series whose index does not match that of the data. "
+        f"The {key!r} parameter of {called()} is a Series whose index does not match that of the data. "
         "Give it the same index, or pass .to_numpy() if its order matches the rows."
     )

@@ -14,6 +14,7 @@ import numpy as np
 import patsy
 from patsy.parse_formula import parse_formula
 
+from pyrjsel._called import called
 from pyrjsel._errors import FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
@@ -75,7 +76,7 @@ class Subterm:
     contrasts: tuple[FloatArray | None, ...]
 
 
-def parse(text: str, owner: str) -> Node:
+def parse(text: str) -> Node:
     """Return the root of a parsed formula, or raise :class:`FormulaError`."""
     try:
         return read_node(parse_formula(re.sub(r"[\r\n\f\v]+", " ", text)))
@@ -93,7 +94,7 @@ def parse(text: str, owner: str) -> Node:
         reason = str(error).split("\n")[0] or "bad syntax"
         if "`" in text:
             reason = 'it has backticks; write a name with spaces or symbols as Q("a b")'
-        raise FormulaError(f"The formula {show(text)} of {owner} cannot be read: {reason}.") from error
+        raise FormulaError(f"The formula {show(text)} of {called()} cannot be read: {reason}.") from error
 
 
 def read_node(node: Any) -> Node:
@@ -108,13 +109,13 @@ class _Factor:
 
     origin = None
 
-    def __init__(self, position: int, spec: CodingFactor, owner: str) -> None:
+    def __init__(self, position: int, spec: CodingFactor) -> None:
         self.position = position
         self._spec = spec
         if spec.levels is None:
             self._value: Any = np.zeros((1, spec.n_columns))
         else:
-            self._value = patsy.builtins.C([], _patsy_contrast(spec, owner), spec.levels)
+            self._value = patsy.builtins.C([], _patsy_contrast(spec), spec.levels)
 
     def name(self) -> str:
         # Labels may collide ("a:b" the column, a:b the interaction), which patsy does not allow.
@@ -128,7 +129,7 @@ class _Factor:
 
 
 def code_terms(
-    terms: Sequence[tuple[int, ...]], factors: Sequence[CodingFactor], owner: str
+    terms: Sequence[tuple[int, ...]], factors: Sequence[CodingFactor]
 ) -> tuple[list[tuple[Subterm, ...]], list[tuple[str, ...]]]:
     """Code the factors of a formula with an intercept without redundant columns.
 
@@ -138,8 +139,6 @@ def code_terms(
         The factors of each term, by position; without the intercept.
     factors : sequence of CodingFactor
         The factors.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -153,14 +152,14 @@ def code_terms(
     FormulaError
         If a contrast does not match its levels.
     """
-    made = [_Factor(position, spec, owner) for position, spec in enumerate(factors)]
+    made = [_Factor(position, spec) for position, spec in enumerate(factors)]
     patsy_terms = [patsy.Term([made[position] for position in term]) for term in terms]
     try:
         info = patsy.design_matrix_builders(
             [[patsy.INTERCEPT, *patsy_terms]], lambda: iter([{}]), patsy.EvalEnvironment([])
         )[0]
     except (patsy.PatsyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise FormulaError(f"The formula of {owner} cannot be coded: {error}.") from error
+        raise FormulaError(f"The formula of {called()} cannot be coded: {error}.") from error
     labels = [
         re.sub("\0(\\d+)\0", lambda found: factors[int(found[1])].label, name) for name in info.column_names
     ]
@@ -180,7 +179,7 @@ def _subterm(piece: Any) -> Subterm:
     return Subterm(tuple(factor.position for factor in piece.factors), tuple(contrasts))
 
 
-def _patsy_contrast(spec: CodingFactor, owner: str) -> Any:
+def _patsy_contrast(spec: CodingFactor) -> Any:
     contrast: Any = spec.contrast
     if contrast is None:
         return None
@@ -194,7 +193,7 @@ def _patsy_contrast(spec: CodingFactor, owner: str) -> Any:
             return rows
         return getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
     except (patsy.PatsyError, ValueError, TypeError) as error:
-        raise FormulaError(f"The contrast of {spec.label!r} of {owner} is invalid: {error}.") from error
+        raise FormulaError(f"The contrast of {spec.label!r} of {called()} is invalid: {error}.") from error
 
 
 def learn_spline(name: str, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_unicode, missing_column, show, unmasked
@@ -178,13 +179,10 @@ class Table:
     ----------
     data : DataFrame
         n rows.
-    owner : str
-        Name of the caller, for messages.
     """
 
-    def __init__(self, data: pd.DataFrame, owner: str) -> None:
+    def __init__(self, data: pd.DataFrame) -> None:
         self._data = data
-        self._owner = owner
         self._columns: dict[str, Column] = {}
         self._positions: dict[str, int] = {}
         self._doubled: set[str] = set()
@@ -196,7 +194,7 @@ class Table:
             if self._positions.setdefault(name, position) != position:
                 self._doubled.add(name)
 
-        check_unicode(self.names, "names of columns", owner)
+        check_unicode(self.names, "names of columns")
 
     def __len__(self) -> int:
         return len(self._data)
@@ -213,12 +211,12 @@ class Table:
         """Return a column, or raise an error that names it and the term that needs it."""
         if name not in self._columns:
             if name not in self._positions:
-                error = missing_column(name, self._owner, self.names)
+                error = missing_column(name, self.names)
                 if needed_by not in (None, name):
                     raise UnknownNameError(f"{error} The term {needed_by!r} needs it.")
                 raise error
             self.check_unique((name,))
-            self._columns[name] = read_column(self._series(name), name, self._owner)
+            self._columns[name] = read_column(self._series(name), name)
         return self._columns[name]
 
     def dtype(self, name: str) -> Any:
@@ -235,12 +233,12 @@ class Table:
         doubled = [name for name in dict.fromkeys(names) if name in self._doubled]
         if doubled:
             raise DataError(
-                f"The data of {self._owner} have more than one column named {', '.join(map(repr, doubled))} "
+                f"The data of {called()} have more than one column named {', '.join(map(repr, doubled))} "
                 "(names that are not strings are compared as text)."
             )
 
 
-def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
+def as_frame(data: object, name: str = "data") -> pd.DataFrame:
     """Return `data`, a table or a mapping of columns, as a DataFrame."""
     data = as_pandas(data)
     if isinstance(data, pd.DataFrame):
@@ -249,24 +247,24 @@ def as_frame(data: object, owner: str, name: str = "data") -> pd.DataFrame:
         try:
             return pd.DataFrame({key: unmasked(values) for key, values in data.items()})
         except (ValueError, TypeError) as error:
-            raise DataError(f"The {name!r} of {owner} cannot be made into a data frame: {error}.") from error
-    check_no_path(data, owner, name)
+            raise DataError(
+                f"The {name!r} of {called()} cannot be made into a data frame: {error}."
+            ) from error
+    check_no_path(data, name)
     hint = " Call collect() to make it a DataFrame." if hasattr(data, "collect") else ""
     raise DataError(
-        f"The {name!r} of {owner} must be a DataFrame or a mapping of columns. "
+        f"The {name!r} of {called()} must be a DataFrame or a mapping of columns. "
         f"Got {type(data).__name__} instead.{hint}"
     )
 
 
-def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = False) -> None:
+def check_no_path(data: object, name: str = "data", parquet: bool = False) -> None:
     """Raise a helpful error if `data` is the path of a file, or the formula by mistake.
 
     Parameters
     ----------
     data : object
         The user's data.
-    owner : str
-        Name of the caller, for messages.
     name : str
         Name of the parameter.
     parquet : bool
@@ -277,7 +275,7 @@ def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = 
     path = os.fspath(data)
     if isinstance(data, str) and "~" in data and name == "data":
         raise ParameterError(
-            f"The parameters 'formula' and 'data' of {owner} seem to be swapped: 'data' is the text "
+            f"The parameters 'formula' and 'data' of {called()} seem to be swapped: 'data' is the text "
             f"{show(data)}. The formula comes first."
         )
     end = re.sub(r"[.](gz|bz2|xz|zip|zst)$", "", str(path).lower()).rpartition(".")[2]
@@ -285,12 +283,12 @@ def check_no_path(data: object, owner: str, name: str = "data", parquet: bool = 
     if (parquet and reader == "read_parquet") or (reader is None and (parquet or isinstance(data, str))):
         return
     raise DataError(
-        f"The {name!r} of {owner} must be a table, not the path of a file. Got {show(path, 200)} instead; "
+        f"The {name!r} of {called()} must be a table, not the path of a file. Got {show(path, 200)} instead; "
         f"read the file first, for example with pandas.{reader or 'read_csv'}()."
     )
 
 
-def read_column(series: pd.Series, name: str, owner: str) -> Column:
+def read_column(series: pd.Series, name: str) -> Column:
     """Return a column of a data frame as plain arrays.
 
     Parameters
@@ -299,8 +297,6 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
         The column.
     name : str
         Its name, for messages.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -313,9 +309,9 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
     """
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return _read_categorical(series, name, owner)
+        return _read_categorical(series, name)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        return _read_numbers(series.to_numpy(), name, owner)
+        return _read_numbers(series.to_numpy(), name)
     missing = np.asarray(series.isna(), dtype=bool)
     kind: Kind | Literal["empty"] | None
     if types.is_bool_dtype(dtype):
@@ -328,7 +324,7 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
     else:
         kind = "integer" if types.is_integer_dtype(dtype) else "real"
     if kind is None:
-        raise DataError(_unusable(series, name, owner))
+        raise DataError(_unusable(series, name))
     if kind == "empty":
         return Column(name, "real", np.full(len(series), np.nan), missing, empty=True)
     if kind == "text":
@@ -340,16 +336,16 @@ def read_column(series: pd.Series, name: str, owner: str) -> Column:
     numbers = np.full(len(series), np.nan)
     present = series[~missing]
     if kind == "integer":
-        _check_integers(present.to_numpy(dtype=object), name, owner)
+        _check_integers(present.to_numpy(dtype=object), name)
     numbers[~missing] = present.to_numpy(dtype=np.float64)
     return Column(name, kind, numbers, missing | np.isnan(numbers))
 
 
-def read_array(values: np.ndarray, name: str, owner: str) -> Column:
+def read_array(values: np.ndarray, name: str) -> Column:
     """Return one column of a numpy array as a :class:`Column`."""
     if values.dtype.kind in "fiub":
-        return _read_numbers(values, name, owner)
-    return read_column(array_series(values), name, owner)
+        return _read_numbers(values, name)
+    return read_column(array_series(values), name)
 
 
 def array_series(values: np.ndarray) -> pd.Series:
@@ -357,32 +353,32 @@ def array_series(values: np.ndarray) -> pd.Series:
     return pd.Series(values, dtype=object if values.dtype.kind in "OU" else None)
 
 
-def _read_numbers(values: np.ndarray, name: str, owner: str) -> Column:
+def _read_numbers(values: np.ndarray, name: str) -> Column:
     if values.dtype.kind == "b":
         return Column(name, "boolean", values, np.zeros(len(values), dtype=bool))
     if values.dtype.kind in "iu":
         if values.dtype.itemsize > 4:
-            _check_integers(values, name, owner)
+            _check_integers(values, name)
         return Column(name, "integer", values.astype(np.float64), np.zeros(len(values), dtype=bool))
     numbers: FloatArray = values.astype(np.float64, copy=False)
     return Column(name, "real", numbers, np.isnan(numbers))
 
 
-def _check_integers(values: np.ndarray, name: str, owner: str) -> None:
+def _check_integers(values: np.ndarray, name: str) -> None:
     if len(values) and (values.max() > MAX_INTEGER or values.min() < -MAX_INTEGER):
         raise DataError(
-            f"The column {name!r} of {owner} has integers beyond 2**53, which float64 cannot hold exactly. "
-            "Convert it to floats, or to strings if it is a label."
+            f"The column {name!r} of {called()} has integers beyond 2**53, which float64 cannot hold "
+            "exactly. Convert it to floats, or to strings if it is a label."
         )
 
 
-def _read_categorical(series: pd.Series, name: str, owner: str) -> Column:
+def _read_categorical(series: pd.Series, name: str) -> Column:
     categories = series.cat.categories
     kind = _OBJECT_KINDS.get(types.infer_dtype(categories, skipna=True)) if len(categories) else "text"
     if kind is None:
         found = types.infer_dtype(categories, skipna=True)
         raise DataError(
-            f"The categories of the column {name!r} of {owner} must be text, numbers or booleans. "
+            f"The categories of the column {name!r} of {called()} must be text, numbers or booleans. "
             f"Got {found} instead; convert them with data[{name!r}].cat.rename_categories(str)."
         )
     levels = tuple(plain_level(value) for value in categories.tolist())
@@ -422,7 +418,7 @@ def _objects(series: pd.Series, missing: BoolArray) -> np.ndarray:
     return values
 
 
-def _unusable(series: pd.Series, name: str, owner: str) -> str:
+def _unusable(series: pd.Series, name: str) -> str:
     dtype = series.dtype
     what = f"dtype {dtype}"
     if dtype.kind == "O":
@@ -434,7 +430,7 @@ def _unusable(series: pd.Series, name: str, owner: str) -> str:
     else:
         way = "Convert it to numbers, or to text with astype(str)"
     return (
-        f"The column {name!r} of {owner} must hold numbers, booleans, text or categories. "
+        f"The column {name!r} of {called()} must hold numbers, booleans, text or categories. "
         f"Got {what} instead. {way}, or leave it out of the formula."
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, counted
@@ -155,7 +156,6 @@ class InputDesign:
         classes: Sequence[Any] | None = None,
         missing: str = "impute",
         functions: Mapping[str, Function] | None = None,
-        owner: str = "InputDesign.from_formula",
     ) -> tuple["InputDesign", InputRows]:
         """Make a design from a formula whose right-hand side is a sum of inputs.
 
@@ -173,8 +173,6 @@ class InputDesign:
             kept.
         functions : mapping of str to callable, optional
             Additional functions for the formula, by name.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -199,30 +197,30 @@ class InputDesign:
         MissingDataWarning
             If rows were dropped; it counts them by column.
         """
-        own = check_functions(functions, owner)
-        table = Table(as_frame(data, owner), owner)
+        own = check_functions(functions)
+        table = Table(as_frame(data))
 
         def others(response: Expression) -> list[str]:
             names = [name for name in table.names if name not in response.variables]
             table.check_unique(names)
             return names
 
-        parsed = parse_terms(formula, others, tuple(own), owner)
+        parsed = parse_terms(formula, others, tuple(own))
         if any(len(term) > 1 for term in parsed.terms):
             raise FormulaError(
-                f"The formula {formula!r} of {owner} must be a sum of inputs, without interactions. Write a "
-                "product of numbers inside I(), as in I(a * b)."
+                f"The formula {formula!r} of {called()} must be a sum of inputs, without interactions. "
+                "Write a product of numbers inside I(), as in I(a * b)."
             )
         expressions = [parsed.factors[term[0]] for term in parsed.terms]
         if parsed.response.label in (one.label for one in expressions):
             raise FormulaError(
-                f"The formula {formula!r} of {owner} has its response {parsed.response.label!r} on the "
+                f"The formula {formula!r} of {called()} has its response {parsed.response.label!r} on the "
                 "right-hand side. Leave it out."
             )
         used = dict.fromkeys(name for one in (parsed.response, *expressions) for name in one.variables)
-        check_shadowing(own, dict.fromkeys(used, ""), owner)
+        check_shadowing(own, dict.fromkeys(used, ""))
         kept = {name: own[name] for one in (parsed.response, *expressions) for name in one.functions}
-        return _make(formula, parsed.response, expressions, table, kept, classes, missing, owner)
+        return _make(formula, parsed.response, expressions, table, kept, classes, missing)
 
     @classmethod
     def from_arrays(
@@ -232,7 +230,6 @@ class InputDesign:
         *,
         classes: Sequence[Any] | None = None,
         missing: str = "impute",
-        owner: str = "InputDesign.from_arrays",
     ) -> tuple["InputDesign", InputRows]:
         """Make a design with one input for each column of a matrix or data frame.
 
@@ -242,7 +239,7 @@ class InputDesign:
             The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The inputs; those of an array are named x1, x2, ...
-        classes, missing, owner
+        classes, missing
             As in :meth:`from_formula`.
 
         Returns
@@ -257,10 +254,10 @@ class InputDesign:
         DataError
             If shapes or indexes do not match, or the data cannot be used.
         """
-        response, names, frame = join_columns(endog, exog, owner)
+        response, names, frame = join_columns(endog, exog)
         expressions = [column_expression(name) for name in names]
-        table = Table(frame, owner)
-        return _make("", column_expression(response), expressions, table, {}, classes, missing, owner)
+        table = Table(frame)
+        return _make("", column_expression(response), expressions, table, {}, classes, missing)
 
     def restrict(self, keep: Sequence[int]) -> "InputDesign":
         """Return the design of a subset of the inputs, by position, which needs only their variables."""
@@ -268,7 +265,7 @@ class InputDesign:
         names = dict.fromkeys(name for one in inputs for name in one.expression.variables)
         return replace(self, inputs=inputs, variables={name: self.variables[name] for name in names})
 
-    def transform(self, new: Any, *, owner: str = "InputDesign.transform") -> tuple[FloatArray, pd.Index]:
+    def transform(self, new: Any) -> tuple[FloatArray, pd.Index]:
         """Compute the inputs of new rows.
 
         Parameters
@@ -276,8 +273,6 @@ class InputDesign:
         new : DataFrame or mapping of columns
             m rows, with the columns that the inputs use; others are ignored. For a design from arrays also a
             matrix with the same columns.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -293,19 +288,19 @@ class InputDesign:
         DataError
             If a column holds another kind of values than in the fit, or a value is infinite.
         """
-        table = new_table(new, None if self.formula else self.variables, owner)
+        table = new_table(new, None if self.formula else self.variables)
         X = np.full((len(table), len(self.inputs)), np.nan)
         for j, one in enumerate(self.inputs):
             columns = {
-                name: conform(table.column(name, one.expression.label), self.variables[name], owner)
+                name: conform(table.column(name, one.expression.label), self.variables[name])
                 for name in one.expression.variables
             }
-            check_finite(tuple(columns.values()), owner)
+            check_finite(tuple(columns.values()))
             columns, rows = complete(columns, len(table))
             if len(rows):
-                evaluator = Evaluator(columns, len(rows), self.functions, owner)
+                evaluator = Evaluator(columns, len(rows), self.functions)
                 value = evaluator.apply(one.expression, one.states)
-                X[rows, j] = _one_column(value, one.expression, owner)
+                X[rows, j] = _one_column(value, one.expression)
         return X, table.index
 
     def decode(self, codes: IntArray, index: pd.Index) -> pd.Series:
@@ -322,32 +317,31 @@ def _make(
     functions: Mapping[str, Function],
     classes: Sequence[Any] | None,
     missing: str,
-    owner: str,
 ) -> tuple[InputDesign, InputRows]:
-    check_choice(missing, "missing", owner, ("impute", "drop", "raise"))
+    check_choice(missing, "missing", ("impute", "drop", "raise"))
     if len(table) == 0:
-        raise no_rows(owner)
+        raise no_rows()
     if not expressions:
-        raise DataError(f"{owner} needs at least one input; the formula has none.")
-    labels, y, dtype = _learn_response(response, table, functions, classes, owner)
+        raise DataError(f"{called()} needs at least one input; the formula has none.")
+    labels, y, dtype = _learn_response(response, table, functions, classes)
     names = {name: one.label for one in expressions for name in one.variables}
     columns = {name: table.column(name, term) for name, term in names.items()}
-    check_finite(tuple(columns.values()), owner)
+    check_finite(tuple(columns.values()))
     inputs = []
     X = np.full((len(table), len(expressions)), np.nan)
     for j, expression in enumerate(expressions):
         present, rows = complete({name: columns[name] for name in expression.variables}, len(table))
         states: tuple[Any, ...] = ()
         if len(rows):
-            value, states = Evaluator(present, len(rows), functions, owner).learn(expression)
-            X[rows, j] = _one_column(value, expression, owner)
+            value, states = Evaluator(present, len(rows), functions).learn(expression)
+            X[rows, j] = _one_column(value, expression)
         inputs.append(Factor(expression, states, 1, None))
     counts = {name: int(column.missing.sum()) for name, column in columns.items() if column.missing.any()}
     series = pd.Series(counts, dtype=np.int64, name="missing")
     data = InputRows(y, X, table.index, len(table), series, np.arange(len(table), dtype=np.int64))
     if missing != "impute":
         gone = np.isnan(X).any(axis=1)
-        report_missing(series, int(gone.sum()), len(table), missing, owner)
+        report_missing(series, int(gone.sum()), len(table), missing)
         data = data.take(~gone)
     design = InputDesign(
         formula, labels, dtype, tuple(inputs), make_variables(columns, list(names)), functions
@@ -360,56 +354,58 @@ def _learn_response(
     table: Table,
     functions: Mapping[str, Function],
     classes: Sequence[Any] | None,
-    owner: str,
 ) -> tuple[LabelDesign, IntArray, Any]:
     """Return the response, its positions among the classes, and the dtype of returned labels."""
     columns = {name: table.column(name, response.label) for name in response.variables}
-    check_finite(tuple(columns.values()), owner)
-    levels = None if classes is None else _check_classes(classes, owner)
+    check_finite(tuple(columns.values()))
+    levels = None if classes is None else _check_classes(classes)
     plain = response.label in response.variables
     dtype = table.dtype(response.label) if plain else None
     dtype = dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else None
     if levels is not None and isinstance(dtype, pd.CategoricalDtype):
         strange = [level for level in levels if level not in dtype.categories]
         if strange:
-            raise bad_value("classes", owner, f"categories of the column {response.label!r}", classes)
+            raise bad_value("classes", f"categories of the column {response.label!r}", classes)
     y = np.full(len(table), -1, dtype=np.int64)
     rows = complete(columns, len(table))[1]
     if not len(rows):
         if levels is None or not plain:
             raise DataError(
-                f"The response {response.label!r} of {owner} is missing in every row. Name the classes with "
-                "the 'classes' parameter."
+                f"The response {response.label!r} of {called()} is missing in every row. Name the "
+                "classes with the 'classes' parameter."
             )
         return LabelDesign.of_columns(response.label, levels, (), ()), y, dtype
-    left, _, y = learn_levels(response, columns, len(table), functions, owner, "response", levels, False)
+    left, _, y = learn_levels(response, columns, len(table), functions, "response", levels, False)
     y[y == len(left.levels or ())] = -1
     labels = LabelDesign("", "", None, left, (), make_variables(columns, list(columns)), functions)
     return labels, y, dtype
 
 
-def _check_classes(classes: Sequence[Any], owner: str) -> tuple[Level, ...]:
+def _check_classes(classes: Sequence[Any]) -> tuple[Level, ...]:
     """Return the classes as plain labels, or raise :class:`ParameterError`."""
     must = "a sequence of two or more different labels"
     if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise bad_value("classes", owner, must, classes)
+        raise bad_value("classes", must, classes)
     given = list(classes)
     if not all(isinstance(item, (str, bool, int, float, np.generic)) for item in given):
-        raise bad_value("classes", owner, must, classes)
+        raise bad_value("classes", must, classes)
     levels = tuple(plain_level(item) for item in given)
     if any(level != level for level in levels) or len(set(levels)) != len(levels) or len(levels) < 2:
-        raise bad_value("classes", owner, must, classes)
+        raise bad_value("classes", must, classes)
     return levels
 
 
-def _one_column(value: FloatArray | Categories, expression: Expression, owner: str) -> FloatArray:
+def _one_column(value: FloatArray | Categories, expression: Expression) -> FloatArray:
     """Return the values of an input, or raise :class:`DataError` for labels and for several columns."""
     label = expression.label
     if isinstance(value, Categories):
         raise DataError(
-            f"The input {label!r} of {owner} must be numeric or boolean. Got labels instead: factors are not "
-            f"supported as inputs. Use an indicator such as I({expression.code} == 'a'), or leave it out."
+            f"The input {label!r} of {called()} must be numeric or boolean. Got labels instead: factors "
+            f"are not supported as inputs. Use an indicator such as I({expression.code} == 'a'), or "
+            "leave it out."
         )
     if value.shape[1] != 1:
-        raise DataError(f"The input {label!r} of {owner} must be one column. Got {value.shape[1]} instead.")
+        raise DataError(
+            f"The input {label!r} of {called()} must be one column. Got {value.shape[1]} instead."
+        )
     return value[:, 0]

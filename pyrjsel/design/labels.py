@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, check_choice, counted
@@ -142,7 +143,6 @@ class LabelDesign:
         *,
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
-        owner: str = "LabelDesign.from_formula",
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design from a formula whose right-hand side is one call of features.
 
@@ -161,8 +161,6 @@ class LabelDesign:
             missing values in a column that it uses, and rows without a response are dropped.
         functions : mapping of str to callable, optional
             Additional functions for the formula, by name.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -187,24 +185,24 @@ class LabelDesign:
         MissingDataWarning
             If rows were dropped; it counts them by column.
         """
-        check_choice(missing, "missing", owner, MISSING)
-        own = check_functions(functions, owner)
+        check_choice(missing, "missing", MISSING)
+        own = check_functions(functions)
         if own.keys() & set(calls):
             must = f"a mapping with names other than the formula's own ({', '.join(calls)})"
-            raise bad_value("functions", owner, must, functions)
-        table = Table(as_frame(data, owner), owner)
+            raise bad_value("functions", must, functions)
+        table = Table(as_frame(data))
 
         def others(response: Expression) -> list[str]:
             names = [name for name in table.names if name not in response.variables]
             table.check_unique(names)
             return names
 
-        parsed = parse_call(formula, calls, others, tuple(own), owner)
+        parsed = parse_call(formula, calls, others, tuple(own))
         needed = needed_columns(parsed.response, parsed.factors)
-        check_shadowing(own, needed, owner)
-        rows = read_labelled(table, parsed.response, parsed.factors, missing, owner)
+        check_shadowing(own, needed)
+        rows = read_labelled(table, parsed.response, parsed.factors, missing)
         kept = {name: own[name] for one in (parsed.response, *parsed.factors) for name in one.functions}
-        left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept, owner)
+        left, factors, gaps, made = _learn(parsed.response, parsed.factors, rows, table.index, kept)
         variables = make_variables(rows.columns, list(needed))
         known = gaps if missing == "level" else None
         return cls(formula, parsed.name, parsed.order, left, factors, variables, kept, known), made
@@ -216,7 +214,6 @@ class LabelDesign:
         exog: Any,
         *,
         missing: str = "drop",
-        owner: str = "LabelDesign.from_arrays",
     ) -> tuple["LabelDesign", LabelRows]:
         """Make a design with one feature for each column of a matrix or data frame.
 
@@ -226,7 +223,7 @@ class LabelDesign:
             The response. Its name is that of the Series, or ``"y"``.
         exog : DataFrame or array-like, shape (n_rows, p)
             The features; those of an array are named x1, x2, ...
-        missing, owner
+        missing
             As in :meth:`from_formula`.
 
         Returns
@@ -241,13 +238,13 @@ class LabelDesign:
         DataError
             If shapes or indexes do not match, or the data cannot be used.
         """
-        check_choice(missing, "missing", owner, MISSING)
-        response, names, frame = join_columns(endog, exog, owner)
+        check_choice(missing, "missing", MISSING)
+        response, names, frame = join_columns(endog, exog)
         if not names:
-            raise DataError(f"The 'exog' of {owner} must have at least one column. Got none.")
+            raise DataError(f"The 'exog' of {called()} must have at least one column. Got none.")
         first, *others = (column_expression(name) for name in (response, *names))
-        rows = read_labelled(Table(frame, owner), first, others, missing, owner)
-        left, factors, gaps, made = _learn(first, others, rows, frame.index, {}, owner)
+        rows = read_labelled(Table(frame), first, others, missing)
+        left, factors, gaps, made = _learn(first, others, rows, frame.index, {})
         variables = make_variables(rows.columns, [response, *names])
         return cls("", "", None, left, factors, variables, {}, gaps if missing == "level" else None), made
 
@@ -286,9 +283,7 @@ class LabelDesign:
         gaps = tuple(None in known for known in levels) if missing_levels else None
         return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 
-    def encode(
-        self, new: Any, *, unseen: str = "raise", missing: str = "raise", owner: str = "LabelDesign.encode"
-    ) -> IntArray:
+    def encode(self, new: Any, *, unseen: str = "raise", missing: str = "raise") -> IntArray:
         """Return the positions of the features of new rows among their levels.
 
         Parameters
@@ -301,8 +296,6 @@ class LabelDesign:
             missing values if these are levels.
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is coded -2, if missing values are not levels.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -316,31 +309,27 @@ class LabelDesign:
             If a value is missing, a column holds another kind of values than in the fit, or a level is unseen
             and ``unseen="raise"``.
         """
-        check_choice(unseen, "unseen", owner, ("raise", "mark"))
-        table = new_table(new, None if self.formula else self.names, owner)
-        columns = self._columns((factor.expression for factor in self.factors), table, owner)
+        check_choice(unseen, "unseen", ("raise", "mark"))
+        table = new_table(new, None if self.formula else self.names)
+        columns = self._columns((factor.expression for factor in self.factors), table)
         if self.gaps is None and missing == "raise":
-            _check_present(columns, owner)
+            _check_present(columns)
         codes = np.empty((len(table), len(self.factors)), dtype=np.int64)
         for j, factor in enumerate(self.factors):
             gaps = self.gaps is None or self.gaps[j]
-            codes[:, j] = find_levels(
-                factor, columns, len(table), self.functions, owner, unseen=unseen, gaps=gaps
-            )
+            codes[:, j] = find_levels(factor, columns, len(table), self.functions, unseen=unseen, gaps=gaps)
         if self.gaps is None:
             for column in columns.values():
                 codes[column.missing] = MISSING_ROW
         return codes
 
-    def encode_response(self, new: Any, *, owner: str = "LabelDesign.encode_response") -> IntArray:
+    def encode_response(self, new: Any) -> IntArray:
         """Return the positions of the response of new rows among its levels.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
             m rows, with the columns that the response uses.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -353,20 +342,18 @@ class LabelDesign:
         DataError
             If a value is missing or is not a class of the fit.
         """
-        table = Table(as_frame(new, owner, "new"), owner)
-        columns = self._columns((self.left.expression,), table, owner)
-        _check_present(columns, owner)
-        return find_levels(self.left, columns, len(table), self.functions, owner)
+        table = Table(as_frame(new, "new"))
+        columns = self._columns((self.left.expression,), table)
+        _check_present(columns)
+        return find_levels(self.left, columns, len(table), self.functions)
 
-    def encode_classes(self, labels: Any, *, owner: str = "LabelDesign.encode_classes") -> IntArray:
+    def encode_classes(self, labels: Any) -> IntArray:
         """Return the positions of classes, given as values of the response, among its levels.
 
         Parameters
         ----------
         labels : array-like, shape (m,)
             Classes.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -379,20 +366,20 @@ class LabelDesign:
         """
         column = self.response in self.left.expression.variables
         design = self if column else self.of_columns(self.response, self.classes, (), ())
-        return design.encode_response({self.response: labels}, owner=owner)
+        return design.encode_response({self.response: labels})
 
-    def _columns(self, expressions: Iterable[Expression], table: Table, owner: str) -> dict[str, Column]:
+    def _columns(self, expressions: Iterable[Expression], table: Table) -> dict[str, Column]:
         """Return the columns of expressions, in their kind of the fit."""
         needed = needed_columns(None, list(expressions))
         columns = {
-            name: conform(table.column(name, needed_by=term), self.variables[name], owner)
+            name: conform(table.column(name, needed_by=term), self.variables[name])
             for name, term in needed.items()
         }
-        check_finite(tuple(columns.values()), owner)
+        check_finite(tuple(columns.values()))
         return columns
 
 
-def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, ...], IntArray]:
+def read_labels(values: pd.Series, name: str) -> tuple[tuple[Level, ...], IntArray]:
     """Return the levels of labels (n,) without missing values, and their positions.
 
     Raises
@@ -400,18 +387,18 @@ def read_labels(values: pd.Series, name: str, owner: str) -> tuple[tuple[Level, 
     DataError
         If they are not labels, or fewer than two are distinct.
     """
-    table, expression = Table(pd.DataFrame({name: values}), owner), column_expression(name)
-    rows = read_labelled(table, expression, (), "raise", owner)
-    left, _, codes = learn_levels(expression, rows.columns, len(table), {}, owner, "response")
+    table, expression = Table(pd.DataFrame({name: values})), column_expression(name)
+    rows = read_labelled(table, expression, (), "raise")
+    left, _, codes = learn_levels(expression, rows.columns, len(table), {}, "response")
     return left.levels or (), codes
 
 
-def _check_present(columns: Mapping[str, Column], owner: str) -> None:
+def _check_present(columns: Mapping[str, Column]) -> None:
     """Raise :class:`DataError` with counts if new rows have missing values."""
     gaps = [f"{name}: {int(one.missing.sum())}" for name, one in columns.items() if one.missing.any()]
     if gaps:
         raise DataError(
-            f"The new data of {owner} must have no missing values. Got some in {', '.join(gaps)} rows."
+            f"The new data of {called()} must have no missing values. Got some in {', '.join(gaps)} rows."
         )
 
 
@@ -421,12 +408,11 @@ def _learn(
     rows: Complete,
     index: pd.Index,
     functions: Mapping[str, Function],
-    owner: str,
 ) -> tuple[Factor, tuple[Factor, ...], tuple[bool, ...], LabelRows]:
     """Return response and features with levels, whether features have missing values, and the codes."""
     n = len(rows.positions)
-    left, _, y = learn_levels(response, rows.columns, n, functions, owner, "response")
-    features = [learn_levels(one, rows.columns, n, functions, owner, "feature") for one in expressions]
+    left, _, y = learn_levels(response, rows.columns, n, functions, "response")
+    features = [learn_levels(one, rows.columns, n, functions, "feature") for one in expressions]
     codes = np.column_stack([found for _, _, found in features])
     kept = index if n == rows.n_rows else index[rows.positions]
     data = LabelRows(y, codes, kept, rows.n_rows, rows.missing, rows.positions)

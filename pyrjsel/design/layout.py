@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.categories import Categories, level_codes
@@ -80,7 +81,6 @@ class Layout:
         columns: Mapping[str, Column],
         n_rows: int,
         functions: Mapping[str, Callable[..., object]],
-        owner: str,
     ) -> FloatArray:
         """Return the columns of the design for complete rows.
 
@@ -92,18 +92,16 @@ class Layout:
             Number n of rows.
         functions : mapping of str to callable
             The user's functions.
-        owner : str
-            Name of the caller, for messages.
 
         Returns
         -------
         ndarray, shape (n, D), Fortran order
         """
-        evaluator = Evaluator(columns, n_rows, functions, owner)
+        evaluator = Evaluator(columns, n_rows, functions)
         values: list[FloatArray | IntArray] = []
         for factor in self.factors:
-            values.append(_checked(evaluator.apply(factor.expression, factor.states), factor, owner))
-        return assemble(self.subterms, values, n_rows, self.column_names, owner)
+            values.append(_checked(evaluator.apply(factor.expression, factor.states), factor))
+        return assemble(self.subterms, values, n_rows, self.column_names)
 
     def restrict(self, keep: Sequence[int]) -> "Layout":
         """Return the layout of a subset of the terms, with unchanged columns.
@@ -156,17 +154,19 @@ class Layout:
         return self.restrict([places[name] for name in listed])
 
 
-def _checked(value: FloatArray | Categories, factor: Factor, owner: str) -> FloatArray | IntArray:
+def _checked(value: FloatArray | Categories, factor: Factor) -> FloatArray | IntArray:
     label = factor.expression.label
     if isinstance(value, Categories):
         if factor.levels is None:
-            raise DataError(f"{owner} computed labels for the term {label!r}, which had numbers in the fit.")
-        return level_codes(value, factor.levels, factor.expression, owner)
+            raise DataError(
+                f"{called()} computed labels for the term {label!r}, which had numbers in the fit."
+            )
+        return level_codes(value, factor.levels, factor.expression)
     if factor.levels is not None:
-        raise DataError(f"{owner} computed numbers for the term {label!r}, which had labels in the fit.")
+        raise DataError(f"{called()} computed numbers for the term {label!r}, which had labels in the fit.")
     if value.shape[1] != factor.n_columns:
         raise DataError(
-            f"{owner} computed {value.shape[1]} columns for the term {label!r}, "
+            f"{called()} computed {value.shape[1]} columns for the term {label!r}, "
             f"which had {factor.n_columns} in the fit."
         )
     return value
@@ -177,7 +177,6 @@ def assemble(
     values: Sequence[FloatArray | IntArray],
     n_rows: int,
     column_names: Sequence[str],
-    owner: str,
 ) -> FloatArray:
     """Return the columns of a design: products of its factors' columns.
 
@@ -191,8 +190,6 @@ def assemble(
         Number n of rows.
     column_names : sequence of D str
         Names of the columns.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -215,7 +212,7 @@ def assemble(
     bad = [] if np.isfinite(X).all() else np.flatnonzero(~np.isfinite(X).all(axis=0)).tolist()
     if bad:
         names = ", ".join(repr(column_names[column]) for column in bad[:8])
-        raise DataError(f"{owner} computed infinite values in the column(s) {names}.")
+        raise DataError(f"{called()} computed infinite values in the column(s) {names}.")
     return X
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import IntArray
 from pyrjsel.design.build import Complete, check_finite, needed_columns, read_rows
@@ -27,20 +28,19 @@ def read_labelled(
     response: Expression,
     features: Sequence[Expression],
     missing: str,
-    owner: str,
 ) -> Complete:
     """Return the columns of the response and the features on the rows used.
 
     With ``missing="level"`` these are the rows with a response, otherwise the complete rows.
     """
     if missing != "level":
-        return read_rows(table, needed_columns(response, features), None, missing, owner)
-    rows = read_rows(table, needed_columns(response, ()), None, "drop", owner)
+        return read_rows(table, needed_columns(response, features), None, missing)
+    rows = read_rows(table, needed_columns(response, ()), None, "drop")
     others = {
         name: table.column(name, needed_by=term).take(rows.positions)
         for name, term in needed_columns(None, features).items()
     }
-    check_finite(tuple(others.values()), owner)
+    check_finite(tuple(others.values()))
     return replace(rows, columns={**others, **rows.columns})
 
 
@@ -49,7 +49,6 @@ def learn_levels(
     columns: Mapping[str, Column],
     n_rows: int,
     functions: Mapping[str, Function],
-    owner: str,
     what: str,
     levels: tuple[Level, ...] | None = None,
     gap_counts: bool = True,
@@ -66,8 +65,6 @@ def learn_levels(
         Number n of rows.
     functions : mapping of str to callable
         The user's functions.
-    owner : str
-        Name of the caller, for messages.
     what : str
         Its kind, for messages.
     levels : tuple of (str, int, float or bool), optional
@@ -92,30 +89,30 @@ def learn_levels(
     """
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
     if not len(rows):
-        raise DataError(f"The {what} {expression.label!r} of {owner} has no value in the rows used.")
+        raise DataError(f"The {what} {expression.label!r} of {called()} has no value in the rows used.")
     given = labelled(expression)
-    value, states = Evaluator(used, len(rows), functions, owner).learn(given)
+    value, states = Evaluator(used, len(rows), functions).learn(given)
     assert isinstance(value, Categories)
     if value.contrast is not None:
         raise FormulaError(
-            f"The formula of {owner} gives {expression.label!r} a contrast, but labels cannot have one."
+            f"The formula of {called()} gives {expression.label!r} a contrast, but labels cannot have one."
         )
-    value = _whole(value, given is expression, expression.label, owner)
+    value = _whole(value, given is expression, expression.label)
     gaps = len(rows) < n_rows
     if levels is None:
-        levels = used_levels(value, expression.label, owner, what, least=1 if gaps and gap_counts else 2)
+        levels = used_levels(value, expression.label, what, least=1 if gaps and gap_counts else 2)
     else:
-        check_known(pd.unique(value.values).tolist(), levels, expression.label, owner, "classes")
+        check_known(pd.unique(value.values).tolist(), levels, expression.label, "classes")
     numeric = value.values.dtype.kind in "iu" and value.levels is None and given is not expression
     if what == "feature" and numeric and len(levels) > MOST_WHOLE:
         raise DataError(
-            f"The feature {expression.label!r} of {owner} must have at most {MOST_WHOLE} distinct whole "
+            f"The feature {expression.label!r} of {called()} must have at most {MOST_WHOLE} distinct whole "
             f"numbers to be taken as labels without being marked. Got {len(levels)}. Bin them, for instance "
             f"with pandas.cut, or mark them as labels: C({expression.label}) in a formula, or a column of "
             "text or categories."
         )
     codes = np.full(n_rows, len(levels), dtype=np.int64)
-    codes[rows] = level_codes(value, levels, expression, owner)
+    codes[rows] = level_codes(value, levels, expression)
     return Factor(given, states, 1, levels), gaps, codes
 
 
@@ -124,7 +121,6 @@ def find_levels(
     columns: Mapping[str, Column],
     n_rows: int,
     functions: Mapping[str, Function],
-    owner: str,
     *,
     unseen: str = "raise",
     gaps: bool = False,
@@ -135,7 +131,7 @@ def find_levels(
     ----------
     factor : Factor
         The feature or the response.
-    columns, n_rows, functions, owner
+    columns, n_rows, functions
         As for :func:`learn_levels`, of m new rows.
     unseen : {"raise", "mark"}
         Whether a level that does not occur in the training data is an error, or coded -1.
@@ -156,15 +152,15 @@ def find_levels(
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
     if unseen == "raise" and len(rows) < n_rows and not gaps:
         raise DataError(
-            f"{owner} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
+            f"{called()} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
             "No row of the fit has a missing value, so this is an unseen level."
         )
     codes = np.full(n_rows, len(levels) if gaps else -1, dtype=np.int64)
     if len(rows):
-        value = Evaluator(used, len(rows), functions, owner).apply(expression, factor.states)
+        value = Evaluator(used, len(rows), functions).apply(expression, factor.states)
         assert isinstance(value, Categories)  # the expression is a call of C()
         if unseen == "raise":
-            codes[rows] = level_codes(value, levels, expression, owner)
+            codes[rows] = level_codes(value, levels, expression)
         else:
             codes[rows] = level_positions(value.values, levels)
     return codes
@@ -178,7 +174,7 @@ def labelled(expression: Expression) -> Expression:
     return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
 
 
-def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories:
+def _whole(value: Categories, asked: bool, label: str) -> Categories:
     """Return numeric labels as whole numbers if they are, or raise :class:`DataError` unless asked for."""
     if value.values.dtype.kind != "f" or value.levels is not None:
         return value
@@ -186,8 +182,8 @@ def _whole(value: Categories, asked: bool, label: str, owner: str) -> Categories
         return replace(value, values=value.values.astype(np.int64))
     if not asked:
         raise DataError(
-            f"The values of {label!r} of {owner} must be labels: text, categories, booleans or whole numbers."
-            " Got real numbers instead; bin them with np.floor() or pandas.cut, or write "
+            f"The values of {label!r} of {called()} must be labels: text, categories, booleans or whole "
+            "numbers. Got real numbers instead; bin them with np.floor() or pandas.cut, or write "
             f"C({label}) in a formula to take each distinct number as a label."
         )
     return value

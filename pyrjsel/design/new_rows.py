@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._warnings import warn
@@ -40,7 +41,7 @@ class DesignRows:
     extras: dict[str, FloatArray | None]
 
 
-def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function], owner: str) -> FloatArray:
+def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]) -> FloatArray:
     """Return the columns of a design for all rows of a table.
 
     Rows with a missing input, or outside the boundary knots of a B-spline, are NaN.
@@ -54,11 +55,11 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
     for term in layout.terms:
         for name in term.variables:
             needed.setdefault(name, term.name)
-    columns, positions = _complete(layout.variables.values(), needed, table, owner)
+    columns, positions = _complete(layout.variables.values(), needed, table)
     X, outside, reason = None, 0, ""
     while X is None and len(positions):
         try:
-            X = layout.matrix(columns, len(positions), functions, owner)
+            X = layout.matrix(columns, len(positions), functions)
         except OutsideKnotsError as error:
             # One spline after another: rows outside the knots of one are not computed for the next.
             kept = np.flatnonzero(~error.rows)
@@ -76,28 +77,28 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
     return full
 
 
-def compute_response(
-    response: Response, table: Table, functions: Mapping[str, Function], owner: str
-) -> FloatArray:
+def compute_response(response: Response, table: Table, functions: Mapping[str, Function]) -> FloatArray:
     """Return the response for all rows of a table, shape (n,), NaN where an input is missing."""
     label = response.expression.label
     needed = dict.fromkeys(response.variables, label)
-    columns, positions = _complete(response.variables.values(), needed, table, owner)
+    columns, positions = _complete(response.variables.values(), needed, table)
     y = np.full(len(table), np.nan)
     if len(positions):
-        evaluator = Evaluator(columns, len(positions), functions, owner)
+        evaluator = Evaluator(columns, len(positions), functions)
         value = evaluator.apply(response.expression, response.states)
         if isinstance(value, Categories) or value.shape[1] != 1:
-            raise DataError(f"The response {label!r} of {owner} must be one numeric column, as in the fit.")
+            raise DataError(
+                f"The response {label!r} of {called()} must be one numeric column, as in the fit."
+            )
         y[positions] = value[:, 0]
     return y
 
 
 def compute_extras(
-    known: Mapping[str, str | None], given: object, table: Table, owner: str
+    known: Mapping[str, str | None], given: object, table: Table
 ) -> dict[str, FloatArray | None]:
     """Return the extras of new rows: those given, else the columns of the fit, else None."""
-    extra_names(given, owner)  # checks the type; None means that the extra is not used
+    extra_names(given)  # checks the type; None means that the extra is not used
     chosen: dict[str, object] = dict(known)
     if isinstance(given, Mapping):
         chosen.update(given)
@@ -106,8 +107,8 @@ def compute_extras(
         if value is None:
             result[key] = None
             continue
-        column = read_extra(key, value, table, owner)
-        check_finite((column,), owner)
+        column = read_extra(key, value, table)
+        check_finite((column,))
         numbers = np.full(len(table), np.nan)
         numbers[~column.missing] = column.values[~column.missing].astype(np.float64)
         result[key] = numbers
@@ -115,18 +116,18 @@ def compute_extras(
 
 
 def _complete(
-    variables: Iterable[Variable], needed: Mapping[str, str], table: Table, owner: str
+    variables: Iterable[Variable], needed: Mapping[str, str], table: Table
 ) -> tuple[dict[str, Column], IntArray]:
     """Return the columns on the complete rows, and the positions of these rows."""
     columns = {
-        variable.name: conform(table.column(variable.name, needed_by=needed[variable.name]), variable, owner)
+        variable.name: conform(table.column(variable.name, needed_by=needed[variable.name]), variable)
         for variable in variables
     }
-    check_finite(tuple(columns.values()), owner)
+    check_finite(tuple(columns.values()))
     return complete(columns, len(table))
 
 
-def conform(column: Column, variable: Variable, owner: str) -> Column:
+def conform(column: Column, variable: Variable) -> Column:
     """Return a column of new data in its kind of the fit, or raise :class:`DataError`.
 
     Numbers may have any numeric or boolean dtype, booleans may be 0 and 1, text may be categories of text and
@@ -142,7 +143,7 @@ def conform(column: Column, variable: Variable, owner: str) -> Column:
         return Column(column.name, variable.kind, empty, column.missing, levels)
     text = variable.kind == "text"
     if text != (column.kind == "text") or (column.categorical and not (variable.categorical or text)):
-        raise _other_kind(column, variable, owner)
+        raise _other_kind(column, variable)
     if text or variable.categorical:
         return Column(column.name, variable.kind, column.values.astype(object), column.missing, levels)
     values = column.values
@@ -150,19 +151,19 @@ def conform(column: Column, variable: Variable, owner: str) -> Column:
         present = values[~column.missing]
         if not ((present == 0) | (present == 1)).all():
             raise DataError(
-                f"The column {column.name!r} of the new data of {owner} was boolean in the fit and must hold "
-                "0 and 1 or False and True."
+                f"The column {column.name!r} of the new data of {called()} was boolean in the fit and "
+                "must hold 0 and 1 or False and True."
             )
         return Column(column.name, "boolean", (values == 1) & ~column.missing, column.missing)
     return Column(column.name, column.kind, values.astype(np.float64, copy=False), column.missing)
 
 
-def _other_kind(column: Column, variable: Variable, owner: str) -> DataError:
+def _other_kind(column: Column, variable: Variable) -> DataError:
     def described(kind: str, categorical: bool) -> str:
         return f"categories of kind {kind}" if categorical else f"{kind} values"
 
     return DataError(
-        f"The column {column.name!r} of the new data of {owner} must hold "
+        f"The column {column.name!r} of the new data of {called()} must hold "
         f"{described(variable.kind, variable.categorical)}, as in the fit. "
         f"Got {described(column.kind, column.categorical)} instead."
     )

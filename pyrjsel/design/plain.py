@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.build import Response
@@ -24,7 +25,7 @@ _KINDS = ("real", "integer", "boolean", "text")
 
 
 def called_functions(
-    state: object, functions: Mapping[str, Callable[..., object]] | None, owner: str
+    state: object, functions: Mapping[str, Callable[..., object]] | None
 ) -> dict[str, Callable[..., object]]:
     """Return the user's functions that a design calls, after a check of the version of its plain data.
 
@@ -35,11 +36,11 @@ def called_functions(
     ParameterError
         If a required function is missing.
     """
-    version = take(state, "version", int, owner)
+    version = take(state, "version", int)
     if version != VERSION:
-        raise bad(owner, f"it has version {version}, and this release reads {VERSION}")
-    names = strings(state, "functions", owner)
-    own = check_functions(functions, owner, needed=names)
+        raise bad(f"it has version {version}, and this release reads {VERSION}")
+    names = strings(state, "functions")
+    own = check_functions(functions, needed=names)
     return {name: own[name] for name in names}
 
 
@@ -81,7 +82,7 @@ def response_to_dict(response: Response) -> dict[str, Any]:
     }
 
 
-def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner: str) -> Layout:
+def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> Layout:
     """Return the layout from plain data.
 
     Raises
@@ -91,71 +92,71 @@ def layout_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner
     FormulaError
         If a factor has an expression that is not allowed.
     """
-    variables = variables_from_dict(state, owner)
-    factors = [factor_from_dict(item, variables, functions, owner) for item in dicts(state, "factors", owner)]
+    variables = variables_from_dict(state)
+    factors = [factor_from_dict(item, variables, functions) for item in dicts(state, "factors")]
     members, coded = [], []
-    for item in dicts(state, "terms", owner):
-        term = _positions(item, "factors", len(factors), owner)
+    for item in dicts(state, "terms"):
+        term = _positions(item, "factors", len(factors))
         if not term or len(set(term)) < len(term):
-            raise bad(owner, "a term has no factors, or one twice")
+            raise bad("a term has no factors, or one twice")
         members.append(term)
-        coded.append(tuple(_part(part, term, factors, owner) for part in dicts(item, "parts", owner)))
+        coded.append(tuple(_part(part, term, factors) for part in dicts(item, "parts")))
     if len({frozenset(term) for term in members}) < len(members):
-        raise bad(owner, "two terms have the same factors")
+        raise bad("two terms have the same factors")
     widths = [sum(width(part, factors) for part in parts) for parts in coded]
-    names = strings(state, "columns", owner)
+    names = strings(state, "columns")
     if len(names) != sum(widths) or not all(widths) or len(set(names)) < len(names):
-        raise bad(owner, f"it names {len(names)} columns for the {sum(widths)} of its terms, or one twice")
+        raise bad(f"it names {len(names)} columns for the {sum(widths)} of its terms, or one twice")
     used = {name for factor in factors for name in factor.expression.variables}
     if used != set(variables):
-        raise bad(owner, "its columns of the data are not those of its factors")
+        raise bad("its columns of the data are not those of its factors")
     terms = make_terms(members, widths, names, [factor.expression for factor in factors])
     if len({term.name for term in terms}) < len(terms):
-        raise bad(owner, "two terms have the same name")
+        raise bad("two terms have the same name")
     return Layout(terms, tuple(members), tuple(coded), tuple(factors), variables, tuple(names))
 
 
-def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...], owner: str) -> Response:
+def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> Response:
     """Return the response from plain data; raises as :func:`layout_from_dict` does."""
-    variables = variables_from_dict(state, owner)
-    expression, states = _expression(state, functions, owner)
+    variables = variables_from_dict(state)
+    expression, states = _expression(state, functions)
     if set(expression.variables) != set(variables):
-        raise bad(owner, "its response does not use the columns it lists")
+        raise bad("its response does not use the columns it lists")
     return Response(expression, states, variables)
 
 
-def take(state: object, key: str, kind: type | tuple[type, ...], owner: str) -> Any:
+def take(state: object, key: str, kind: type | tuple[type, ...]) -> Any:
     """Return an entry of a saved design, or raise :class:`DataError`."""
     if not isinstance(state, Mapping):
-        raise bad(owner, f"a {type(state).__name__} stands where a mapping with {key!r} is needed")
+        raise bad(f"a {type(state).__name__} stands where a mapping with {key!r} is needed")
     if key not in state:
-        raise bad(owner, f"{key!r} is missing")
+        raise bad(f"{key!r} is missing")
     value = state[key]
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise bad(owner, f"{key!r} is a {type(value).__name__}")
+        raise bad(f"{key!r} is a {type(value).__name__}")
     return value
 
 
-def dicts(state: object, key: str, owner: str) -> Sequence[Mapping[str, Any]]:
+def dicts(state: object, key: str) -> Sequence[Mapping[str, Any]]:
     """Return an entry that must be a list of mappings."""
-    value = take(state, key, (list, tuple), owner)
+    value = take(state, key, (list, tuple))
     if not all(isinstance(item, Mapping) for item in value):
-        raise bad(owner, f"{key!r} must hold mappings")
+        raise bad(f"{key!r} must hold mappings")
     return cast("Sequence[Mapping[str, Any]]", value)
 
 
-def strings(state: object, key: str, owner: str) -> list[str]:
+def strings(state: object, key: str) -> list[str]:
     """Return an entry that must be a list of strings."""
-    value = take(state, key, (list, tuple), owner)
+    value = take(state, key, (list, tuple))
     if not all(isinstance(item, str) for item in value):
-        raise bad(owner, f"{key!r} must hold strings")
+        raise bad(f"{key!r} must hold strings")
     return list(value)
 
 
-def bad(owner: str, reason: str) -> DataError:
+def bad(reason: str) -> DataError:
     """Return the error for a saved design that cannot be read."""
-    return DataError(f"The saved design given to {owner} cannot be read: {reason}.")
+    return DataError(f"The saved design given to {called()} cannot be read: {reason}.")
 
 
 def _copied(array: Any) -> Any:
@@ -174,68 +175,66 @@ def variable_to_dict(variable: Variable) -> dict[str, Any]:
     return {"name": variable.name, "kind": variable.kind, "categorical": variable.categorical}
 
 
-def variables_from_dict(state: object, owner: str) -> dict[str, Variable]:
+def variables_from_dict(state: object) -> dict[str, Variable]:
     """Return the columns of the data from plain data, by name."""
     variables: dict[str, Variable] = {}
-    for item in dicts(state, "variables", owner):
-        name, kind = take(item, "name", str, owner), take(item, "kind", str, owner)
+    for item in dicts(state, "variables"):
+        name, kind = take(item, "name", str), take(item, "kind", str)
         if kind not in _KINDS:
-            raise bad(owner, f"the column {name!r} is of an unknown kind")
-        variables[name] = Variable(name, cast("Kind", kind), take(item, "categorical", bool, owner))
+            raise bad(f"the column {name!r} is of an unknown kind")
+        variables[name] = Variable(name, cast("Kind", kind), take(item, "categorical", bool))
     return variables
 
 
-def _expression(
-    item: Mapping[str, Any], functions: tuple[str, ...], owner: str
-) -> tuple[Expression, tuple[State, ...]]:
-    expression = read_expression(take(item, "code", str, owner), functions, owner)
+def _expression(item: Mapping[str, Any], functions: tuple[str, ...]) -> tuple[Expression, tuple[State, ...]]:
+    expression = read_expression(take(item, "code", str), functions)
     calls = stateful_calls(expression.tree)
-    states = dicts(item, "transforms", owner)
+    states = dicts(item, "transforms")
     if len(states) != len(calls):
-        raise bad(owner, f"{expression.label!r} has {len(states)} states for {len(calls)} transforms")
+        raise bad(f"{expression.label!r} has {len(states)} states for {len(calls)} transforms")
     names = [call.func.id for call in calls if hasattr(call.func, "id")]
-    return expression, tuple(check_state(name, one, owner) for name, one in zip(names, states, strict=True))
+    return expression, tuple(check_state(name, one) for name, one in zip(names, states, strict=True))
 
 
 def factor_from_dict(
-    item: Mapping[str, Any], variables: Mapping[str, Variable], functions: tuple[str, ...], owner: str
+    item: Mapping[str, Any], variables: Mapping[str, Variable], functions: tuple[str, ...]
 ) -> Factor:
     """Return the factor from plain data; raises as :func:`layout_from_dict` does."""
-    expression, states = _expression(item, functions, owner)
+    expression, states = _expression(item, functions)
     if not set(expression.variables) <= set(variables):
-        raise bad(owner, f"{expression.label!r} uses a column that it does not list")
-    n_columns = take(item, "n_columns", int, owner)
-    listed = take(item, "levels", (list, tuple, type(None)), owner)
+        raise bad(f"{expression.label!r} uses a column that it does not list")
+    n_columns = take(item, "n_columns", int)
+    listed = take(item, "levels", (list, tuple, type(None)))
     levels: tuple[Level, ...] | None = None
     if listed is not None:
         if not all(isinstance(level, (str, int, float, bool)) for level in listed):
-            raise bad(owner, f"{expression.label!r} has levels that are not text, numbers or booleans")
+            raise bad(f"{expression.label!r} has levels that are not text, numbers or booleans")
         levels = tuple(listed)
         if len(set(levels)) < max(len(levels), 1) or n_columns != 1:
-            raise bad(owner, f"{expression.label!r} has no levels, or one twice")
+            raise bad(f"{expression.label!r} has no levels, or one twice")
     if n_columns < 1:
-        raise bad(owner, f"{expression.label!r} has {n_columns} columns")
+        raise bad(f"{expression.label!r} has {n_columns} columns")
     return Factor(expression, states, n_columns, levels)
 
 
-def _positions(item: Mapping[str, Any], key: str, count: int, owner: str) -> tuple[int, ...]:
-    value = take(item, key, (list, tuple), owner)
+def _positions(item: Mapping[str, Any], key: str, count: int) -> tuple[int, ...]:
+    value = take(item, key, (list, tuple))
     if not all(type(position) is int and 0 <= position < count for position in value):
-        raise bad(owner, f"{key!r} must hold positions below {count}")
+        raise bad(f"{key!r} must hold positions below {count}")
     return tuple(value)
 
 
-def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Factor], owner: str) -> Subterm:
-    members = _positions(item, "factors", len(factors), owner)
-    contrasts = take(item, "contrasts", (list, tuple), owner)
+def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Factor]) -> Subterm:
+    members = _positions(item, "factors", len(factors))
+    contrasts = take(item, "contrasts", (list, tuple))
     if not members or not set(members) <= set(term) or len(contrasts) != len(members):
-        raise bad(owner, "the parts of a term do not fit its factors")
+        raise bad("the parts of a term do not fit its factors")
     checked: list[FloatArray | None] = []
     for position, contrast in zip(members, contrasts, strict=True):
         levels = factors[position].levels
         if levels is None:
             if contrast is not None:
-                raise bad(owner, "a numeric factor has a contrast")
+                raise bad("a numeric factor has a contrast")
             checked.append(None)
             continue
         if not (
@@ -245,6 +244,6 @@ def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Fact
             and contrast.shape[0] == len(levels)
             and np.isfinite(contrast).all()
         ):
-            raise bad(owner, "a factor has no contrast that fits its levels")
+            raise bad("a factor has no contrast that fits its levels")
         checked.append(np.array(contrast))
     return Subterm(members, tuple(checked))

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._validate import bad_value, check_unicode, show
 
@@ -128,7 +129,7 @@ def is_plain_name(name: str) -> bool:
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and not _dunder(name)
 
 
-def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expression:
+def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
     """Read a factor, or raise :class:`FormulaError` if it has anything that is not allowed.
 
     Parameters
@@ -137,8 +138,6 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
         A Python expression.
     functions : tuple of str
         The names of the user's functions.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -153,22 +152,22 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
         return column_expression(code)
     if len(code) > MAX_FACTOR:
         raise FormulaError(
-            f"The formula of {owner} has a factor of {len(code)} characters; at most {MAX_FACTOR} are "
+            f"The formula of {called()} has a factor of {len(code)} characters; at most {MAX_FACTOR} are "
             f"allowed: {show(code)}."
         )
     if not code.isprintable():
         # Line breaks would shift the positions that ast reports; those of the formula are already blanks.
-        raise FormulaError(f"The formula of {owner} has unprintable characters at {show(code)}.")
+        raise FormulaError(f"The formula of {called()} has unprintable characters at {show(code)}.")
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply"
-        raise FormulaError(f"The formula of {owner} cannot be read at {show(code)}: {reason}.") from error
-    reader = _Reader(code, functions, owner)
+        raise FormulaError(f"The formula of {called()} cannot be read at {show(code)}: {reason}.") from error
+    reader = _Reader(code, functions)
     tree = reader.read(tree, 0)
     if not reader.variables:
         raise FormulaError(
-            f"The formula of {owner} has the term {show(code)}, which uses no column of the data. "
+            f"The formula of {called()} has the term {show(code)}, which uses no column of the data. "
             "Write numbers other than 0 and 1 inside I(), and unusual column names inside Q()."
         )
     label = reader.label()
@@ -176,30 +175,28 @@ def read_expression(code: str, functions: tuple[str, ...], owner: str) -> Expres
     return Expression(code, label, key, tree, tuple(reader.variables), tuple(reader.called))
 
 
-def check_functions(
-    functions: object, owner: str, *, needed: Sequence[str] = ()
-) -> dict[str, Callable[..., object]]:
+def check_functions(functions: object, *, needed: Sequence[str] = ()) -> dict[str, Callable[..., object]]:
     """Return the user's functions as a dict that has those `needed`, or raise :class:`ParameterError`."""
     known = functions if isinstance(functions, Mapping) else {}
     lacking = [name for name in needed if name not in known]
     if lacking:
         must = f"a mapping that includes the functions the formula calls: {', '.join(map(repr, lacking))}"
-        raise bad_value("functions", owner, must, functions)
+        raise bad_value("functions", must, functions)
     if functions is None:
         return {}
     if not isinstance(functions, Mapping):
-        raise bad_value("functions", owner, "a mapping of names to functions", functions)
+        raise bad_value("functions", "a mapping of names to functions", functions)
     for name, function in functions.items():
         if not isinstance(name, str) or not is_plain_name(name):
-            raise bad_value("functions", owner, "a mapping whose keys are identifiers", name)
+            raise bad_value("functions", "a mapping whose keys are identifiers", name)
         if name in RESERVED:
             must = f"a mapping with names other than the formula's own ({', '.join(sorted(RESERVED))})"
-            raise bad_value("functions", owner, must, name)
+            raise bad_value("functions", must, name)
         if not callable(function):
-            raise bad_value("functions", owner, f"a mapping of names to functions (see {name!r})", function)
+            raise bad_value("functions", f"a mapping of names to functions (see {name!r})", function)
         if hasattr(function, "__patsy_stateful_transform__"):
             raise ParameterError(
-                f"The 'functions' parameter of {owner} has the stateful transform {name!r}, which would "
+                f"The 'functions' parameter of {called()} has the stateful transform {name!r}, which would "
                 "learn anew from the rows to be predicted. Pass a function that works row by row."
             )
     return dict(functions)
@@ -231,10 +228,9 @@ def _dunder(name: str) -> bool:
 class _Reader:
     """Checks a factor, collects its variables and replaces ``Q("...")`` by plain names."""
 
-    def __init__(self, code: str, functions: tuple[str, ...], owner: str) -> None:
+    def __init__(self, code: str, functions: tuple[str, ...]) -> None:
         self._code = code
         self._functions = functions
-        self._owner = owner
         self._quotes: list[tuple[int, int, str]] = []
         self.variables: dict[str, None] = {}
         self.called: dict[str, None] = {}
@@ -335,7 +331,7 @@ class _Reader:
         name = node.args[0].value
         if not isinstance(name, str):
             raise self._refusal(node, "Q() takes the name of a column as one string")
-        check_unicode((name,), "names of columns", self._owner)
+        check_unicode((name,), "names of columns")
         self._quotes.append((node.col_offset, node.end_col_offset or 0, name))
         self.variables[name] = None
         return ast.Name(id=name, ctx=ast.Load())
@@ -379,7 +375,7 @@ class _Reader:
     def _refusal(self, node: ast.AST, reason: str) -> FormulaError:
         piece = ast.get_source_segment(self._code, node) or self._code
         return FormulaError(
-            f"The formula of {self._owner} contains {show(piece)}, which is not allowed: {reason}. "
+            f"The formula of {called()} contains {show(piece)}, which is not allowed: {reason}. "
             + allowed_text(self._functions)
         )
 

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import unmasked
@@ -22,7 +23,6 @@ from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to
 
 Rows = TypeVar("Rows")
 
-OWNER = "load"
 HOW = "the file does not have it. Load it with the data: rj.load(path, data=...)"
 
 
@@ -174,7 +174,7 @@ def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData 
         return _saved(held, design, known)
 
     def again(given: Any, known: AbsentRows) -> DesignData:
-        found = rows_again(design, given, places(known), known.n_rows, OWNER)
+        found = rows_again(design, given, places(known), known.n_rows)
         return replace(found, n_rows=known.n_rows, missing=known.missing, n_dropped=known.n_dropped)
 
     return read_rows(content, given, saved, again, _values)
@@ -232,7 +232,7 @@ def _saved(content: Content, design: Design, known: AbsentRows) -> DesignData:
 
 
 def frames_again(
-    design: Design | LabelDesign, data: Any, positions: IntArray, n_rows: int, owner: str
+    design: Design | LabelDesign, data: Any, positions: IntArray, n_rows: int
 ) -> tuple[pd.DataFrame, Any]:
     """Return the rows at `positions` of data, and the object that holds their response.
 
@@ -246,8 +246,6 @@ def frames_again(
         Positions of the used rows, increasing.
     n_rows : int
         Number of rows of the original data.
-    owner : str
-        Name of the caller, for messages.
 
     Raises
     ------
@@ -255,36 +253,36 @@ def frames_again(
         If the data have another form or number of rows.
     """
     if design.formula:
-        frame = as_frame(data, owner)
-        _check_length(len(frame), n_rows, owner)
+        frame = as_frame(data)
+        _check_length(len(frame), n_rows)
         frame = frame.iloc[positions]
         return frame, frame
     if isinstance(design, LabelDesign) and isinstance(data, (pd.DataFrame, Mapping)):
         # Histories of a sequence include the responses.
-        frame = as_frame(data, owner)
+        frame = as_frame(data)
         if design.response in frame:
             data = frame[design.response], frame.drop(columns=design.response)
     if not isinstance(data, tuple) or len(data) != 2:
         raise DataError(
-            f"The 'data' of {owner} must be a pair (endog, exog), since the model was made from arrays. Got "
-            f"a {type(data).__name__} instead."
+            f"The 'data' of {called()} must be a pair (endog, exog), since the model was made from "
+            f"arrays. Got a {type(data).__name__} instead."
         )
     endog, exog = data
     if isinstance(exog, (pd.DataFrame, Mapping)):
-        frame = as_frame(exog, owner)
+        frame = as_frame(exog)
     else:
         names = design.names if isinstance(design, LabelDesign) else list(design.layout.variables)
-        frame = array_frame(exog, list(names), owner, "exog")
+        frame = array_frame(exog, list(names), "exog")
     response = np.asarray(unmasked(endog), dtype=object if isinstance(design, LabelDesign) else None)
     response = response[:, 0] if response.ndim == 2 and response.shape[1] == 1 else response
     if response.ndim != 1:
-        raise DataError(f"The 'endog' of {owner} must be one column. Got shape {response.shape} instead.")
+        raise DataError(f"The 'endog' of {called()} must be one column. Got shape {response.shape} instead.")
     for length in (len(response), len(frame)):
-        _check_length(length, n_rows, owner)
+        _check_length(length, n_rows)
     return frame.iloc[positions], response[positions]
 
 
-def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int, owner: str) -> DesignData:
+def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int) -> DesignData:
     """Return the rows of a fit, at `positions` of data of `n_rows` rows, without counts of missing values.
 
     Raises
@@ -295,30 +293,30 @@ def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int, owne
     UnknownNameError
         If a column is missing.
     """
-    frame, response = frames_again(design, data, positions, n_rows, owner)
+    frame, response = frames_again(design, data, positions, n_rows)
     name = next(iter(design.left.variables))
-    y = design.response_of(frame if design.formula else {name: response}, owner=owner)
-    rows = design.transform(frame, owner=owner)
+    y = design.response_of(frame if design.formula else {name: response})
+    rows = design.transform(frame)
     extras = {}
     for key, values in rows.extras.items():
         if values is None:
             raise DataError(
-                f"The fit had an array as {key}, which the 'data' of {owner} do not have. Save the results "
-                "with the training data: save(path, data=True)."
+                f"The fit had an array as {key}, which the 'data' of {called()} do not have. Save the "
+                "results with the training data: save(path, data=True)."
             )
         extras[key] = values
     if any(np.isnan(values).any() for values in (y, rows.X, *extras.values())):
         raise DataError(
-            f"The 'data' of {owner} must be the training data of the fit. Those given have missing values "
+            f"The 'data' of {called()} must be the training data of the fit. Those given have missing values "
             "where the fit had none."
         )
     missing = pd.Series(dtype=np.int64, name="missing")
     return DesignData(y, rows.X, extras, rows.index, positions, n_rows, missing, n_rows - len(y))
 
 
-def _check_length(length: int, n_rows: int, owner: str) -> None:
+def _check_length(length: int, n_rows: int) -> None:
     if length != n_rows:
         raise DataError(
-            f"The 'data' of {owner} must be the training data of the fit, {n_rows:,} rows. Got "
+            f"The 'data' of {called()} must be the training data of the fit, {n_rows:,} rows. Got "
             f"{length:,} instead."
         )

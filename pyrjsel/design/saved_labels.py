@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import listed
@@ -27,7 +28,6 @@ from pyrjsel.design.plain import (
     variables_from_dict,
 )
 from pyrjsel.design.saved import (
-    OWNER,
     AbsentRows,
     frames_again,
     places,
@@ -63,9 +63,7 @@ def label_design_to_plain(design: LabelDesign) -> Plain:
     }
 
 
-def label_design_from_plain(
-    state: object, functions: Mapping[str, Function] | None, owner: str
-) -> LabelDesign:
+def label_design_from_plain(state: object, functions: Mapping[str, Function] | None) -> LabelDesign:
     """Return the design from plain data. No code in the data is run.
 
     Raises
@@ -77,27 +75,24 @@ def label_design_from_plain(
     ParameterError
         If a required function is missing.
     """
-    own = called_functions(state, functions, owner)
-    variables = variables_from_dict(state, owner)
-    (left,) = dicts({"response": [take(state, "response", Mapping, owner)]}, "response", owner)
-    factors = [
-        factor_from_dict(item, variables, tuple(own), owner)
-        for item in (left, *dicts(state, "factors", owner))
-    ]
+    own = called_functions(state, functions)
+    variables = variables_from_dict(state)
+    (left,) = dicts({"response": [take(state, "response", Mapping)]}, "response")
+    factors = [factor_from_dict(item, variables, tuple(own)) for item in (left, *dicts(state, "factors"))]
     if any(factor.levels is None for factor in factors):
-        raise bad(owner, "a feature or the response has no levels")
+        raise bad("a feature or the response has no levels")
     if {name for factor in factors for name in factor.expression.functions} != set(own):
-        raise bad(owner, "'functions' are not those that its formula calls")
+        raise bad("'functions' are not those that its formula calls")
     first, *others = (replace(factor, expression=labelled(factor.expression)) for factor in factors)
     if len({factor.expression.label for factor in others}) < len(others):
-        raise bad(owner, "two features have the same name")
-    gaps = take(state, "gaps", (list, tuple, type(None)), owner)
+        raise bad("two features have the same name")
+    gaps = take(state, "gaps", (list, tuple, type(None)))
     if gaps is not None and (len(gaps) != len(others) or not all(type(gap) is bool for gap in gaps)):
-        raise bad(owner, "'gaps' must have a boolean for each feature")
+        raise bad("'gaps' must have a boolean for each feature")
     return LabelDesign(
-        take(state, "formula", str, owner),
-        take(state, "call", str, owner),
-        take(state, "order", (int, type(None)), owner),
+        take(state, "formula", str),
+        take(state, "call", str),
+        take(state, "order", (int, type(None))),
         first,
         tuple(others),
         variables,
@@ -130,10 +125,10 @@ def label_rows_from_plain(content: Content, design: LabelDesign, given: Any) -> 
         return made(y, codes, index, known)
 
     def again(given: Any, known: AbsentRows) -> LabelRows:
-        frame, response = frames_again(design, given, places(known), known.n_rows, OWNER)
-        codes = design.encode(frame, owner=OWNER)
+        frame, response = frames_again(design, given, places(known), known.n_rows)
+        codes = design.encode(frame)
         encode: Callable[..., IntArray] = design.encode_response if design.formula else design.encode_classes
-        return made(encode(response, owner=OWNER), codes, frame.index, known)
+        return made(encode(response), codes, frame.index, known)
 
     return read_rows(content, given, saved, again, _codes)
 
@@ -155,9 +150,7 @@ def input_design_to_plain(design: InputDesign) -> Plain:
     }
 
 
-def input_design_from_plain(
-    state: object, functions: Mapping[str, Function] | None, owner: str
-) -> InputDesign:
+def input_design_from_plain(state: object, functions: Mapping[str, Function] | None) -> InputDesign:
     """Return the design from plain data. No code in the data is run.
 
     Raises
@@ -169,22 +162,20 @@ def input_design_from_plain(
     ParameterError
         If a required function is missing.
     """
-    own = called_functions(state, functions, owner)
-    labels = label_design_from_plain(take(state, "labels", Mapping, owner), functions, owner)
-    variables = variables_from_dict(state, owner)
-    inputs = tuple(
-        factor_from_dict(item, variables, tuple(own), owner) for item in dicts(state, "factors", owner)
-    )
+    own = called_functions(state, functions)
+    labels = label_design_from_plain(take(state, "labels", Mapping), functions)
+    variables = variables_from_dict(state)
+    inputs = tuple(factor_from_dict(item, variables, tuple(own)) for item in dicts(state, "factors"))
     if not inputs or any(factor.levels is not None or factor.n_columns != 1 for factor in inputs):
-        raise bad(owner, "its inputs are not numeric columns")
+        raise bad("its inputs are not numeric columns")
     if len({factor.expression.label for factor in inputs}) < len(inputs):
-        raise bad(owner, "two inputs have the same name")
+        raise bad("two inputs have the same name")
     if labels.names or len(labels.classes) < 2:
-        raise bad(owner, "its response has fewer than two classes, or it has features")
+        raise bad("its response has fewer than two classes, or it has features")
     return InputDesign(
-        take(state, "formula", str, owner),
+        take(state, "formula", str),
         labels,
-        _dtype_from_plain(take(state, "dtype", (str, Mapping, type(None)), owner), owner),
+        _dtype_from_plain(take(state, "dtype", (str, Mapping, type(None)))),
         inputs,
         variables,
         own,
@@ -197,21 +188,21 @@ def _dtype_to_plain(dtype: Any) -> Plain:
     return str(dtype) if DTYPE.fullmatch(str(dtype)) else None
 
 
-def _dtype_from_plain(value: Any, owner: str) -> Any:
+def _dtype_from_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         content = Content(dict(value), "the type of the response")
         categories = labels_from_plain(content.part("categories"))
         if not categories.is_unique or categories.hasnans:
-            raise bad(owner, "its response has a category twice, or a missing one")
+            raise bad("its response has a category twice, or a missing one")
         return pd.CategoricalDtype(categories, ordered=content.flag("ordered"))
     if value is None:
         return None
     if not DTYPE.fullmatch(value):
-        raise bad(owner, "its response is of an unknown type")
+        raise bad("its response is of an unknown type")
     try:
         return pd.api.types.pandas_dtype(value)
     except (ImportError, TypeError) as error:
-        raise bad(owner, f"the type of its response is not available: {error}") from error
+        raise bad(f"the type of its response is not available: {error}") from error
 
 
 def _values(rows: InputRows) -> dict[str, Plain]:
@@ -244,20 +235,20 @@ def _again(design: InputDesign, given: Any, known: AbsentRows) -> InputRows:
     """Return the rows of a fit, recomputed from the data."""
     if design.formula:
         functions = {**design.functions, **design.labels.functions}
-        frame = as_frame(given, OWNER)
+        frame = as_frame(given)
         made, rows = InputDesign.from_formula(
-            design.formula, frame, classes=design.classes, functions=functions, owner=OWNER
+            design.formula, frame, classes=design.classes, functions=functions
         )
     elif isinstance(given, tuple) and len(given) == 2:
-        made, rows = InputDesign.from_arrays(*given, classes=design.classes, owner=OWNER)
+        made, rows = InputDesign.from_arrays(*given, classes=design.classes)
     else:
         raise DataError(
-            f"The 'data' of {OWNER} must be a pair (endog, exog), since the model was made from arrays. Got "
-            f"a {type(given).__name__} instead."
+            f"The 'data' of {called()} must be a pair (endog, exog), since the model was made from "
+            f"arrays. Got a {type(given).__name__} instead."
         )
     if rows.n != known.n_rows or not set(design.names) <= set(made.names):
         raise DataError(
-            f"The 'data' of {OWNER} must be the training data of the fit, {known.n_rows:,} rows with the "
+            f"The 'data' of {called()} must be the training data of the fit, {known.n_rows:,} rows with the "
             f"inputs {listed(design.names)}. Got {rows.n:,} rows with {listed(made.names)} instead."
         )
     return rows.restrict([made.names.index(name) for name in design.names]).take(places(known))

@@ -5,11 +5,13 @@ transforms of each factor. It can be made where the chunk is stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, UnknownNameError
 from pyrjsel._validate import bad_value, missing_column, unknown_name
 from pyrjsel.design.algebra import parse_terms
@@ -42,8 +44,8 @@ class Plan:
         The user's functions.
     merged_categories : bool
         Whether the categories of a column are the union over the chunks.
-    owner : str
-        Name of the caller, for messages.
+    caller : str
+        What the user called, for messages: chunks may be read by other processes.
     listed : tuple of str or None
         Names of the terms in the order of an earlier design; None for the order of the formula.
     """
@@ -54,7 +56,7 @@ class Plan:
     extras: Mapping[str, str]
     functions: Mapping[str, Callable[..., object]]
     merged_categories: bool
-    owner: str
+    caller: str
     listed: tuple[str, ...] | None = None
 
     @classmethod
@@ -64,7 +66,6 @@ class Plan:
         extras: Mapping[str, object],
         functions: Mapping[str, Callable[..., object]],
         chunks: Chunks,
-        owner: str,
         listed: Sequence[str] | None = None,
     ) -> "Plan":
         """Return the plan of a formula.
@@ -83,42 +84,41 @@ class Plan:
             left_out = {*response.variables, *(item for item in extras.values() if isinstance(item, str))}
             return [name for name in chunks.names if name not in left_out]
 
-        parsed = parse_terms(formula, others, tuple(functions), owner)
+        parsed = parse_terms(formula, others, tuple(functions))
         needed = needed_columns(parsed.response, parsed.factors)
-        check_shadowing(functions, needed, owner)
+        check_shadowing(functions, needed)
         for name, term in needed.items():
             if name not in chunks.names:
-                error = missing_column(name, owner, chunks.names)
+                error = missing_column(name, chunks.names)
                 raise error if term == name else UnknownNameError(f"{error} The term {term!r} needs it.")
         columns = {}
         for key, value in extras.items():
             if not isinstance(value, str):
                 must = "None or the name of a column, since the data come in chunks"
-                raise bad_value(key, owner, must, value)
+                raise bad_value(key, must, value)
             if value not in chunks.names:
-                raise unknown_name(value, "column", owner, chunks.names, f"as {key!r}")
+                raise unknown_name(value, "column", chunks.names, f"as {key!r}")
             columns[key] = value
         expressions = (parsed.response, *parsed.factors)
         used = {name for expression in expressions for name in expression.functions}
         own = {name: function for name, function in functions.items() if name in used}
         order = None if listed is None else tuple(listed)
-        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, owner, order)
+        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, called(), order)
 
     @property
     def columns(self) -> list[str]:
         """The columns of the data that are used."""
         return list(dict.fromkeys([*self.needed, *self.extras.values()]))
 
-    def rows(self, table: Table, where: str) -> Complete:
-        """Return the used columns of a chunk, called `where` in messages, on the complete rows."""
-        rows = complete_rows(table, self.needed, self.extras, where)
-        check_finite((*rows.columns.values(), *rows.extras.values()), where)
-        return rows
+    def chunk(self, number: int) -> AbstractContextManager[None]:
+        """Return a context in which messages name a chunk by its number."""
+        return named(f"{self.caller} (chunk {number})")
 
-    def table(self, frame: pd.DataFrame, number: int) -> tuple[Table, str]:
-        """Return the columns of a chunk by name, and its name for messages."""
-        where = f"{self.owner} (chunk {number})"
-        return Table(frame, where), where
+    def rows(self, table: Table) -> Complete:
+        """Return the used columns of a chunk on the complete rows."""
+        rows = complete_rows(table, self.needed, self.extras)
+        check_finite((*rows.columns.values(), *rows.extras.values()))
+        return rows
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Seen:
             return replace(self, levels=self._categories(other, name, plan))
         if self.categorical != other.categorical or (len(kinds) > 1 and kinds != {"integer", "real"}):
             raise DataError(
-                f"The column {name!r} of {plan.owner} must have the same type in all chunks. Got "
+                f"The column {name!r} of {called()} must have the same type in all chunks. Got "
                 f"{self._what()} in chunk {self.chunk} and {other._what()} in chunk {other.chunk}."
             )
         return self if len(kinds) == 1 else replace(self, kind="real")
@@ -172,7 +172,7 @@ class Seen:
         if plan.merged_categories:
             return tuple(dict.fromkeys((*mine, *others)))
         raise DataError(
-            f"The categories of the column {name!r} of {plan.owner} must be the same in all chunks. Got "
+            f"The categories of the column {name!r} of {called()} must be the same in all chunks. Got "
             f"{listed_levels(mine)} in chunk {self.chunk} and {listed_levels(others)} in chunk "
             f"{other.chunk}. Use one pandas.CategoricalDtype in every chunk, or leave the column as text."
         )
@@ -224,12 +224,12 @@ class Found:
             return cls({}, None, labels, value.levels, value.contrast, questions)
         return cls({}, value.shape[1], None, None, None, questions)
 
-    def merge(self, other: "Found", expression: Expression, owner: str) -> "Found":
+    def merge(self, other: "Found", expression: Expression) -> "Found":
         """Return the factor over both sets of rows."""
         if (self.labels is None) != (other.labels is None) or self.width != other.width:
             raise DataError(
-                f"{owner} computed the term {expression.label!r} with different numbers of columns, or with "
-                "labels in one chunk and numbers in another."
+                f"{called()} computed the term {expression.label!r} with different numbers of columns, "
+                "or with labels in one chunk and numbers in another."
             )
         labels = None if self.labels is None else {**self.labels, **(other.labels or {})}
         levels = None if self.levels is None else tuple(dict.fromkeys((*self.levels, *(other.levels or ()))))
@@ -318,24 +318,25 @@ def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[St
     DataError
         If a column has values that cannot be used.
     """
-    table, where = plan.table(frame, number)
-    rows = plan.rows(table, where)
-    columns = {}
-    for name in plan.needed:
-        column = table.column(name)
-        blank = column.empty or bool(column.missing.all())
-        columns[name] = Seen(column.kind, column.levels, blank, number)
-    n_complete = len(rows.positions)
-    factors: tuple[Found, ...] | None = None
-    if n_complete:
-        evaluator = Evaluator(rows.columns, n_complete, plan.functions, where)
-        factors = tuple(
-            Found.of(expression, known, evaluator)
-            for expression, known in zip(plan.expressions, states, strict=True)
-        )
-    sample = {name: column.take(np.arange(min(n_complete, 1))) for name, column in rows.columns.items()}
-    missing = {str(name): int(count) for name, count in rows.missing.items()}
-    return Scan(rows.n_rows, n_complete, missing, columns, factors, sample)
+    with plan.chunk(number):
+        table = Table(frame)
+        rows = plan.rows(table)
+        columns = {}
+        for name in plan.needed:
+            column = table.column(name)
+            blank = column.empty or bool(column.missing.all())
+            columns[name] = Seen(column.kind, column.levels, blank, number)
+        n_complete = len(rows.positions)
+        factors: tuple[Found, ...] | None = None
+        if n_complete:
+            evaluator = Evaluator(rows.columns, n_complete, plan.functions)
+            factors = tuple(
+                Found.of(expression, known, evaluator)
+                for expression, known in zip(plan.expressions, states, strict=True)
+            )
+        sample = {name: column.take(np.arange(min(n_complete, 1))) for name, column in rows.columns.items()}
+        missing = {str(name): int(count) for name, count in rows.missing.items()}
+        return Scan(rows.n_rows, n_complete, missing, columns, factors, sample)
 
 
 def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
@@ -353,7 +354,7 @@ def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
     factors = one.factors if other.factors is None else other.factors
     if one.factors is not None and other.factors is not None:
         factors = tuple(
-            left.merge(right, expression, plan.owner)
+            left.merge(right, expression)
             for left, right, expression in zip(one.factors, other.factors, plan.expressions, strict=True)
         )
     sample = one.sample if one.n_complete else other.sample
@@ -366,4 +367,4 @@ def check_scan(scan: Scan, plan: Plan) -> None:
     """Raise :class:`DataError` if a label in a comparison does not occur."""
     for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
         for label, known in found.asked:
-            check_asked(label, known, expression, plan.owner)
+            check_asked(label, known, expression)

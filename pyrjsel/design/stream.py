@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice
@@ -30,6 +31,7 @@ from pyrjsel.design.build import (
 from pyrjsel.design.categories import Categories, listed_levels
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.frame import Table
 from pyrjsel.design.layout import Layout
 from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import stateful_calls
@@ -103,7 +105,7 @@ def reduce_chunks(
         If the chunks do not match each other or cannot be used, or if they can be read only once and the
         formula needs more passes.
     """
-    check_choice(missing, "missing", plan.owner, ("drop", "raise"))
+    check_choice(missing, "missing", ("drop", "raise"))
     start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
     done = _one_pass(plan, start, chunks, work)
     if done is None:
@@ -112,7 +114,7 @@ def reduce_chunks(
         part = chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
         if (part.n_rows, part.n_complete) != (scan.n_rows, scan.n_complete):
             raise DataError(
-                f"The data of {plan.owner} have {scan.n_rows} rows ({scan.n_complete} complete) in the first "
+                f"The data of {called()} have {scan.n_rows} rows ({scan.n_complete} complete) in the first "
                 f"pass and {part.n_rows} ({part.n_complete}) in the next: a function must return "
                 "a new iterator over the same rows each time."
             )
@@ -151,7 +153,7 @@ def _learn(
 
 def _concluded(plan: Plan, scan: Scan, states: Sequence[States]) -> list[States]:
     """Return the states including those learned in this pass."""
-    evaluator = Evaluator(scan.sample, 1, plan.functions, plan.owner)
+    evaluator = Evaluator(scan.sample, 1, plan.functions)
     result = []
     for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
         fresh = {slot: evaluator.conclude(expression, one) for slot, one in found.summaries.items()}
@@ -161,7 +163,7 @@ def _concluded(plan: Plan, scan: Scan, states: Sequence[States]) -> list[States]
 
 def _values(plan: Plan, scan: Scan, states: Sequence[States]) -> list[Value] | None:
     """Return values that determine each expression, or None if another pass is needed."""
-    evaluator = Evaluator(scan.sample, 1, plan.functions, plan.owner)
+    evaluator = Evaluator(scan.sample, 1, plan.functions)
     values: list[Value] = []
     for expression, found, known in zip(plan.expressions, scan.factors or (), states, strict=True):
         kinds = {scan.columns[name].kind for name in expression.variables}
@@ -184,13 +186,13 @@ def _code(
     values: Sequence[Value],
     states: Sequence[tuple[Any, ...]],
 ) -> tuple[Response, Layout]:
-    left = make_response(plan.expressions[0], values[0], states[0], scan.columns, plan.owner)
+    left = make_response(plan.expressions[0], values[0], states[0], scan.columns)
     made = [
-        make_factor(expression, value, known, plan.owner)
+        make_factor(expression, value, known)
         for expression, value, known in zip(plan.expressions[1:], values[1:], states[1:], strict=True)
     ]
     factors, specs = [factor for factor, _ in made], [spec for _, spec in made]
-    layout = code_layout(plan.terms, factors, specs, scan.columns, plan.owner)
+    layout = code_layout(plan.terms, factors, specs, scan.columns)
     return left, layout if plan.listed is None else layout.arrange(plan.listed)
 
 
@@ -222,11 +224,11 @@ def _one_pass(
             more = _compute_chunk(frame, number, plan, *code, work)
             part = more if part is None else _merge_parts(part, more, work)
     if scan is None:
-        raise no_rows(plan.owner)
+        raise no_rows()
     if code is None or part is None:
         # No row is complete, which the report says.
         _report(plan, scan, "raise")
-        raise no_rows(plan.owner)
+        raise no_rows()
     check_scan(scan, plan)
     if not _all_used(plan, scan, chunks.once):
         return None
@@ -255,7 +257,7 @@ def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
             values.append(np.empty((0, found.width)))
         if reason is not None and once:
             raise DataError(
-                f"The data of {plan.owner} can be read only once, and the term {expression.label!r} has "
+                f"The data of {called()} can be read only once, and the term {expression.label!r} has "
                 f"{reason}. Give a function that returns a new iterator each time (a list or a Parquet file "
                 "also works), or declare the levels with a pandas.CategoricalDtype or C(x, levels=[...])."
             )
@@ -270,7 +272,7 @@ def _all_used(plan: Plan, scan: Scan, once: bool) -> bool:
         unused = [level for level in found.levels or () if level not in (found.labels or {})]
         if unused and once:
             raise DataError(
-                f"The levels {listed_levels(unused)} of the term {expression.label!r} of {plan.owner} are "
+                f"The levels {listed_levels(unused)} of the term {expression.label!r} of {called()} are "
                 "declared but do not occur, and the data can be read only once. Leave them out of the "
                 "categories, or give a function that returns a new iterator each time."
             )
@@ -286,17 +288,18 @@ def _compute_chunk(
     frame: pd.DataFrame, number: int, plan: Plan, left: Response, layout: Layout, work: Work[T]
 ) -> _Part[T]:
     """Compute the columns of the complete rows of a chunk, and reduce them."""
-    table, where = plan.table(frame, number)
-    rows = plan.rows(table, where)
-    n = len(rows.positions)
-    if not n:
-        return _Part(rows.n_rows, 0, None)
-    known = {**left.variables, **layout.variables}
-    columns = {name: conform(column, known[name], where) for name, column in rows.columns.items()}
-    y = Evaluator(columns, n, plan.functions, where).apply(left.expression, left.states)
-    assert not isinstance(y, Categories)
-    X = layout.matrix(columns, n, plan.functions, where)
-    return _Part(rows.n_rows, n, work.of(make_data(y[:, 0], X, rows, table.index)))
+    with plan.chunk(number):
+        table = Table(frame)
+        rows = plan.rows(table)
+        n = len(rows.positions)
+        if not n:
+            return _Part(rows.n_rows, 0, None)
+        known = {**left.variables, **layout.variables}
+        columns = {name: conform(column, known[name]) for name, column in rows.columns.items()}
+        y = Evaluator(columns, n, plan.functions).apply(left.expression, left.states)
+        assert not isinstance(y, Categories)
+        X = layout.matrix(columns, n, plan.functions)
+        return _Part(rows.n_rows, n, work.of(make_data(y[:, 0], X, rows, table.index)))
 
 
 def _merge_parts(one: _Part[T], other: _Part[T], work: Work[T]) -> _Part[T]:
@@ -313,6 +316,6 @@ def _counts(plan: Plan, scan: Scan) -> pd.Series:
 
 def _report(plan: Plan, scan: Scan, missing: str) -> None:
     if not scan.n_rows:
-        raise no_rows(plan.owner)
+        raise no_rows()
     gone = scan.n_rows - scan.n_complete
-    report_missing(_counts(plan, scan), gone, scan.n_rows, missing, plan.owner)
+    report_missing(_counts(plan, scan), gone, scan.n_rows, missing)

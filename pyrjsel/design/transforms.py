@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
@@ -159,14 +160,14 @@ def apply_transform(
     return x / sd if rescale else x
 
 
-def check_state(name: str, state: object, owner: str) -> State:
+def check_state(name: str, state: object) -> State:
     """Return the state of a transform read from a saved design, or raise :class:`DataError`."""
     names: tuple[str, ...] = ("mean",) if name == "center" else ("mean", "sd")
     if name in SPLINES:
         names = SPLINE_STATE[name]
     if not isinstance(state, Mapping) or set(state) != set(names):
         must = f"it must hold {', '.join(names)}"
-        raise DataError(f"The saved design of {owner} has a bad state of {name}(): {must}.")
+        raise DataError(f"The saved design of {called()} has a bad state of {name}(): {must}.")
     checked: State = {}
     for key in names:
         value = state[key]
@@ -176,10 +177,10 @@ def check_state(name: str, state: object, owner: str) -> State:
             checked[key] = value
         elif key != "degree" and isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size:
             if value.ndim != (2 if key == "constraints" else 1) or not np.isfinite(value).all():
-                raise DataError(f"The saved design of {owner} has a bad {key} of {name}().")
+                raise DataError(f"The saved design of {called()} has a bad {key} of {name}().")
             checked[key] = np.array(value)
         else:
-            raise DataError(f"The saved design of {owner} has a bad {key} of {name}().")
+            raise DataError(f"The saved design of {called()} has a bad {key} of {name}().")
     return checked
 
 

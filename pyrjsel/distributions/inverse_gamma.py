@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
@@ -49,27 +50,25 @@ class InverseGamma:
             if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
                 items = tuple(np.asarray(value, dtype=object).ravel().tolist())
                 if np.ndim(value) != 1 or len(items) == 0:
-                    raise bad_value(name, "InverseGamma", "a positive number or a sequence of them", value)
+                    raise bad_value(name, "a positive number or a sequence of them", value)
                 object.__setattr__(self, name, items)
                 for item in items:
-                    check_real(item, name, "InverseGamma", low=0, open_low=True)
+                    check_real(item, name, low=0, open_low=True)
             else:
-                check_real(value, name, "InverseGamma", low=0, open_low=True)
+                check_real(value, name, low=0, open_low=True)
 
     @property
     def by_size(self) -> bool:
         """Whether the prior depends on the size of the model."""
         return isinstance(self.a, tuple) or isinstance(self.b, tuple)
 
-    def table(self, most: int, owner: str) -> FloatArray:
+    def table(self, most: int) -> FloatArray:
         """Return a and b (2, most + 1) by number of terms, for models of at most `most` terms.
 
         Parameters
         ----------
         most : int
             Number of terms.
-        owner : str
-            Name of the prior's owner, for messages.
 
         Returns
         -------
@@ -86,7 +85,7 @@ class InverseGamma:
             value = getattr(self, name)
             if isinstance(value, tuple) and len(value) != most + 1:
                 raise ParameterError(
-                    f"The {name!r} parameter of the InverseGamma of {owner} must be a number or have "
+                    f"The {name!r} parameter of the InverseGamma of {called()} must be a number or have "
                     f"{most + 1} entries, one for each number of terms from 0 to {most}. Got {len(value)} "
                     "instead."
                 )

@@ -31,8 +31,8 @@ class LogNormal:
     s: float
 
     def __post_init__(self) -> None:
-        check_real(self.w, "w", "LogNormal")
-        check_real(self.s, "s", "LogNormal", low=0, open_low=True)
+        check_real(self.w, "w")
+        check_real(self.s, "s", low=0, open_low=True)
 
     def logpdf(self, sigma: float) -> float:
         """Return the log density at a scale.

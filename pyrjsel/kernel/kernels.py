@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice
@@ -71,25 +72,25 @@ class Kernel:
         return np.ascontiguousarray(found, dtype=np.float64)
 
 
-def make_kernel(kernel: str | KernelFunction, width: float, convention: str, owner: str) -> Kernel:
+def make_kernel(kernel: str | KernelFunction, width: float, convention: str) -> Kernel:
     """Return a kernel of positive `width`, or raise :class:`ParameterError`.
 
     The convention ``"w2"`` of a Gaussian kernel, exp(-d^2 / w^2), is that of the width w / sqrt(2) in
     ``"2w2"``, exp(-d^2 / (2 w^2)).
     """
-    check_choice(convention, "convention", owner, CONVENTIONS)
+    check_choice(convention, "convention", CONVENTIONS)
     if convention != "2w2" and kernel != "gaussian":
-        raise bad_value("convention", owner, "'2w2' unless the kernel is 'gaussian'", convention)
+        raise bad_value("convention", "'2w2' unless the kernel is 'gaussian'", convention)
     if isinstance(kernel, str):
-        check_choice(kernel, "kernel", owner, KINDS)
+        check_choice(kernel, "kernel", KINDS)
         return Kernel(kernel, width / sqrt(2.0) if convention == "w2" else width)
     if not callable(kernel):
         must = "one of " + ", ".join(map(repr, KINDS)) + ", or a function of points and centres"
-        raise bad_value("kernel", owner, must, kernel)
+        raise bad_value("kernel", must, kernel)
     return Kernel(getattr(kernel, "__name__", "function"), width, kernel)
 
 
-def median_width(x: FloatArray, owner: str) -> float:
+def median_width(x: FloatArray) -> float:
     """Return the median distance between rows of `x` (n, d), of 1,000 evenly spaced ones where n is larger.
 
     Raises
@@ -101,7 +102,7 @@ def median_width(x: FloatArray, owner: str) -> float:
     width = float(np.median(pdist(rows))) if len(rows) > 1 else 0.0
     if not width > 0:
         raise DataError(
-            f"The width 'median' of {owner} needs rows of which at least half the pairs differ. "
+            f"The width 'median' of {called()} needs rows of which at least half the pairs differ. "
             "Give the width as a number."
         )
     return width

@@ -28,7 +28,6 @@ from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import UNKNOWN, FitSettings, RunTime
 from pyrjsel.storage import Content, Given, described, labels_from_plain, register
 
-OWNER = "load"
 # Sums of probabilities differ from 1 by no more than rounding; squares of scales are numbers.
 ROUNDING, LARGEST = 1e-6, 1e150
 WIDTHS = ("log_evidence", "se", "posterior")
@@ -52,14 +51,14 @@ def _model(content: Content, given: Given) -> KernelRegression:
         raise kernel.wrong("name", f"one of {', '.join(KINDS)}")
     if own and (functions is None or not callable(functions.get(name))):
         must = f"a mapping with the kernel of the fit, {name!r}, among its functions"
-        raise bad_value("functions", OWNER, must, functions)
+        raise bad_value("functions", must, functions)
     if not widths or not all(0 < width < np.inf for width in widths) or len(set(widths)) < len(widths):
         raise content.wrong("widths", "positive numbers")
     convention = content.text("convention", CONVENTIONS)
     unit = sqrt(2.0) if convention == "w2" else 1.0
     function = functions[name] if own and functions is not None else None
     called = None if functions is None else {key: f for key, f in functions.items() if f is not function}
-    design = Design.from_dict(content.plain("design"), called, owner=OWNER)
+    design = Design.from_dict(content.plain("design"), called)
     data: Any = rows_from_plain(content.part("rows"), design, given.data)
     kernels = tuple(Kernel(name, width / unit, function) for width in widths)
     specification = Specification(
@@ -179,7 +178,7 @@ def _state(
 def _chains(content: Content, model: KernelRegression) -> ChainRun:
     settings = _settings(content.part("settings"), model.kernels[0])
     part, data = content.part("draws"), model.data
-    fit = FitSettings.from_plain(content.part("fit"), OWNER)
+    fit = FitSettings.from_plain(content.part("fit"))
     without = isinstance(data, AbsentRows)
     hole: Any = AbsentArray()
     return ChainRun(

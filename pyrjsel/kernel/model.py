@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import check_rng, counted
@@ -117,7 +118,6 @@ class KernelRegression:
     """
 
     title: ClassVar[str] = "Kernel regression"
-    _owner: ClassVar[str] = "KernelRegression"
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class KernelRegression:
         coef_prior: Prior = None,
         missing: str = "drop",
     ) -> None:
-        design, rows = Design.from_arrays(endog, exog, missing=missing, owner=self._owner)
+        design, rows = Design.from_arrays(endog, exog, missing=missing)
         choices = Choices(
             kernel,
             width,
@@ -149,7 +149,7 @@ class KernelRegression:
             noise_prior,
             coef_prior,
         )
-        self._fill(design, rows, specify(choices, design, rows, self._owner))
+        self._fill(design, rows, specify(choices, design, rows))
 
     @classmethod
     def from_formula(
@@ -209,9 +209,7 @@ class KernelRegression:
         >>> results.predict(crime.head(2)).shape
         (2,)
         """
-        design, rows = Design.from_formula(
-            formula, data, missing=missing, functions=functions, owner=cls._owner
-        )
+        design, rows = Design.from_formula(formula, data, missing=missing, functions=functions)
         choices = Choices(
             kernel,
             width,
@@ -224,7 +222,7 @@ class KernelRegression:
             noise_prior,
             coef_prior,
         )
-        return cls._from_parts(design, rows, specify(choices, design, rows, cls._owner))
+        return cls._from_parts(design, rows, specify(choices, design, rows))
 
     @classmethod
     def _from_parts(cls, design: Design, data: DesignData, specification: Specification) -> Self:
@@ -329,18 +327,16 @@ class KernelRegression:
             diagnostics exceeds 1.05 or its effective sample size is below 100, or a run that stops by itself
             ended at ``max_draws`` or ``max_seconds`` before its figures were accurate.
         """
-        owner = f"{self._owner}.fit"
-        chosen, loop = choose(sampler, options, owner, self.fit)
+        chosen, loop = choose(sampler, options, self.fit)
         settings = replace(self.settings, **loop)
         about = None if checkpoint is None else self._identity(sampler, settings)
         if isinstance(chosen, ChainOptions):
             if len(self.kernels) > 1:
                 raise ParameterError(
-                    f"The 'sampler' parameter of {owner} must be 'smc' where widths are compared: MCMC has "
-                    "no evidence. Got 'mcmc' instead."
+                    f"The 'sampler' parameter of {called()} must be 'smc' where widths are compared: "
+                    "MCMC has no evidence. Got 'mcmc' instead."
                 )
             fit = FitSettings.check(
-                owner,
                 draws=chosen.draws,
                 mcse=chosen.mcse,
                 max_draws=chosen.max_draws,
@@ -358,9 +354,9 @@ class KernelRegression:
             )
             chains = fit_chains(settings, self.x, self.y, self.data.index, fit)
             return KernelResults(self, chains)
-        place, generator = None, check_rng(rng, owner)
+        place, generator = None, check_rng(rng)
         if checkpoint is not None and about is not None:
-            place, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng, owner)
+            place, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng)
         run = fit_filter(
             settings,
             self.kernels,

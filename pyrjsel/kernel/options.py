@@ -34,9 +34,8 @@ class FilterOptions:
     runs: int = 1
 
     def __post_init__(self) -> None:
-        owner = "KernelRegression.fit"
-        check_choice(self.row_order, "row_order", owner, ORDERS)
-        check_int(self.runs, "runs", owner, low=1)
+        check_choice(self.row_order, "row_order", ORDERS)
+        check_int(self.runs, "runs", low=1)
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ Options = FilterOptions | ChainOptions
 
 
 def choose(
-    sampler: object, options: Mapping[str, Any], owner: str, fit: Callable[..., object]
+    sampler: object, options: Mapping[str, Any], fit: Callable[..., object]
 ) -> tuple[Options, dict[str, Any]]:
     """Return the options of a sampler, and those of its loop.
 
@@ -84,13 +83,13 @@ def choose(
     UnknownNameError
         If the sampler has no such option.
     """
-    sampler = str(check_choice(sampler, "sampler", owner, SAMPLERS))
+    sampler = str(check_choice(sampler, "sampler", SAMPLERS))
     kind: type[Options] = FilterOptions if sampler == "smc" else ChainOptions
     loop = LOOP[sampler]
     own = [field.name for field in fields(kind)]
     for name in options:
         if name not in own and name not in loop:
             known = [*own, *loop]
-            raise unknown_option(name, f"for sampler={sampler!r}", owner, known, fit)
+            raise unknown_option(name, f"for sampler={sampler!r}", known, fit)
     chosen = kind(**{name: value for name, value in options.items() if name in own})
     return chosen, {name: value for name, value in options.items() if name in loop}

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import check_int, check_real
 from pyrjsel.kernel.posterior import KernelPosterior
@@ -18,13 +19,12 @@ POINTS, BEYOND = 400, 0.03
 
 def plot_fit(model: KernelModel, posterior: KernelPosterior, ax: Any, alpha: float, points: int) -> Any:
     """Plot the regression function of one input, with bands, rows and centres."""
-    owner = "plot_fit"
-    alpha = check_real(alpha, "alpha", owner, low=0, high=1, open_low=True, open_high=True)
-    points = check_int(points, "points", owner, low=2)
+    alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
+    points = check_int(points, "points", low=2)
     names = model.design.column_names
     if len(names) != 1:
         raise NotAvailableError(
-            f"{owner} shows models of one input. This one has {len(names)}; plot predictions of "
+            f"{called()} shows models of one input. This one has {len(names)}; plot predictions of "
             "get_prediction instead."
         )
     seen = model.scaling.raw_inputs(posterior.x)[:, 0]

@@ -74,7 +74,7 @@ class KernelPrediction:
         ParameterError
             If `alpha` is not in (0, 1).
         """
-        alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
+        alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         weight, sigma2 = self.posterior.weight, self.posterior.sigma2
         out = np.full((len(self.index), len(COLUMNS)), np.nan)
         for part, mean, sd in self._blocks():

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from numbers import Real
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
 from pyrjsel.distributions import InverseGamma
@@ -21,21 +22,21 @@ IMPROPER = {
 Prior = InverseGamma | tuple[float, float] | None
 
 
-def check_prior(prior: Prior, name: str, owner: str) -> InverseGamma | None:
+def check_prior(prior: Prior, name: str) -> InverseGamma | None:
     """Return the prior `name` of a variance, or raise :class:`ParameterError` with the reason."""
     if prior is None:
         return None
     if isinstance(prior, InverseGamma):
         if prior.by_size:
-            raise bad_value(name, owner, "an InverseGamma with one a and one b", prior)
+            raise bad_value(name, "an InverseGamma with one a and one b", prior)
         return prior
     good = isinstance(prior, Sequence) and len(prior) == 2 and all(isinstance(each, Real) for each in prior)
     if not good:
-        raise bad_value(name, owner, "None, an InverseGamma, or its a and b", prior)
+        raise bad_value(name, "None, an InverseGamma, or its a and b", prior)
     if min(prior) == 0:
         raise ParameterError(
-            f"The {name!r} parameter of {owner} must have a and b above 0: with 0 the posterior is improper, "
-            f"since {IMPROPER[name]}. Got {prior!r} instead."
+            f"The {name!r} parameter of {called()} must have a and b above 0: with 0 the posterior is "
+            f"improper, since {IMPROPER[name]}. Got {prior!r} instead."
         )
     return InverseGamma(*prior)
 

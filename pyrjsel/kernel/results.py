@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import AbsentArray
@@ -148,7 +149,7 @@ class KernelResults(KernelTables):
         DataError
             If a factor level was not seen in the fit, or an input is infinite.
         """
-        return self._predict(new, "get_prediction")
+        return self._predict(new)
 
     def predict(self, new: Any = None) -> pd.Series:
         """Predict the posterior mean of the response.
@@ -168,14 +169,14 @@ class KernelResults(KernelTables):
         UnknownNameError, DataError
             As for :meth:`get_prediction`.
         """
-        return self._predict(new, "predict").mean()
+        return self._predict(new).mean()
 
-    def _predict(self, new: Any, owner: str) -> KernelPrediction:
+    def _predict(self, new: Any) -> KernelPrediction:
         model = self.model
         if new is None:
             x, index = model.data.X, model.data.index
         else:
-            rows = model.design.transform(new, owner=owner)
+            rows = model.design.transform(new)
             x, index = rows.X, rows.index
         return KernelPrediction(x, index, self.posterior, model.scaling, model.design.response)
 
@@ -220,20 +221,20 @@ class KernelResults(KernelTables):
         Standardisation and the median width stay those of the first fit. With ``row_order="given"`` and
         ``standardize=False`` the result is that of one fit of all rows, to the last bit.
         """
-        owner, design, scaling = "update", self.model.design, self.model.scaling
+        design, scaling = self.model.design, self.model.scaling
         run = self._filter("update")
-        rows = design.transform(new, owner=owner)
-        y = design.response_of(new if endog is None else {design.response: endog}, owner=owner)
+        rows = design.transform(new)
+        y = design.response_of(new if endog is None else {design.response: endog})
         if len(y) != len(rows.index):
-            raise DataError(f"The rows of {owner} are {len(rows.index)}, their responses {len(y)}.")
+            raise DataError(f"The rows of {called()} are {len(rows.index)}, their responses {len(y)}.")
         gone = np.isnan(rows.X).any(axis=1) | np.isnan(y)
         if gone.any():
             raise DataError(
-                f"The rows of {owner} must be complete. {gone.sum()} of {len(y)} have missing values, the "
+                f"The rows of {called()} must be complete. {gone.sum()} of {len(y)} have missing values, the "
                 f"first of them {rows.index[gone].tolist()[0]!r}; none was taken."
             )
         inputs, response = scaling.inputs(rows.X), scaling.response(y)
-        check_squares(inputs, response, owner)
+        check_squares(inputs, response)
         try:
             run.go_on(inputs, response, rows.index, progress)
         finally:

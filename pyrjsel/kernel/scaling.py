@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
@@ -14,13 +15,13 @@ CONSTANT = 1e-12
 LARGEST = 1e150
 
 
-def check_squares(x: FloatArray, y: FloatArray, owner: str) -> None:
+def check_squares(x: FloatArray, y: FloatArray) -> None:
     """Raise :class:`DataError` if values of the inputs or the response are too large to be squared."""
     for values, what in ((x, "inputs"), (y, "response")):
         largest = float(np.abs(values).max(initial=0.0))
         if largest > LARGEST:
             raise DataError(
-                f"The {what} of {owner} must be at most {LARGEST:g} in size, since squares are summed. "
+                f"The {what} of {called()} must be at most {LARGEST:g} in size, since squares are summed. "
                 f"Got {largest:g}."
             )
 
@@ -50,7 +51,6 @@ class Scaling:
         names: tuple[str, ...],
         response: str,
         standardize: bool,
-        owner: str,
     ) -> "Scaling":
         """Return the constants of rows `x` (n, d) and `y` (n,).
 
@@ -60,17 +60,17 @@ class Scaling:
             If there are no two rows, an input or the response is constant, or a value is too large to square.
         """
         if len(y) < 2:
-            raise DataError(f"{owner} needs two rows at least. Got {len(y)}.")
-        check_squares(x, y, owner)
+            raise DataError(f"{called()} needs two rows at least. Got {len(y)}.")
+        check_squares(x, y)
         mean, sd = x.mean(axis=0), x.std(axis=0)
         flat = sd <= CONSTANT * np.abs(x).max(axis=0)
         if flat.any():
             constant = [repr(names[column]) for column in np.flatnonzero(flat)]
             raise DataError(
-                f"The inputs {listed(constant)} of {owner} are constant in the rows used; leave them out."
+                f"The inputs {listed(constant)} of {called()} are constant in the rows used; leave them out."
             )
         if y.std() <= CONSTANT * np.abs(y).max():
-            raise DataError(f"The response {response!r} of {owner} is constant in the rows used.")
+            raise DataError(f"The response {response!r} of {called()} is constant in the rows used.")
         if not standardize:
             return cls(np.zeros(x.shape[1]), np.ones(x.shape[1]), 0.0, 1.0)
         return cls(mean, sd, float(y.mean()), float(y.std()))

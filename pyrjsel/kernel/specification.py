@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_int, check_real
@@ -68,18 +69,18 @@ class Specification:
     settings: KernelSettings
 
 
-def specify(choices: Choices, design: Design, rows: DesignData, owner: str) -> Specification:
+def specify(choices: Choices, design: Design, rows: DesignData) -> Specification:
     """Return what the choices come to, or raise :class:`DataError` or :class:`ParameterError`."""
     if rows.X.shape[1] == 0:
-        raise DataError(f"{owner} needs one input at least; the formula has none.")
-    standardize = check_bool(choices.standardize, "standardize", owner)
-    scaling = Scaling.of(rows.X, rows.y, design.column_names, design.response, standardize, owner)
-    widths = _widths(choices.width, scaling.inputs(rows.X), owner)
-    kernels = tuple(make_kernel(choices.kernel, width, choices.convention, owner) for width in widths)
+        raise DataError(f"{called()} needs one input at least; the formula has none.")
+    standardize = check_bool(choices.standardize, "standardize")
+    scaling = Scaling.of(rows.X, rows.y, design.column_names, design.response, standardize)
+    widths = _widths(choices.width, scaling.inputs(rows.X))
+    kernels = tuple(make_kernel(choices.kernel, width, choices.convention) for width in widths)
     most = choices.max_kernels
-    if most is not None and check_int(most, "max_kernels", owner, low=1) > rows.n:
+    if most is not None and check_int(most, "max_kernels", low=1) > rows.n:
         raise ParameterError(
-            f"The 'max_kernels' parameter of {owner} must be at most the number of rows, {rows.n}, since "
+            f"The 'max_kernels' parameter of {called()} must be at most the number of rows, {rows.n}, since "
             f"centres are rows. Got {most} instead."
         )
     variance = scaling.y_sd**2
@@ -89,21 +90,21 @@ def specify(choices: Choices, design: Design, rows: DesignData, owner: str) -> S
         if value is None:
             return None
         low, high = square / FIXED, square * FIXED
-        if not low <= check_real(value, name, owner, low=0, open_low=True) <= high:
+        if not low <= check_real(value, name, low=0, open_low=True) <= high:
             raise ParameterError(
-                f"The {name!r} parameter of {owner} must be in [{low:.3g}, {high:.3g}], within a factor "
+                f"The {name!r} parameter of {called()} must be in [{low:.3g}, {high:.3g}], within a factor "
                 f"of {FIXED:g} of the mean square of the fitted response: rounding is in the way beyond. "
                 f"Got {value!r} instead."
             )
         return float(value) / variance
 
-    noise_prior = check_prior(choices.noise_prior, "noise_prior", owner)
-    coef_prior = check_prior(choices.coef_prior, "coef_prior", owner)
+    noise_prior = check_prior(choices.noise_prior, "noise_prior")
+    coef_prior = check_prior(choices.coef_prior, "coef_prior")
     a_y, b_y = scaled(noise_prior, variance)
     a_beta, b_beta = scaled(coef_prior, variance)
     settings = KernelSettings(
         kernels[0],
-        mean_kernels=check_real(choices.mean_kernels, "mean_kernels", owner, low=0, open_low=True),
+        mean_kernels=check_real(choices.mean_kernels, "mean_kernels", low=0, open_low=True),
         max_kernels=MOST_KERNELS if most is None else most,
         a_y=a_y,
         b_y=b_y,
@@ -117,17 +118,17 @@ def specify(choices: Choices, design: Design, rows: DesignData, owner: str) -> S
     )
 
 
-def _widths(width: Width, x: FloatArray, owner: str) -> tuple[float, ...]:
+def _widths(width: Width, x: FloatArray) -> tuple[float, ...]:
     """Return the widths that `width` stands for, on rows `x` (n, d)."""
     if isinstance(width, str):
         if width != "median":
-            raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
-        return (median_width(x, owner),)
+            raise bad_value("width", "a positive number, 'median', or a sequence of them", width)
+        return (median_width(x),)
     if isinstance(width, Sequence | np.ndarray):
         if len(width) == 0 or np.ndim(width) != 1:
-            raise bad_value("width", owner, "a positive number, 'median', or a sequence of them", width)
-        widths = [check_real(each, "width", owner, low=0, open_low=True) for each in width]
+            raise bad_value("width", "a positive number, 'median', or a sequence of them", width)
+        widths = [check_real(each, "width", low=0, open_low=True) for each in width]
         if len(set(widths)) < len(widths):
-            raise bad_value("width", owner, "a sequence of different numbers", width)
+            raise bad_value("width", "a sequence of different numbers", width)
         return tuple(widths)
-    return (check_real(width, "width", owner, low=0, open_low=True),)
+    return (check_real(width, "width", low=0, open_low=True),)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
@@ -19,7 +20,6 @@ IMPORTANCE = ("exact", "paper")
 # Kinds of rejuvenation moves, in the order of the columns of `moves_tried`.
 MOVES = ("birth", "death", "shift")
 
-OWNER = "KernelRegression.fit"
 # Particles of a call of the compiled loop, which then takes some hundredths of a second.
 CHUNK = 1000
 # c of Vermaak, Godsill and Doucet (2003).
@@ -78,30 +78,28 @@ class KernelSettings:
 
     def __post_init__(self) -> None:
         if not callable(self.kernel):
-            raise bad_value("kernel", OWNER, "a function of rows and centres", self.kernel)
-        check_real(self.mean_kernels, "mean_kernels", OWNER, low=0, open_low=True)
-        check_int(self.max_kernels, "max_kernels", OWNER, low=1)
+            raise bad_value("kernel", "a function of rows and centres", self.kernel)
+        check_real(self.mean_kernels, "mean_kernels", low=0, open_low=True)
+        check_int(self.max_kernels, "max_kernels", low=1)
         for name, what in (("y", "sigma^2 -> 0 where kernels interpolate"), ("beta", "delta^2 -> 0")):
             for part in (f"a_{name}", f"b_{name}"):
                 value = getattr(self, part)
                 if isinstance(value, (int, float)) and not isinstance(value, bool) and value == 0:
                     raise ParameterError(
-                        f"The {part!r} parameter of {OWNER} must be above 0. Got 0 instead: the posterior is "
-                        f"improper then, since the likelihood stays positive as {what}."
+                        f"The {part!r} parameter of {called()} must be above 0. Got 0 instead: the "
+                        f"posterior is improper then, since the likelihood stays positive as {what}."
                     )
-                check_real(value, part, OWNER, low=0, open_low=True)
+                check_real(value, part, low=0, open_low=True)
         for name in ("noise_variance", "coef_variance"):
             if getattr(self, name) is not None:
-                check_real(getattr(self, name), name, OWNER, low=0, open_low=True)
-        check_int(self.particles, "particles", OWNER, low=1)
+                check_real(getattr(self, name), name, low=0, open_low=True)
+        check_int(self.particles, "particles", low=1)
         if self.move_fraction is not None:
-            check_real(
-                self.move_fraction, "move_fraction", OWNER, low=0, high=0.5, open_low=True, open_high=True
-            )
-        check_real(self.ess_threshold, "ess_threshold", OWNER, low=0, high=1)
-        check_choice(self.resampling, "resampling", OWNER, RESAMPLING)
-        check_choice(self.importance, "importance", OWNER, IMPORTANCE)
-        check_int(self.rejuvenate, "rejuvenate", OWNER, low=0)
+            check_real(self.move_fraction, "move_fraction", low=0, high=0.5, open_low=True, open_high=True)
+        check_real(self.ess_threshold, "ess_threshold", low=0, high=1)
+        check_choice(self.resampling, "resampling", RESAMPLING)
+        check_choice(self.importance, "importance", IMPORTANCE)
+        check_int(self.rejuvenate, "rejuvenate", low=0)
 
     @property
     def blind_fraction(self) -> float:

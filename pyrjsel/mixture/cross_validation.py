@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import check_int
 from pyrjsel.mixture.options import MixtureOptions
@@ -47,14 +48,13 @@ def compare(model: MixtureModel, settings: FitSettings, options: MixtureOptions,
     KeyboardInterrupt
         If one of the fits was interrupted.
     """
-    owner = f"{model._owner}.fit"
     labelled = np.flatnonzero(model.y >= 0)
     if labelled.size < 2:
         raise ParameterError(
-            f"The 'components' parameter of {model._owner} must be one number where fewer than two rows have "
+            f"The 'components' parameter of {called()} must be one number where fewer than two rows have "
             f"labels to compare by. Got {list(model.components)} instead."
         )
-    folds = check_int(folds, "folds", owner, low=2, high=labelled.size)
+    folds = check_int(folds, "folds", low=2, high=labelled.size)
     true = model.y[labelled]
     if settings.accuracy is not None:
         draws = min(DRAWS, settings.accuracy.max_draws)

@@ -26,7 +26,6 @@ from pyrjsel.results import (
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
-OWNER = "load"
 COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")
 
 
@@ -50,7 +49,7 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
 
 
 def _model(content: Content, given: Given) -> MixtureClassifier:
-    design = input_design_from_plain(content.plain("design"), given.functions, OWNER)
+    design = input_design_from_plain(content.plain("design"), given.functions)
     data: Any = input_rows_from_plain(content.part("rows"), design, given.data)
     left_out = tuple(content.sequence("left_out"))
     scaling = _scaling(content.part("scaling"), len(design.names))
@@ -68,7 +67,6 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
         design,
         data,
         model_prior_from_plain(content),
-        owner=MixtureClassifier._owner,
         **constraints_from_plain(content.part("constraints")),
     )
     return MixtureClassifier._from_parts(
@@ -95,7 +93,7 @@ def _posterior(content: Content, model: MixtureClassifier, components: int) -> M
     if not index.size or index.min() < 0 or index.max() >= len(gamma):
         raise content.wrong("index", f"rows of {len(gamma)} subsets")
     packed = PackedModels.of(gamma)
-    settings = FitSettings.from_plain(content.part("settings"), OWNER)
+    settings = FitSettings.from_plain(content.part("settings"))
     every = content.integer("every", low=1)
     part, kept = content.part("draws"), -(-draws // every)
     shapes = {

@@ -126,7 +126,6 @@ class MixtureClassifier(OverSpace):
     """
 
     title: ClassVar[str] = "Mixture classifier"
-    _owner: ClassVar[str] = "MixtureClassifier"
 
     def __init__(
         self,
@@ -146,14 +145,12 @@ class MixtureClassifier(OverSpace):
         missing: str = "impute",
     ) -> None:
         exog = as_pandas(exog)
-        design, rows = InputDesign.from_arrays(
-            endog, exog, classes=classes, missing=missing, owner=self._owner
-        )
+        design, rows = InputDesign.from_arrays(endog, exog, classes=classes, missing=missing)
         choices = Choices(
             components, background, model_prior, proposal, prior, costs, budget, always, max_size
         )
         known = tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names
-        self._fill(specify(choices, design, rows, known, self._owner))
+        self._fill(specify(choices, design, rows, known))
 
     @classmethod
     def from_formula(
@@ -216,12 +213,11 @@ class MixtureClassifier(OverSpace):
             classes=classes,
             missing=missing,
             functions=functions,
-            owner=cls._owner,
         )
         choices = Choices(
             components, background, model_prior, proposal, prior, costs, budget, always, max_size
         )
-        return cls._from_parts(specify(choices, design, rows, tuple(data), cls._owner))
+        return cls._from_parts(specify(choices, design, rows, tuple(data)))
 
     @classmethod
     def _from_parts(cls, specification: Specification) -> Self:
@@ -400,14 +396,12 @@ class MixtureClassifier(OverSpace):
         >>> results.predict(pima.head(2)).columns.tolist()
         ['No', 'Yes']
         """
-        owner = f"{self._owner}.fit"
         known = [name for name in MixtureOptions.__dataclass_fields__ if name != "proposal"]
         for option in options:
             if option not in known:
-                raise unknown_option(option, "", owner, known, self.fit)
+                raise unknown_option(option, "", known, self.fit)
         chosen = MixtureOptions(proposal=self.proposal, **options)
         settings = FitSettings.check(
-            owner,
             draws=draws,
             mcse=mcse,
             max_draws=max_draws,

@@ -8,7 +8,6 @@ from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 
-OWNER = "MixtureOptions"
 PROPOSALS = ("conditional", "prior")
 # Powers, and the logs of their ratios to begin with: what most posteriors end with. From hotter replicas
 # kernels and inputs are lost that they do not find again where there are many.
@@ -44,12 +43,12 @@ class MixtureOptions:
     temperatures: Temperatures = "auto"
 
     def __post_init__(self) -> None:
-        check_choice(self.proposal, "proposal", OWNER, PROPOSALS)
+        check_choice(self.proposal, "proposal", PROPOSALS)
         if self.moves is not None:
-            check_int(self.moves, "moves", OWNER, low=0)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+            check_int(self.moves, "moves", low=0)
+        object.__setattr__(self, "start", checked_start(self.start))
         self.powers()
 
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the first powers of the replicas, and whether they are adapted."""
-        return check_temperatures(self.temperatures, OWNER, POWERS, GAP)
+        return check_temperatures(self.temperatures, POWERS, GAP)

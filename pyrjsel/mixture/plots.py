@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.mixture.posterior import MixturePosterior
@@ -18,15 +19,14 @@ def plot_kernels(
     model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | None, ax: Any, draws: int
 ) -> Any:
     """Plot rows and kernels in the plane of two inputs."""
-    owner = "plot_kernels"
-    check_int(draws, "draws", owner, low=1)
+    check_int(draws, "draws", low=1)
     if inputs is None:
         if len(model.term_names) < 2:
-            raise ParameterError(f"{owner} needs two inputs. The model has {len(model.term_names)}.")
+            raise ParameterError(f"{called()} needs two inputs. The model has {len(model.term_names)}.")
         inputs = list(pd.Series(posterior.inclusion.mean, model.term_names).nlargest(2).index)
     if isinstance(inputs, str) or len(inputs) != 2:
-        raise bad_value("inputs", owner, "the names of two inputs", inputs)
-    places = places_of(model, posterior, inputs, owner)
+        raise bad_value("inputs", "the names of two inputs", inputs)
+    places = places_of(model, posterior, inputs)
     mean, variance, weight, prior = kept(posterior)
     (having,) = np.nonzero(selected(mean, places))
     shown = having[np.linspace(0, having.size - 1, min(draws, having.size)).round().astype(int)]

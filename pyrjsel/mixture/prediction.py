@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, unknown_name
@@ -82,20 +83,18 @@ def _near(z: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.clip(z, -FARTHEST, FARTHEST))
 
 
-def places_of(
-    model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | str, owner: str
-) -> list[int]:
+def places_of(model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | str) -> list[int]:
     """Return the positions of inputs that some kept draw has selected together."""
     names = [inputs] if isinstance(inputs, str) else list(inputs)
     if len(set(names)) < len(names) or not names:
-        raise bad_value("inputs", owner, "different names of inputs", inputs)
+        raise bad_value("inputs", "different names of inputs", inputs)
     for name in names:
         if name not in model.term_names:
-            raise unknown_name(name, "input", owner, model.term_names)
+            raise unknown_name(name, "input", model.term_names)
     places = [model.term_names.index(name) for name in names]
     mean = posterior.mean
     if not selected(mean.reshape(-1, *mean.shape[2:]), places).any():
         raise NotAvailableError(
-            f"{owner} needs draws that have {' and '.join(names)} selected. There are none."
+            f"{called()} needs draws that have {' and '.join(names)} selected. There are none."
         )
     return places

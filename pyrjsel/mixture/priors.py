@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.special import gammainc, gammaincinv, gammaln
 from scipy.stats import dirichlet
 
+from pyrjsel._called import named
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
 
@@ -77,15 +78,14 @@ class MixturePrior:
     psi0: float = 0.9
 
     def __post_init__(self) -> None:
-        owner = "MixturePrior"
-        check_real(self.alpha, "alpha", owner, low=LEAST_SHAPE)
-        check_real(self.g, "g", owner, low=LEAST_SHAPE)
-        check_real(self.h, "h", owner, low=0, open_low=True)
-        check_real(self.min_sd, "min_sd", owner, low=0, high=1)
-        check_real(self.kappa0, "kappa0", owner, low=0, open_low=True)
-        check_real(self.psi0, "psi0", owner, low=0, open_low=True)
+        check_real(self.alpha, "alpha", low=LEAST_SHAPE)
+        check_real(self.g, "g", low=LEAST_SHAPE)
+        check_real(self.h, "h", low=0, open_low=True)
+        check_real(self.min_sd, "min_sd", low=0, high=1)
+        check_real(self.kappa0, "kappa0", low=0, open_low=True)
+        check_real(self.psi0, "psi0", low=0, open_low=True)
         if self.nu0 is not None:
-            check_real(self.nu0, "nu0", owner, low=0, open_low=True)
+            check_real(self.nu0, "nu0", low=0, open_low=True)
 
     @property
     def max_precision(self) -> float:
@@ -113,9 +113,8 @@ class MixturePrior:
         if self.nu0 is None:
             return SURPLUS
         if self.nu0 <= n_inputs - 1:
-            raise bad_value(
-                "nu0", "MixturePrior", f"more than {n_inputs - 1} for {n_inputs} inputs", self.nu0
-            )
+            with named("MixturePrior"):
+                raise bad_value("nu0", f"more than {n_inputs - 1} for {n_inputs} inputs", self.nu0)
         return self.nu0 - n_inputs
 
     # --- densities, in plain numpy --------------------------------------------------------------------

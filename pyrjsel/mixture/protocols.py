@@ -18,7 +18,6 @@ class MixtureModel(Protocol):
     """A mixture classifier, as its results see it."""
 
     title: ClassVar[str]
-    _owner: ClassVar[str]
     design: InputDesign
     data: Any
     left_out: tuple[str, ...]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
@@ -236,11 +237,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     # ------------------------------------------------------------------ new rows
 
-    def _rows(self, new: Any, owner: str) -> tuple[FloatArray, pd.Index]:
+    def _rows(self, new: Any) -> tuple[FloatArray, pd.Index]:
         """Return inputs in range units, and the index, of new rows or of those of the fit."""
         if new is None:
             return self.model.z, self.model.data.index
-        X, index = self.model.design.transform(new, owner=owner)
+        X, index = self.model.design.transform(new)
         return self.model.scaling.units(X), index
 
     def predict(self, new: Any = None) -> pd.DataFrame:
@@ -273,7 +274,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         ``background="gaussian"`` they do in the fit. Rows without a label that are among those of the fit
         inform kernels and subsets.
         """
-        z, index = self._rows(new, "predict")
+        z, index = self._rows(new)
         return pd.DataFrame(
             class_probabilities(self.posterior, z), index=index.copy(), columns=pd.Index(self.model.classes)
         )
@@ -325,16 +326,16 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         DataError
             As for :meth:`predict`.
         """
-        owner, model = "density", self.model
+        model = self.model
         if inputs is None:
             inputs = self.models["terms"].iloc[0]
             if not inputs:
-                raise NotAvailableError(f"{owner} needs 'inputs': the best subset has none.")
-        places = places_of(model, self.posterior, inputs, owner)
+                raise NotAvailableError(f"{called()} needs 'inputs': the best subset has none.")
+        places = places_of(model, self.posterior, inputs)
         if new is None:
             X, index = model.data.X[:, places], model.data.index
         else:
-            X, index = model.design.restrict(places).transform(new, owner=owner)
+            X, index = model.design.restrict(places).transform(new)
         scaling = model.scaling.restrict(places)
         density = class_densities(self.posterior, scaling.units(X), places)
         unit = np.exp(-np.where(np.isnan(X), 0.0, np.log(scaling.spread)).sum(axis=1))
@@ -342,13 +343,13 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     # ------------------------------------------------------------------ scores
 
-    def _true(self, new: Any, endog: ArrayLike | None, owner: str) -> tuple[FloatArray, IntArray]:
+    def _true(self, new: Any, endog: ArrayLike | None) -> tuple[FloatArray, IntArray]:
         """Return predicted probabilities (n, K) of rows, and the positions of their true classes."""
         model = self.model
-        z = model.z[model.y >= 0] if new is None and endog is None else self._rows(new, owner)[0]
+        z = model.z[model.y >= 0] if new is None and endog is None else self._rows(new)[0]
         probability = class_probabilities(self.posterior, z)
         labels = model.design.labels
-        true = true_classes(labels, new, endog, lambda: model.y[model.y >= 0], len(probability), owner)
+        true = true_classes(labels, new, endog, lambda: model.y[model.y >= 0], len(probability))
         return probability, true
 
     def score(self, new: Any = None, endog: ArrayLike | None = None) -> pd.DataFrame:
@@ -375,7 +376,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
             As for :meth:`predict`; if the response is not there, missing, or of a class that the fit does
             not have.
         """
-        probability, true = self._true(new, endog, "score")
+        probability, true = self._true(new, endog)
         rows = np.arange(len(true))
         distance = probability.copy()
         distance[rows, true] -= 1.0
@@ -415,11 +416,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         UnknownNameError, DataError
             As for :meth:`score`, or if there is no such class.
         """
-        owner, classes = "calibration", self.model.classes
-        bins = check_int(bins, "bins", owner, low=1)
+        classes = self.model.classes
+        bins = check_int(bins, "bins", low=1)
         if of is not None and of not in classes:
-            raise unknown_name(of, "class", owner, classes)
-        probability, true = self._true(new, endog, owner)
+            raise unknown_name(of, "class", classes)
+        probability, true = self._true(new, endog)
         if of is None and len(classes) > 2:
             chosen = probability.argmax(axis=1)
         else:

@@ -13,7 +13,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._warnings import warn
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
 from pyrjsel.mixture.background import make_null
-from pyrjsel.mixture.options import OWNER, MixtureOptions
+from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.posterior import MOVES, MixtureDraws, MixturePosterior, summarise
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.serialization import state_from_plain, state_to_plain
@@ -425,7 +425,7 @@ def run(
         ended before its figures were accurate.
     """
     every = thinning(problem, settings)
-    starts = given_start(options.start, problem.space, _any_subset, OWNER)
+    starts = given_start(options.start, problem.space, _any_subset)
     job = MixtureJob(problem, options, settings.draws, settings.burn_in, settings.thin, every, starts)
     rule = stopping(problem, settings.asked_mcse)
     drawn = settings.run(job, label, lambda chain: int(chain.index.size), rule)

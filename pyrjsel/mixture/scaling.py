@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import listed
@@ -24,7 +25,7 @@ class Scaling:
     spread: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, names: Sequence[str], owner: str) -> "Scaling":
+    def of(cls, X: FloatArray, names: Sequence[str]) -> "Scaling":
         """Return those of inputs (N, p), each with two different values at least.
 
         Raises
@@ -37,7 +38,7 @@ class Scaling:
             spread = high - low
         if not np.isfinite(spread).all():
             wide = [name for name, width in zip(names, spread, strict=True) if not np.isfinite(width)]
-            raise DataError(f"The data of {owner} have ranges beyond 1e308; rescale {listed(wide)}.")
+            raise DataError(f"The data of {called()} have ranges beyond 1e308; rescale {listed(wide)}.")
         return cls(low + spread / 2, spread)
 
     def units(self, X: FloatArray) -> FloatArray:

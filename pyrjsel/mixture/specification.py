@@ -61,7 +61,6 @@ class Constrained:
         always: str | Iterable[str],
         max_size: int | None,
         known: Sequence[Any],
-        owner: str,
     ) -> "Constrained":
         """Return the space of the inputs of a design; `known` are the columns that may have prices."""
         prior = BetaBinomial(1, 1) if model_prior is None else model_prior
@@ -75,7 +74,6 @@ class Constrained:
             max_size=max_size,
             data_columns=columns,
             n_observations=float(rows.n),
-            owner=owner,
         )
         fixed = [name for name, free in zip(space.names, space.free, strict=True) if not free]
         constraints = constraints_to_plain(costs, budget, fixed, max_size, columns)
@@ -113,9 +111,7 @@ class Specification:
     subsets: Constrained
 
 
-def specify(
-    choices: Choices, design: InputDesign, rows: InputRows, known: tuple[Any, ...], owner: str
-) -> Specification:
+def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple[Any, ...]) -> Specification:
     """Return what the choices come to.
 
     Raises
@@ -128,19 +124,19 @@ def specify(
     PyrjselWarning, MissingDataWarning
         As for :class:`MixtureClassifier`.
     """
-    background = check_background(choices.background, owner)
-    proposal = str(check_choice(choices.proposal, "proposal", owner, PROPOSALS))
-    prior = check_prior(choices.prior, owner)
-    design, data, left_out = observed(design, rows, owner)
+    background = check_background(choices.background)
+    proposal = str(check_choice(choices.proposal, "proposal", PROPOSALS))
+    prior = check_prior(choices.prior)
+    design, data, left_out = observed(design, rows)
     prior.surplus(len(design.names))
-    components = check_components(choices.components, data.n, owner)
+    components = check_components(choices.components, data.n)
     if background is None:
         warn(
             "Without a background subsets of different size are compared by densities in the units of "
             "the inputs: the posterior over subsets depends on these units.",
             PyrjselWarning,
         )
-    scaling = Scaling.of(data.X, design.names, owner)
+    scaling = Scaling.of(data.X, design.names)
     subsets = Constrained.of(
         design,
         data,
@@ -150,7 +146,6 @@ def specify(
         choices.always,
         choices.max_size,
         known,
-        owner,
     )
     check_bounds(subsets.space)
     return Specification(design, data, left_out, scaling, components, background, proposal, prior, subsets)

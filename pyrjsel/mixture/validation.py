@@ -5,6 +5,7 @@ from numbers import Integral
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, PyrjselWarning
 from pyrjsel._validate import bad_value, check_choice, check_int, listed
 from pyrjsel._warnings import warn
@@ -14,9 +15,7 @@ from pyrjsel.mixture.problem import BACKGROUNDS
 from pyrjsel.mixture.scaling import constant
 
 
-def observed(
-    design: InputDesign, rows: InputRows, owner: str
-) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
+def observed(design: InputDesign, rows: InputRows) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
     """Return design and rows without constant inputs and rows that have no input, and the former.
 
     Raises
@@ -34,10 +33,10 @@ def observed(
     gone = constant(rows.X)
     left_out = tuple(name for name, bad in zip(design.names, gone, strict=True) if bad)
     if gone.all():
-        raise DataError(f"All inputs of {owner} are constant or missing: {listed(left_out)}.")
+        raise DataError(f"All inputs of {called()} are constant or missing: {listed(left_out)}.")
     if left_out:
         warn(
-            f"{len(left_out)} of {gone.size} inputs of {owner} have fewer than two different values, and "
+            f"{len(left_out)} of {gone.size} inputs of {called()} have fewer than two different values, and "
             f"were left out: {listed(left_out)}.",
             PyrjselWarning,
         )
@@ -46,7 +45,7 @@ def observed(
     empty = np.isnan(rows.X).all(axis=1)
     if empty.any():
         warn(
-            f"In the data of {owner} {int(empty.sum())} of {rows.n_rows} rows have no observed input, "
+            f"In the data of {called()} {int(empty.sum())} of {rows.n_rows} rows have no observed input, "
             "and were left out.",
             MissingDataWarning,
         )
@@ -54,34 +53,34 @@ def observed(
         rows = rows.take(np.flatnonzero(~empty))
         if lost:
             names = [repr(design.classes[k]) for k in lost]
-            raise DataError(f"No row of {owner} in class {listed(names)} has an observed input.")
+            raise DataError(f"No row of {called()} in class {listed(names)} has an observed input.")
     return design, rows, left_out
 
 
-def check_background(value: str | None, owner: str) -> str | None:
+def check_background(value: str | None) -> str | None:
     """Return `value` if it is a background, or raise :class:`ParameterError`."""
-    check_choice(value, "background", owner, BACKGROUNDS)
+    check_choice(value, "background", BACKGROUNDS)
     return value
 
 
-def check_prior(value: MixturePrior | None, owner: str) -> MixturePrior:
+def check_prior(value: MixturePrior | None) -> MixturePrior:
     """Return `value` or the default, or raise :class:`ParameterError`."""
     if value is not None and not isinstance(value, MixturePrior):
-        raise bad_value("prior", owner, "a MixturePrior or None", value)
+        raise bad_value("prior", "a MixturePrior or None", value)
     return MixturePrior() if value is None else value
 
 
-def check_components(value: int | Sequence[int], rows: int, owner: str) -> tuple[int, ...]:
+def check_components(value: int | Sequence[int], rows: int) -> tuple[int, ...]:
     """Return numbers of kernels, each at most that of rows, or raise :class:`ParameterError`."""
     if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
-        counts = [check_int(value, "components", owner, low=1)]
+        counts = [check_int(value, "components", low=1)]
     else:
-        counts = [check_int(each, "components", owner, low=1) for each in value]
+        counts = [check_int(each, "components", low=1) for each in value]
         if not counts or len(set(counts)) < len(counts):
-            raise bad_value("components", owner, "a number of kernels, or several different ones", value)
+            raise bad_value("components", "a number of kernels, or several different ones", value)
     if max(counts) > rows:
         raise ParameterError(
-            f"The 'components' parameter of {owner} must be at most the number of rows, {rows}. "
+            f"The 'components' parameter of {called()} must be at most the number of rows, {rows}. "
             f"Got {max(counts)} instead."
         )
     return tuple(counts)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, IntArray, WordArray
 from pyrjsel._validate import counted
@@ -20,7 +21,7 @@ def n_words(n_terms: int) -> int:
     return max(1, -(-n_terms // WORD_BITS))
 
 
-def as_gamma(gamma: ArrayLike, n_terms: int | None = None, owner: str = "gamma") -> ByteArray:
+def as_gamma(gamma: ArrayLike, n_terms: int | None = None) -> ByteArray:
     """Return models as a two-dimensional array of 0 and 1.
 
     Parameters
@@ -29,8 +30,6 @@ def as_gamma(gamma: ArrayLike, n_terms: int | None = None, owner: str = "gamma")
         Models; 1 or True for included terms.
     n_terms : int, optional
         Required number of columns.
-    owner : str, default "gamma"
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -45,11 +44,11 @@ def as_gamma(gamma: ArrayLike, n_terms: int | None = None, owner: str = "gamma")
     if given.ndim not in (1, 2) or (n_terms is not None and given.shape[-1] != n_terms):
         columns = "J" if n_terms is None else str(n_terms)
         raise ParameterError(
-            f"The 'gamma' parameter of {owner} must have shape ({columns},) or (m, {columns}). "
+            f"The 'gamma' parameter of {called()} must have shape ({columns},) or (m, {columns}). "
             f"Got shape {given.shape} instead."
         )
     if given.dtype != np.bool_ and not bool(np.all((given == 0) | (given == 1))):
-        raise ParameterError(f"The 'gamma' parameter of {owner} must hold only 0 and 1.")
+        raise ParameterError(f"The 'gamma' parameter of {called()} must hold only 0 and 1.")
     return np.ascontiguousarray(np.atleast_2d(given), dtype=np.uint8)
 
 
@@ -77,7 +76,7 @@ def pack(gamma: ArrayLike) -> WordArray:
     >>> pack([[1, 0, 1], [0, 0, 0]]).tolist()
     [[5], [0]]
     """
-    models = as_gamma(gamma, owner="pack")
+    models = as_gamma(gamma)
     words = n_words(models.shape[1])
     packed = np.packbits(models, axis=1, bitorder="little")
     padded: NDArray[np.uint8] = np.zeros((models.shape[0], words * 8), dtype=np.uint8)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space.component_tables import NotCountable
@@ -38,6 +39,8 @@ class OrderTables:
         A by the number of included terms, B by that of excluded open terms, C by that of open terms.
     log_odds, odds_open : ndarray of float64, shape (J,)
         l_j and e_j; 0 for terms that are not free.
+    prior : str
+        Its name, for messages.
     mixture : bool
         Whether the prior is a mixture of priors under which open terms are independent.
     """
@@ -202,7 +205,7 @@ def size_mass(tables: OrderTables, m: int) -> FloatArray:
 
 
 def solve_expected(
-    make: Callable[[float], OrderTables], expected: float, context: PriorContext, owner: str, mixture: bool
+    make: Callable[[float], OrderTables], expected: float, context: PriorContext, prior: str, mixture: bool
 ) -> float:
     """Return t such that the prior ``make(t)``, whose mean size increases with t, has the expected size.
 
@@ -214,8 +217,8 @@ def solve_expected(
         Expected number of free terms, before budget and `max_size`.
     context : PriorContext
         Description of the terms.
-    owner : str
-        Name of the prior, for messages.
+    prior : str
+        Its name, for messages.
     mixture : bool
         Whether the prior is a mixture of priors under which open terms are independent.
 
@@ -228,8 +231,8 @@ def solve_expected(
         mean = Lineage.of(context).expected_size() if mixture else _mean_by_subsets(context)
     except NotCountable as error:
         raise ParameterError(
-            f"The 'expected_size' parameter of {owner} cannot be solved for under the heredity of "
-            f"{context.owner}: {error} Give the other parameter, or use by='size'."
+            f"The 'expected_size' parameter of {prior} cannot be solved for under the heredity of "
+            f"{called()}: {error} Give the other parameter, or use by='size'."
         ) from error
     low, high = -1.0, 1.0
     while mean(make(low)) > expected:

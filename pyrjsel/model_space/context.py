@@ -48,8 +48,6 @@ class PriorContext:
         Number of design columns of each term.
     n_observations : float
         Number of observations (sum of the weights if rows are grouped).
-    owner : str, default "ModelSpace"
-        Name of the caller, for messages.
     heredity : {None, "weak", "strong"}
         Heredity rule.
     orders : tuple of int
@@ -62,7 +60,6 @@ class PriorContext:
     free: tuple[bool, ...]
     columns: tuple[int, ...]
     n_observations: float
-    owner: str = "ModelSpace"
     heredity: str | None = None
     orders: tuple[int, ...] = ()
     parents: tuple[tuple[int, ...], ...] = ()

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
@@ -52,16 +53,16 @@ class CostAdjusted(ModelPrior):
 
     def __init__(self, costs: Mapping[str, float] | pd.Series, baseline: float | None = None) -> None:
         if not isinstance(costs, (Mapping, pd.Series)):
-            raise bad_value("costs", "CostAdjusted", "a mapping or Series of terms to costs", costs)
+            raise bad_value("costs", "a mapping or Series of terms to costs", costs)
         kept = [
-            (name, check_real(value, f"costs[{name!r}]", "CostAdjusted", low=0.0, open_low=True))
+            (name, check_real(value, f"costs[{name!r}]", low=0.0, open_low=True))
             for name, value in costs.items()
         ]
         if len(dict(kept)) != len(kept):
             # A Series can name one term twice.
             raise ParameterError("The 'costs' parameter of CostAdjusted must name each term once.")
         if baseline is not None:
-            baseline = check_real(baseline, "baseline", "CostAdjusted", low=0.0, open_low=True)
+            baseline = check_real(baseline, "baseline", low=0.0, open_low=True)
         object.__setattr__(self, "costs", tuple(kept))
         object.__setattr__(self, "baseline", baseline)
 
@@ -81,11 +82,11 @@ class CostAdjusted(ModelPrior):
         for name in given:
             if name not in context.names:
                 where = "in the 'costs' parameter of CostAdjusted"
-                raise unknown_name(name, "term", context.owner, context.names, where)
+                raise unknown_name(name, "term", context.names, where)
         missing = [name for name in context.free_names if name not in given]
         if missing:
             raise ParameterError(
-                f"The 'costs' parameter of CostAdjusted must price every free term of {context.owner}. "
+                f"The 'costs' parameter of CostAdjusted must price every free term of {called()}. "
                 f"It lacks {show(missing, 200)}."
             )
         odds = np.zeros(len(context.names))
@@ -98,7 +99,7 @@ class CostAdjusted(ModelPrior):
                 odds[free] = -0.5 * columns * (cost / least - 1.0) * np.log(context.n_observations)
             if not np.isfinite(odds.sum()):
                 raise ParameterError(
-                    f"The 'costs' parameter of CostAdjusted must give finite prior odds in {context.owner}. "
+                    f"The 'costs' parameter of CostAdjusted must give finite prior odds in {called()}. "
                     f"Got costs from {cost.min():g} to {cost.max():g}, and a baseline of {least:g}."
                 )
         return np.zeros(context.n_free + 1), odds

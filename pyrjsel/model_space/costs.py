@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
@@ -58,20 +59,20 @@ def to_csr(lists: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[n
     return start, flat
 
 
-def _read_prices(costs: object, owner: str) -> dict[Hashable, float]:
+def _read_prices(costs: object) -> dict[Hashable, float]:
     """Return the costs as a plain dictionary of finite numbers >= 0."""
     if isinstance(costs, pd.Series):
         repeated = list(costs.index[costs.index.duplicated()].unique())
         if repeated:
             raise ParameterError(
-                f"The 'costs' parameter of {owner} must price each name once. "
+                f"The 'costs' parameter of {called()} must price each name once. "
                 f"{show(repeated, 200)} occur more than once."
             )
     elif not isinstance(costs, Mapping):
-        raise bad_value("costs", owner, "a mapping or a Series of names to costs", costs)
-    prices = {key: check_real(value, f"costs[{key!r}]", owner, low=0.0) for key, value in costs.items()}
+        raise bad_value("costs", "a mapping or a Series of names to costs", costs)
+    prices = {key: check_real(value, f"costs[{key!r}]", low=0.0) for key, value in costs.items()}
     if sum(prices.values()) > LARGEST_SUM:
-        raise bad_value("costs", owner, f"prices that add up to at most {LARGEST_SUM:g}", costs)
+        raise bad_value("costs", f"prices that add up to at most {LARGEST_SUM:g}", costs)
     return prices
 
 
@@ -79,7 +80,6 @@ def price_items(
     costs: Mapping[str, float] | pd.Series | None,
     terms: Sequence[TermLike],
     data_columns: Iterable[Hashable],
-    owner: str,
 ) -> PricedItems:
     """Determine the items of each term.
 
@@ -94,8 +94,6 @@ def price_items(
         The terms.
     data_columns : iterable
         Columns of the data; the variables of the terms are added.
-    owner : str
-        Name of the caller, for messages.
 
     Returns
     -------
@@ -111,13 +109,13 @@ def price_items(
     if costs is None:
         start, item = to_csr([()] * len(terms))
         return PricedItems(start, item, np.zeros(0), ())
-    prices = _read_prices(costs, owner)
+    prices = _read_prices(costs)
     columns = set(data_columns) | {variable for term in terms for variable in term.variables}
     term_names = {term.name for term in terms}
     for key in prices:
         if key not in columns and key not in term_names:
             known = sorted({str(name) for name in columns | term_names})
-            raise unknown_name(key, "name", owner, known, "in 'costs'")
+            raise unknown_name(key, "name", known, "in 'costs'")
 
     numbers: dict[tuple[str, Hashable], int] = {}
     paid: list[float] = []
@@ -141,17 +139,17 @@ def price_items(
         lists.append(entries)
     if missing:
         raise ParameterError(
-            f"The 'costs' parameter of {owner} must price every variable that a term uses. "
+            f"The 'costs' parameter of {called()} must price every variable that a term uses. "
             f"It lacks {show(missing, 200)}."
         )
     start, item = to_csr(lists)
     return PricedItems(start, item, np.array(paid, dtype=np.float64), tuple(str(key[1]) for key in numbers))
 
 
-def check_budget(budget: object, costs: object, owner: str) -> float:
+def check_budget(budget: object, costs: object) -> float:
     """Return the budget (inf for none), or raise :class:`ParameterError`."""
     if budget is None:
         return float("inf")
     if costs is None:
-        raise ParameterError(f"The 'budget' parameter of {owner} needs 'costs', but 'costs' is None.")
-    return check_real(budget, "budget", owner, low=0.0)
+        raise ParameterError(f"The 'budget' parameter of {called()} needs 'costs', but 'costs' is None.")
+    return check_real(budget, "budget", low=0.0)

@@ -96,7 +96,7 @@ def count_models(space: ModelSpace, limit: int | None = None) -> int | None:
     5051
     """
     if limit is not None:
-        limit = check_int(limit, "limit", "count_models", low=1, high=2**62)
+        limit = check_int(limit, "limit", low=1, high=2**62)
     room = free_room(space)
     try:
         grid = cost_grid(space)
@@ -257,7 +257,7 @@ def prior_inclusion(
     >>> prior_inclusion(space).probability.round(3).tolist()
     [0.333, 0.333]
     """
-    generator = check_rng(rng, "prior_inclusion")
+    generator = check_rng(rng)
     if existence is not None:
         space = at_most(space, existence)
     try:

@@ -38,7 +38,7 @@ def count_dfs(space: ModelSpace, limit: int) -> tuple[int, bool]:
     ParameterError
         If `limit` is not an int above 0.
     """
-    limit = check_int(limit, "limit", "count_dfs", low=1, high=2**62)
+    limit = check_int(limit, "limit", low=1, high=2**62)
     count, complete, *_ = walk(Space(space), space.empty_model(), free_order(space), limit, False)
     return int(count), bool(complete)
 
@@ -78,11 +78,11 @@ def enumerate_models(space: ModelSpace, limit: int = 2**20) -> WordArray:
     >>> unpack(enumerate_models(space), 2).tolist()
     [[0, 0], [1, 0], [1, 1], [0, 1]]
     """
-    limit = check_int(limit, "limit", "enumerate_models", low=1, high=2**62)
+    limit = check_int(limit, "limit", low=1, high=2**62)
     _, complete = count_dfs(space, limit)
     if not complete:
         raise ParameterError(
-            f"{space.owner} has more than {limit:,} feasible models, the limit of enumeration. "
+            f"The model space has more than {limit:,} feasible models, the limit of enumeration. "
             "Raise the limit, tighten the constraints, or use a sampler that does not enumerate."
         )
     _, _, words, *_ = walk(Space(space), space.empty_model(), free_order(space), limit, True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
@@ -71,7 +72,7 @@ class ModelPrior(ABC):
             return None
         if context.n_orders > MOST_ORDERS:
             raise ParameterError(
-                f"The terms of {context.owner} have {context.n_orders} orders; a prior over models by order "
+                f"The terms of {called()} have {context.n_orders} orders; a prior over models by order "
                 f"can have {MOST_ORDERS}. Use a prior with by='size'."
             )
         return self._order_tables(context)
@@ -171,32 +172,32 @@ def log_choose(n: int, k: FloatArray) -> FloatArray:
     return result
 
 
-def one_of(first: object, first_name: str, second: object, owner: str, *, needed: bool = True) -> None:
+def one_of(first: object, first_name: str, second: object, *, needed: bool = True) -> None:
     """Require exactly one of a parameter and `expected_size` (at most one unless `needed`)."""
     if first is not None and second is not None:
-        raise ParameterError(f"{owner} takes {first_name!r} or 'expected_size', not both.")
+        raise ParameterError(f"{called()} takes {first_name!r} or 'expected_size', not both.")
     if needed and first is None and second is None:
-        raise ParameterError(f"{owner} needs {first_name!r} or 'expected_size'.")
+        raise ParameterError(f"{called()} needs {first_name!r} or 'expected_size'.")
 
 
-def check_expected(value: object, owner: str) -> float:
+def check_expected(value: object) -> float:
     """Return the parameter `expected_size` of a prior."""
-    return check_real(value, "expected_size", owner, low=0.0, open_low=True)
+    return check_real(value, "expected_size", low=0.0, open_low=True)
 
 
-def expected_within(expected: float, owner: str, context: PriorContext) -> float:
+def expected_within(expected: float, prior: str, context: PriorContext) -> float:
     """Return `expected` if it can be the expected size of a prior over the free terms."""
     if not 0.0 < expected < context.n_free:
         raise ParameterError(
-            f"The 'expected_size' parameter of {owner} must be in (0, {context.n_free}), the number of free "
-            f"terms of {context.owner}. Got {expected!r} instead."
+            f"The 'expected_size' parameter of {prior} must be in (0, {context.n_free}), the number of free "
+            f"terms of {called()}. Got {expected!r} instead."
         )
     return expected
 
 
-def check_by(value: object, owner: str) -> str:
+def check_by(value: object) -> str:
     """Return the parameter `by` of a prior: "order" or "size"."""
-    check_choice(value, "by", owner, ("order", "size"))
+    check_choice(value, "by", ("order", "size"))
     return str(value)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaln, expit, gammaln, log_expit, logit, logsumexp
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
@@ -89,19 +90,19 @@ class Bernoulli(ModelPrior):
         expected_size: float | None = None,
         by: str = "order",
     ) -> None:
-        one_of(p, "p", expected_size, "Bernoulli")
+        one_of(p, "p", expected_size)
         kept: float | tuple[tuple[str, float], ...] | tuple[float, ...] | None = None
         if p is not None:
             kept = self._check(p)
         object.__setattr__(self, "p", kept)
-        size = None if expected_size is None else check_expected(expected_size, "Bernoulli")
+        size = None if expected_size is None else check_expected(expected_size)
         object.__setattr__(self, "expected_size", size)
-        object.__setattr__(self, "by", check_by(by, "Bernoulli"))
+        object.__setattr__(self, "by", check_by(by))
 
     @staticmethod
     def _check(p: object) -> float | tuple[tuple[str, float], ...] | tuple[float, ...]:
         def probability(value: object, name: str) -> float:
-            return check_real(value, name, "Bernoulli", low=0.0, high=1.0, open_low=True, open_high=True)
+            return check_real(value, name, low=0.0, high=1.0, open_low=True, open_high=True)
 
         if isinstance(p, (Mapping, pd.Series)):
             pairs = tuple((str(name), probability(value, f"p[{name!r}]")) for name, value in p.items())
@@ -111,7 +112,7 @@ class Bernoulli(ModelPrior):
         if isinstance(p, (Sequence, np.ndarray)) and not isinstance(p, (str, bytes)):
             scalar = isinstance(p, np.ndarray) and p.ndim == 0
             if scalar or any(isinstance(value, (list, tuple, np.ndarray)) for value in p):
-                raise bad_value("p", "Bernoulli", "a number, a mapping or a flat sequence of numbers", p)
+                raise bad_value("p", "a number, a mapping or a flat sequence of numbers", p)
             return tuple(probability(value, f"p[{j}]") for j, value in enumerate(p))
         return probability(p, "p")
 
@@ -148,11 +149,11 @@ class Bernoulli(ModelPrior):
             for name in given:
                 if name not in names:
                     where = "in the 'p' parameter of Bernoulli"
-                    raise unknown_name(name, "term", context.owner, names, where)
+                    raise unknown_name(name, "term", names, where)
             missing = [name for name in context.free_names if name not in given]
             if missing:
                 raise ParameterError(
-                    f"The 'p' parameter of Bernoulli must name every free term of {context.owner}. "
+                    f"The 'p' parameter of Bernoulli must name every free term of {called()}. "
                     f"It lacks {show(missing, 200)}."
                 )
             values = np.array([given.get(name, 0.5) for name in names])
@@ -160,7 +161,7 @@ class Bernoulli(ModelPrior):
             if len(self.p) != len(names):
                 raise ParameterError(
                     f"The 'p' parameter of Bernoulli must have one value for each of the {len(names)} terms "
-                    f"of {context.owner}. Got {len(self.p)} values instead."
+                    f"of {called()}. Got {len(self.p)} values instead."
                 )
             values = np.array(self.p, dtype=np.float64)
         return np.where(free, values, 1.0)
@@ -235,16 +236,16 @@ class BetaBinomial(ModelPrior):
     def __init__(
         self, a: float = 1.0, b: float | None = None, *, expected_size: float | None = None, by: str = "order"
     ) -> None:
-        one_of(b, "b", expected_size, "BetaBinomial", needed=False)
-        object.__setattr__(self, "a", check_real(a, "a", "BetaBinomial", low=0.0, open_low=True))
+        one_of(b, "b", expected_size, needed=False)
+        object.__setattr__(self, "a", check_real(a, "a", low=0.0, open_low=True))
         if expected_size is None:
-            second = check_real(1.0 if b is None else b, "b", "BetaBinomial", low=0.0, open_low=True)
+            second = check_real(1.0 if b is None else b, "b", low=0.0, open_low=True)
             object.__setattr__(self, "b", second)
             object.__setattr__(self, "expected_size", None)
         else:
             object.__setattr__(self, "b", None)
-            object.__setattr__(self, "expected_size", check_expected(expected_size, "BetaBinomial"))
-        object.__setattr__(self, "by", check_by(by, "BetaBinomial"))
+            object.__setattr__(self, "expected_size", check_expected(expected_size))
+        object.__setattr__(self, "by", check_by(by))
 
     @property
     def _by_order(self) -> bool:
@@ -338,14 +339,14 @@ class TruncatedPoisson(ModelPrior):
     def __init__(
         self, mean: float | None = None, *, expected_size: float | None = None, by: str = "order"
     ) -> None:
-        one_of(mean, "mean", expected_size, "TruncatedPoisson")
+        one_of(mean, "mean", expected_size)
         checked = mean
         if mean is not None:
-            checked = check_real(mean, "mean", "TruncatedPoisson", low=0.0, open_low=True)
+            checked = check_real(mean, "mean", low=0.0, open_low=True)
         object.__setattr__(self, "mean", checked)
-        size = None if expected_size is None else check_expected(expected_size, "TruncatedPoisson")
+        size = None if expected_size is None else check_expected(expected_size)
         object.__setattr__(self, "expected_size", size)
-        object.__setattr__(self, "by", check_by(by, "TruncatedPoisson"))
+        object.__setattr__(self, "by", check_by(by))
 
     @property
     def _by_order(self) -> bool:

@@ -7,19 +7,19 @@ from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.model_space.context import TermLike
 
 
-def check_always(always: object, names: tuple[str, ...], owner: str) -> set[str]:
+def check_always(always: object, names: tuple[str, ...]) -> set[str]:
     """Return the names of the terms in every model, from one name or several."""
     if isinstance(always, str):
         always = (always,)
     try:
         kept = list(always)  # type: ignore[call-overload]
     except TypeError as error:
-        raise bad_value("always", owner, "a name or names of terms", always) from error
+        raise bad_value("always", "a name or names of terms", always) from error
     for name in kept:
         if not isinstance(name, str):
-            raise bad_value("always", owner, "a name or names of terms", always)
+            raise bad_value("always", "a name or names of terms", always)
         if name not in names:
-            raise unknown_name(name, "term", owner, names, "in 'always'")
+            raise unknown_name(name, "term", names, "in 'always'")
     return set(kept)
 
 

@@ -67,7 +67,7 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
     >>> int(sample_models(space, 100, np.random.default_rng(1)).sum(axis=1).max())
     1
     """
-    n = check_int(n, "n", "sample_models", low=0)
+    n = check_int(n, "n", low=0)
     free = np.flatnonzero(space.free)
     odds = space.log_odds[free]
     if count_dfs(space, ENUMERABLE)[1]:

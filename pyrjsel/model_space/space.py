@@ -1,13 +1,14 @@
 """The space of models: terms, the prior over models and the constraints, as plain arrays."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
@@ -70,8 +71,6 @@ class ModelSpace:
         Description of the terms for the prior.
     by_order : OrderTables or None
         The prior, if it is by order.
-    owner : str
-        Name of the caller, for messages.
     """
 
     names: tuple[str, ...]
@@ -94,7 +93,6 @@ class ModelSpace:
     max_size: int
     context: PriorContext
     by_order: OrderTables | None = None
-    owner: str = field(default="ModelSpace")
 
     @classmethod
     def build(
@@ -109,7 +107,6 @@ class ModelSpace:
         max_size: int | None = None,
         data_columns: Iterable[Hashable] = (),
         n_observations: float,
-        owner: str = "LogitSelection",
     ) -> "ModelSpace":
         """Build the space of the models over `terms`.
 
@@ -134,8 +131,6 @@ class ModelSpace:
             Columns of the data.
         n_observations : float
             Number of observations.
-        owner : str, default "LogitSelection"
-            Name of the caller, for messages.
 
         Returns
         -------
@@ -164,18 +159,18 @@ class ModelSpace:
         """
         names = tuple(term.name for term in terms)
         if len(set(names)) != len(names):
-            raise ParameterError(f"The terms of {owner} must have different names. Got {names!r} instead.")
+            raise ParameterError(f"The terms of {called()} must have different names. Got {names!r} instead.")
         given: object = prior
         if not isinstance(given, ModelPrior):
             must = "a prior over models, such as BetaBinomial(1, 1) or Uniform()"
-            raise bad_value("model_prior", owner, must, prior)
-        check_choice(heredity, "heredity", owner, HEREDITY_CODES)
-        size = len(names) if max_size is None else check_int(max_size, "max_size", owner, low=0)
-        n = check_real(n_observations, "n_observations", owner, low=0.0, open_low=True)
-        fixed = check_always(always, names, owner)
+            raise bad_value("model_prior", must, prior)
+        check_choice(heredity, "heredity", HEREDITY_CODES)
+        size = len(names) if max_size is None else check_int(max_size, "max_size", low=0)
+        n = check_real(n_observations, "n_observations", low=0.0, open_low=True)
+        fixed = check_always(always, names)
         free = np.array([name not in fixed for name in names], dtype=np.uint8)
-        limit = check_budget(budget, costs, owner)
-        items = price_items(costs, terms, data_columns, owner)
+        limit = check_budget(budget, costs)
+        items = price_items(costs, terms, data_columns)
         columns = np.array([len(term.columns) for term in terms], dtype=np.int32)
 
         parents, children = inheritance(terms, heredity)
@@ -187,7 +182,6 @@ class ModelSpace:
             free=tuple(bool(value) for value in free),
             columns=tuple(int(value) for value in columns),
             n_observations=n,
-            owner=owner,
             heredity=heredity,
             orders=orders_of(terms, parents),
             parents=tuple(parents),
@@ -218,12 +212,11 @@ class ModelSpace:
             max_size=min(size, len(names)),
             context=context,
             by_order=by_order,
-            owner=owner,
         )
         reason = space.why_infeasible(space.empty_model())
         if reason is not None:
             raise ParameterError(
-                f"The terms in the 'always' parameter of {owner} break a constraint: {reason}"
+                f"The terms in the 'always' parameter of {called()} break a constraint: {reason}"
             )
         return space
 
@@ -362,7 +355,7 @@ class ModelSpace:
         int64 or ndarray of int64, shape (m,)
             One value for one model, an array for several.
         """
-        models = as_gamma(gamma, self.n_terms, "ModelSpace.size")
+        models = as_gamma(gamma, self.n_terms)
         return _like(models.sum(axis=1, dtype=np.int64), gamma)
 
     def cost(self, gamma: ArrayLike) -> FloatArray | np.float64:
@@ -378,7 +371,7 @@ class ModelSpace:
         float64 or ndarray of float64, shape (m,)
             One value for one model, an array for several.
         """
-        return _like(self._costs(as_gamma(gamma, self.n_terms, "ModelSpace.cost")), gamma)
+        return _like(self._costs(as_gamma(gamma, self.n_terms)), gamma)
 
     def feasible(self, gamma: ArrayLike) -> BoolArray | np.bool_:
         """Return whether models satisfy every constraint.
@@ -393,7 +386,7 @@ class ModelSpace:
         bool or ndarray of bool, shape (m,)
             One value for one model, an array for several.
         """
-        models = as_gamma(gamma, self.n_terms, "ModelSpace.feasible")
+        models = as_gamma(gamma, self.n_terms)
         good = np.all(models[:, self.free == 0] == 1, axis=1)
         good &= models.sum(axis=1) <= self.max_size
         good &= self._costs(models) <= self.budget_limit
@@ -414,7 +407,7 @@ class ModelSpace:
         float64 or ndarray of float64, shape (m,)
             One value for one model, an array for several.
         """
-        models = as_gamma(gamma, self.n_terms, "ModelSpace.log_prior")
+        models = as_gamma(gamma, self.n_terms)
         value = np.empty(len(models))
         # A product with floats converts the indicators to floats: this many models at a time.
         block = max(1, 2**17 // max(self.n_terms, 1))
@@ -471,7 +464,7 @@ class ModelSpace:
         return None
 
     def _one(self, gamma: ArrayLike, method: str) -> ByteArray:
-        models = as_gamma(gamma, self.n_terms, f"ModelSpace.{method}")
+        models = as_gamma(gamma, self.n_terms)
         if len(models) != 1:
             raise ParameterError(
                 f"The 'gamma' parameter of ModelSpace.{method} must be one model. Got {len(models)} instead."
@@ -516,7 +509,7 @@ def check_bounds(space: ModelSpace) -> None:
     if not space.n_terms or not space.free.all():
         return
     if space.max_size == 0:
-        raise bad_value("max_size", space.owner, "an int of at least 1, since no model could have a term", 0)
+        raise bad_value("max_size", "an int of at least 1, since no model could have a term", 0)
     if not np.isfinite(space.budget):
         return
     # Under heredity, a model with terms has one without parents, and costs at least as much.
@@ -529,4 +522,4 @@ def check_bounds(space: ModelSpace) -> None:
             f"at least {least:.12g}, the price of the cheapest term ({space.names[roots[cheapest]]}), "
             "since no model could have a term"
         )
-        raise bad_value("budget", space.owner, must, space.budget)
+        raise bad_value("budget", must, space.budget)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray
 from pyrjsel._validate import bad_value, unknown_name
@@ -14,7 +15,7 @@ from pyrjsel.model_space.space import ModelSpace
 START_TRIES = 12
 
 
-def checked_start(start: object, owner: str) -> tuple[str, ...] | str | None:
+def checked_start(start: object) -> tuple[str, ...] | str | None:
     """Return the option `start`: None, "empty" or a tuple, or raise :class:`ParameterError`."""
     if start is None:
         return None
@@ -25,12 +26,12 @@ def checked_start(start: object, owner: str) -> tuple[str, ...] | str | None:
     except TypeError:  # an array without dimensions
         terms = None
     if terms is None:
-        raise bad_value("start", owner, "None, 'empty' or a sequence of terms", start)
+        raise bad_value("start", "None, 'empty' or a sequence of terms", start)
     return terms
 
 
 def given_start(
-    start: str | Sequence[str] | None, space: ModelSpace, exists: Callable[[ByteArray], bool], owner: str
+    start: str | Sequence[str] | None, space: ModelSpace, exists: Callable[[ByteArray], bool]
 ) -> ByteArray | None:
     """Return the model of the option `start`, None for None.
 
@@ -48,14 +49,14 @@ def given_start(
     gamma = space.empty_model()
     for name in () if isinstance(start, str) else start:
         if not isinstance(name, str) or name not in space.names:
-            raise unknown_name(name, "term", owner, space.names, "in 'start'")
+            raise unknown_name(name, "term", space.names, "in 'start'")
         gamma[space.names.index(name)] = 1
     reason = space.why_infeasible(gamma)
     if reason is not None:
-        raise ParameterError(f"The 'start' option of {owner} must be a feasible model: {reason}")
+        raise ParameterError(f"The 'start' option of {called()} must be a feasible model: {reason}")
     if not exists(gamma):
         raise ParameterError(
-            f"The 'start' option of {owner} must be a model with linearly independent columns. "
+            f"The 'start' option of {called()} must be a model with linearly independent columns. "
             f"Got {start!r} instead."
         )
     return gamma

@@ -44,7 +44,7 @@ class ModelTable:
     """
 
     def __init__(self, n_terms: int) -> None:
-        self.n_terms = check_int(n_terms, "n_terms", "ModelTable", low=0)
+        self.n_terms = check_int(n_terms, "n_terms", low=0)
         self._rows: WordArray = np.zeros((16, n_words(self.n_terms)), dtype=np.uint64)
         self._slots: IntArray = np.full(64, -1, dtype=np.int64)
         self._n = 0

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._validate import check_choice, check_int, show
 from pyrjsel.design import LabelDesign
@@ -51,19 +52,20 @@ class Features:
     design: LabelDesign | None = None
 
     def __post_init__(self) -> None:
-        owner = "Features"
-        check_choice(self.kind, "kind", owner, ("interactions", "sequence"))
+        check_choice(self.kind, "kind", ("interactions", "sequence"))
         codes = np.ascontiguousarray(self.codes, dtype=np.int32)
         if codes.ndim != 2 or 0 in codes.shape or codes.shape[1] != len(self.names):
             raise DataError(
-                f"The codes of {owner} must be a matrix of one or more cases and one column for each of the "
-                f"{len(self.names)} features. Got shape {codes.shape} instead."
+                f"The codes of {called()} must be a matrix of one or more cases and one column for each "
+                f"of the {len(self.names)} features. Got shape {codes.shape} instead."
             )
         if len(self.levels) != len(self.names):
-            raise DataError(f"{owner} has {len(self.names)} features and {len(self.levels)} sets of levels.")
+            raise DataError(
+                f"{called()} has {len(self.names)} features and {len(self.levels)} sets of levels."
+            )
         sizes = np.array([len(values) for values in self.levels])
         if (codes < 0).any() or (codes >= sizes).any():
-            raise DataError(f"The codes of {owner} must be positions of levels, from 0.")
+            raise DataError(f"The codes of {called()} must be positions of levels, from 0.")
         constant = [
             name for name, column in zip(self.names, codes.T, strict=True) if (column == column[0]).all()
         ]
@@ -72,11 +74,11 @@ class Features:
                 f"The features {', '.join(map(repr, constant))} have one level in the cases used, and must "
                 "have two at least. Leave them out."
             )
-        check_int(self.order, "order", owner, low=1)
+        check_int(self.order, "order", low=1)
         if self.order > self.n_features:
             raise ParameterError(
-                f"The 'order' parameter of {owner} must be at most the number of features, {self.n_features}."
-                f" Got {self.order} instead."
+                f"The 'order' parameter of {called()} must be at most the number of features, "
+                f"{self.n_features}. Got {self.order} instead."
             )
         object.__setattr__(self, "codes", codes)
 
@@ -93,9 +95,7 @@ class Features:
     def __repr__(self) -> str:
         return f"<Features {self.kind} of order {self.order}: {self.n_cases} cases, {show(self.names)}>"
 
-    def encode(
-        self, new: Any, unseen: str = "raise", owner: str = "Features.encode", missing: str = "raise"
-    ) -> CodeArray:
+    def encode(self, new: Any, unseen: str = "raise", missing: str = "raise") -> CodeArray:
         """Return the codes (m, p) of new cases.
 
         Parameters
@@ -106,8 +106,6 @@ class Features:
         unseen : {"raise", "mark"}, default "raise"
             Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
             A missing value is such a level where missing values are levels.
-        owner : str
-            Name of the caller, for messages.
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
 
@@ -126,4 +124,4 @@ class Features:
         design = (
             LabelDesign.of_columns("", (), self.names, self.levels) if self.design is None else self.design
         )
-        return design.encode(new, unseen=unseen, missing=missing, owner=owner).astype(np.int32)
+        return design.encode(new, unseen=unseen, missing=missing).astype(np.int32)

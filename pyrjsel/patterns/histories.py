@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import check_choice, check_int, unmasked
@@ -52,26 +53,25 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     1  b  c    a
     2  c  a    b
     """
-    owner = "histories"
-    check_choice(missing, "missing", owner, ("raise", "level"))
-    names, levels, codes = cut(sequence, order, owner, missing)
+    check_choice(missing, "missing", ("raise", "level"))
+    names, levels, codes = cut(sequence, order, missing)
     table = np.full(len(levels) + 1, None, dtype=object)
     table[:-1] = levels
     return pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
 
 
-def read_histories(sequence: Any, order: int, missing: str, owner: str) -> tuple[LabelDesign, LabelRows]:
+def read_histories(sequence: Any, order: int, missing: str) -> tuple[LabelDesign, LabelRows]:
     """Return the design and the rows of the histories of a sequence, each with the symbol that follows it.
 
     See :meth:`pyrjsel.PatternLogit.from_sequence`.
     """
-    check_choice(missing, "missing", owner, MISSING)
-    names, levels, codes = cut(sequence, order, owner, missing)
+    check_choice(missing, "missing", MISSING)
+    names, levels, codes = cut(sequence, order, missing)
     gaps = pd.DataFrame(codes == len(levels), columns=[*names, NEXT])
     counted = gaps if missing == "drop" else gaps[[NEXT]]
     gone = counted.any(axis=1).to_numpy()
     counts = counted.sum().loc[lambda count: count > 0].rename("missing")
-    report_missing(counts, int(gone.sum()), len(gaps), "drop", owner)
+    report_missing(counts, int(gone.sum()), len(gaps), "drop")
     codes = codes[~gone] if gone.any() else codes
     known = (*levels, None) if (codes == len(levels)).any() else levels
     design = LabelDesign.of_columns(NEXT, levels, names, [known] * order, missing_levels=missing == "level")
@@ -80,30 +80,32 @@ def read_histories(sequence: Any, order: int, missing: str, owner: str) -> tuple
     return design, rows
 
 
-def cut(sequence: Any, order: int, owner: str, missing: str) -> tuple[list[str], tuple[Level, ...], IntArray]:
+def cut(sequence: Any, order: int, missing: str) -> tuple[list[str], tuple[Level, ...], IntArray]:
     """Return names of the columns of histories, the symbols, and histories (n, order + 1) as their positions.
 
     The last column of the histories is what follows. A missing symbol is an error where `missing` is
     ``"raise"``, else one position beyond those of the symbols.
     """
-    order = check_int(order, "order", owner, low=1)
+    order = check_int(order, "order", low=1)
     values = list(sequence) if isinstance(sequence, str) else unmasked(sequence)
     if not isinstance(values, pd.Series):
         try:
             array = np.asarray(values) if not isinstance(values, pd.Categorical) else values
         except ValueError as error:
-            raise DataError(f"The 'sequence' of {owner} must be one-dimensional: {error}.") from error
+            raise DataError(f"The 'sequence' of {called()} must be one-dimensional: {error}.") from error
         if array.ndim != 1:
-            raise DataError(f"The 'sequence' of {owner} must be one-dimensional. Got shape {array.shape}.")
+            raise DataError(f"The 'sequence' of {called()} must be one-dimensional. Got shape {array.shape}.")
         values = array_series(array) if isinstance(array, np.ndarray) else pd.Series(array)
     if len(values) <= order:
         raise DataError(
-            f"The 'sequence' of {owner} must be longer than the order, {order}. Got {len(values)} symbols."
+            f"The 'sequence' of {called()} must be longer than the order, {order}. Got {len(values)} symbols."
         )
     known = values.notna().to_numpy()
     if missing == "raise" and not known.all():
-        raise DataError(f"The 'sequence' of {owner} must have no missing values. Got {int((~known).sum())}.")
-    levels, found = read_labels(values[known], "sequence", owner)
+        raise DataError(
+            f"The 'sequence' of {called()} must have no missing values. Got {int((~known).sum())}."
+        )
+    levels, found = read_labels(values[known], "sequence")
     codes = np.full(len(values), len(levels), dtype=np.int64)
     codes[known] = found
     names = [f"x{j}" for j in range(1, order + 1)]

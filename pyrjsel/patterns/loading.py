@@ -29,7 +29,6 @@ from pyrjsel.results import Description, options_from_plain
 from pyrjsel.runtime import FitSettings
 from pyrjsel.storage import Content, Given, described, register
 
-OWNER = "load"
 COLUMNS = ("mean", "sd", "mcse", "ess", "r_hat")
 
 
@@ -86,7 +85,7 @@ def read_results(content: Content, schema: int, given: Given) -> PatternResults:
 
 
 def _model(content: Content, given: Given) -> PatternLogit:
-    design = label_design_from_plain(content.plain("design"), given.functions, OWNER)
+    design = label_design_from_plain(content.plain("design"), given.functions)
     kind: Any = content.text("kind", KINDS)
     order, compress = content.integer("order", low=1, high=len(design.names)), content.flag("compress")
     prior = _prior(content.part("prior"), order)
@@ -95,7 +94,7 @@ def _model(content: Content, given: Given) -> PatternLogit:
         features: Any = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
         groups: Any = _groups(content.part("groups"), features, compress)
     else:
-        features, groups = patterns_of(design, rows, kind, order, compress, OWNER)
+        features, groups = patterns_of(design, rows, kind, order, compress)
         if not np.array_equal(groups.counts, content.part("groups").plain("counts")):
             raise StoreError("its groups are not those of its rows")
     return PatternLogit._from_parts(design, rows, features, groups, prior)
@@ -110,7 +109,7 @@ def _prior(content: Content, order: int) -> PatternPrior:
     if not isinstance(scales, tuple):
         raise content.wrong("scales", "a list of priors")
     # As a user gives them, so that they are checked.
-    return replace(PatternPrior.of(order, family, scales, owner=OWNER), log_sigma_0=log_sigma_0)
+    return replace(PatternPrior.of(order, family, scales), log_sigma_0=log_sigma_0)
 
 
 def _groups(content: Content, features: AbsentFeatures, compress: bool) -> AbsentGroups:
@@ -145,7 +144,7 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     quantities = [*(f"log_sigma_{order}" for order in range(1, model.order + 1)), "log_posterior"]
     diagnostics = table_from_plain(content, "diagnostics", quantities, COLUMNS)
     sampler = content.text("sampler", OPTIONS)
-    settings = FitSettings.from_plain(content.part("settings"), OWNER)
+    settings = FitSettings.from_plain(content.part("settings"))
     options = options_from_plain(content, OPTIONS[sampler]) if "options" in content else None
     return PatternPosterior(
         sampler,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
@@ -116,7 +117,6 @@ class PatternLogit:
     """
 
     title: ClassVar[str] = "Logistic model of interaction patterns"
-    _owner = "PatternLogit"
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class PatternLogit:
         compress: bool = True,
         missing: str = "drop",
     ) -> None:
-        design, rows = LabelDesign.from_arrays(endog, exog, missing=missing, owner=self._owner)
+        design, rows = LabelDesign.from_arrays(endog, exog, missing=missing)
         self._fill(
             design, rows, *self._parts(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
         )
@@ -190,7 +190,6 @@ class PatternLogit:
             KINDS,
             missing=missing,
             functions=functions,
-            owner=cls._owner,
         )
         parts = cls._parts(design, rows, design.call, design.order, prior, sigma_prior, sigma_0, compress)
         return cls._from_parts(design, rows, *parts)
@@ -249,7 +248,7 @@ class PatternLogit:
         >>> model.n_groups, model.n_patterns
         (1867, 11385)
         """
-        design, rows = read_histories(sequence, order, missing, f"{cls._owner}.from_sequence")
+        design, rows = read_histories(sequence, order, missing)
         parts = cls._parts(design, rows, "sequence", order, prior, sigma_prior, sigma_0, compress)
         return cls._from_parts(design, rows, *parts)
 
@@ -266,17 +265,16 @@ class PatternLogit:
         compress: bool,
     ) -> tuple[Features, Groups, PatternPrior]:
         """Return what a model is made of beside its rows."""
-        owner = cls._owner
-        check_choice(kind, "kind", owner, KINDS)
-        order = len(design.names) if order is None else check_int(order, "order", owner, low=1)
+        check_choice(kind, "kind", KINDS)
+        order = len(design.names) if order is None else check_int(order, "order", low=1)
         if order > len(design.names):
             raise ParameterError(
-                f"The 'order' parameter of {owner} must be at most the number of features, "
+                f"The 'order' parameter of {called()} must be at most the number of features, "
                 f"{len(design.names)}. Got {order} instead."
             )
-        compress = check_bool(compress, "compress", owner)
-        priors = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0, owner=owner)
-        return *patterns_of(design, rows, kind, order, compress, owner), priors
+        compress = check_bool(compress, "compress")
+        priors = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0)
+        return *patterns_of(design, rows, kind, order, compress), priors
 
     @classmethod
     def _from_parts(
@@ -432,10 +430,8 @@ class PatternLogit:
         0  0.6  0.4
         1  0.7  0.3
         """
-        owner = f"{self._owner}.fit"
-        name, chosen = choose(sampler, options, owner, self.fit)
+        name, chosen = choose(sampler, options, self.fit)
         settings = FitSettings.check(
-            owner,
             draws=draws,
             mcse=mcse,
             max_draws=max_draws,
@@ -482,7 +478,7 @@ class PatternLogit:
 
 
 def patterns_of(
-    design: LabelDesign, rows: LabelRows, kind: str, order: int, compress: bool, owner: str
+    design: LabelDesign, rows: LabelRows, kind: str, order: int, compress: bool
 ) -> tuple[Features, Groups]:
     """Return the features of rows and the groups of their patterns.
 
@@ -493,7 +489,7 @@ def patterns_of(
     """
     if (rows.y == rows.y[0]).all():
         raise DataError(
-            f"The response {design.response!r} of {owner} must have at least two classes in the rows "
+            f"The response {design.response!r} of {called()} must have at least two classes in the rows "
             f"used. Got only {design.classes[rows.y[0]]!r}."
         )
     features = Features(

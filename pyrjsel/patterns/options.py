@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pyrjsel._called import named
 from pyrjsel._validate import check_choice, check_int, check_real, unknown_option
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.runtime import Accuracy
@@ -43,11 +44,10 @@ class SliceOptions:
     sigma_updates: int = 50
 
     def __post_init__(self) -> None:
-        owner = "sampler='slice'"
-        check_real(self.width, "width", owner, low=0, open_low=True)
-        check_real(self.sigma_width, "sigma_width", owner, low=0, open_low=True)
-        check_int(self.steps, "steps", owner, low=1)
-        check_int(self.sigma_updates, "sigma_updates", owner, low=1)
+        check_real(self.width, "width", low=0, open_low=True)
+        check_real(self.sigma_width, "sigma_width", low=0, open_low=True)
+        check_int(self.steps, "steps", low=1)
+        check_int(self.sigma_updates, "sigma_updates", low=1)
 
     def plan(self, problem: PatternProblem) -> Plan:
         """Return the updates of an iteration."""
@@ -75,9 +75,8 @@ class InterweavingOptions:
     sigma_updates: int = 1
 
     def __post_init__(self) -> None:
-        owner = "sampler='interweaving'"
-        check_int(self.steps, "steps", owner, low=1)
-        check_int(self.sigma_updates, "sigma_updates", owner, low=1)
+        check_int(self.steps, "steps", low=1)
+        check_int(self.sigma_updates, "sigma_updates", low=1)
 
     @property
     def width(self) -> float:
@@ -99,9 +98,7 @@ Options = SliceOptions | InterweavingOptions
 OPTIONS: dict[str, type[Options]] = {"slice": SliceOptions, "interweaving": InterweavingOptions}
 
 
-def choose(
-    sampler: object, options: Mapping[str, Any], owner: str, fit: Callable[..., object]
-) -> tuple[str, Options]:
+def choose(sampler: object, options: Mapping[str, Any], fit: Callable[..., object]) -> tuple[str, Options]:
     """Return the sampler that ``sampler`` stands for, and its options.
 
     ``"auto"`` is interweaving: it has many times the effective draws a second of the slice sampler.
@@ -113,11 +110,12 @@ def choose(
     UnknownNameError
         If the sampler has no such option.
     """
-    check_choice(sampler, "sampler", owner, SAMPLERS)
+    check_choice(sampler, "sampler", SAMPLERS)
     name = "interweaving" if sampler == "auto" else str(sampler)
     kind = OPTIONS[name]
     for option in options:
         if option not in kind.__dataclass_fields__:
             known = kind.__dataclass_fields__
-            raise unknown_option(option, f"for sampler={name!r}", owner, known, fit)
-    return name, kind(**options)
+            raise unknown_option(option, f"for sampler={name!r}", known, fit)
+    with named(f"sampler={name!r}"):
+        return name, kind(**options)

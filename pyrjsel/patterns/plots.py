@@ -53,7 +53,7 @@ def plot_scores(models: Sequence[PatternModel], scores: Sequence[pd.DataFrame], 
 
 def plot_coefficients(coefficients: pd.DataFrame, model: PatternModel, ax: Any, top: int) -> Any:
     """Plot medians and intervals of the largest sums."""
-    table = largest(coefficients, check_int(top, "top", "plot_coefficients", low=1))
+    table = largest(coefficients, check_int(top, "top", low=1))
     classes = model.classes
     names = []
     for (_, name), pattern, patterns in zip(table.index, table["pattern"], table["patterns"], strict=True):
@@ -75,12 +75,11 @@ def plot_coefficients(coefficients: pd.DataFrame, model: PatternModel, ax: Any, 
 
 def plot_scales(draws: PatternDraws, most: int, ax: Any, orders: Sequence[int] | None) -> Any:
     """Plot the draws of log scales of orders up to `most`, and of the log posterior."""
-    owner = "plot_trace"
     if orders is None:
         orders = sorted({int(o) for o in np.linspace(1, most, min(TRACES, most)).round()})
     if not isinstance(orders, Sequence | np.ndarray):
-        raise bad_value("orders", owner, "a sequence of orders", orders)
-    shown = [check_int(order, "orders", owner, low=1, high=most) for order in orders]
+        raise bad_value("orders", "a sequence of orders", orders)
+    shown = [check_int(order, "orders", low=1, high=most) for order in orders]
     panels = {f"log σ of order {order}": draws.log_sigma[:, :, order - 1] for order in shown}
     panels["Log posterior"] = draws.log_posterior
     return plot_trace(panels, continuous=list(panels), ax=ax)

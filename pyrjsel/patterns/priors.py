@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from scipy.special import gammaln, polygamma
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real
@@ -56,7 +57,6 @@ class PatternPrior:
         sigma_prior: object = None,
         *,
         sigma_0: float | None = None,
-        owner: str = "PatternLogit",
     ) -> "PatternPrior":
         """Return the prior that a user describes.
 
@@ -73,8 +73,6 @@ class PatternPrior:
             from 0 to -4 with deviation 2 (Gaussian).
         sigma_0 : float, optional
             Scale of order 0, by default exp(0.5) (Cauchy) or exp(5) (Gaussian).
-        owner : str
-            Whose prior it is, for messages.
 
         Returns
         -------
@@ -86,20 +84,20 @@ class PatternPrior:
         ParameterError
             If a parameter is out of range, or `sigma_prior` does not give a prior for each order.
         """
-        check_choice(family, "prior", owner, ("cauchy", "gaussian"))
+        check_choice(family, "prior", ("cauchy", "gaussian"))
         kind = cast(Family, family)
         log_sigma_0 = LOG_SIGMA_0[kind]
         if sigma_0 is not None:
-            log_sigma_0 = float(np.log(check_real(sigma_0, "sigma_0", owner, low=0, open_low=True)))
+            log_sigma_0 = float(np.log(check_real(sigma_0, "sigma_0", low=0, open_low=True)))
             if abs(log_sigma_0) > LARGEST_LOG_SCALE:
-                raise bad_value("sigma_0", owner, "in [exp(-100), exp(100)]", sigma_0)
+                raise bad_value("sigma_0", "in [exp(-100), exp(100)]", sigma_0)
         if sigma_prior is None:
             means = np.linspace(FIRST_W[kind], LAST_W[kind], order)
             scales: list[object] = [LogNormal(float(w), DEVIATION[kind]) for w in means]
         else:
-            scales = _by_order(sigma_prior, order, owner)
+            scales = _by_order(sigma_prior, order)
         for o, scale in enumerate(scales, start=1):
-            _check_scale(scale, o, owner)
+            _check_scale(scale, o)
         return cls(kind, log_sigma_0, tuple(cast(list[ScalePrior], scales)))
 
     @property
@@ -191,33 +189,33 @@ def _inverse_gamma(prior: InverseGamma) -> ScaleLaw:
 LAWS: Mapping[type, Callable[[Any], ScaleLaw]] = {LogNormal: _log_normal, InverseGamma: _inverse_gamma}
 
 
-def _by_order(sigma_prior: object, order: int, owner: str) -> list[object]:
+def _by_order(sigma_prior: object, order: int) -> list[object]:
     """Return a prior for each of the orders 1 to `order`, not yet checked."""
     orders = range(1, order + 1)
     if type(sigma_prior) in LAWS:
         return [sigma_prior] * order
     if isinstance(sigma_prior, Mapping):
         if set(sigma_prior) != set(orders):
-            raise bad_value("sigma_prior", owner, f"a mapping of each order from 1 to {order}", sigma_prior)
+            raise bad_value("sigma_prior", f"a mapping of each order from 1 to {order}", sigma_prior)
         return [sigma_prior[o] for o in orders]
     if callable(sigma_prior):
         return [sigma_prior(o) for o in orders]
     if not isinstance(sigma_prior, Sequence) or isinstance(sigma_prior, str):
         must = "None, a LogNormal or an InverseGamma, or a sequence, mapping or function of them by order"
-        raise bad_value("sigma_prior", owner, must, sigma_prior)
+        raise bad_value("sigma_prior", must, sigma_prior)
     if len(sigma_prior) != order:
         raise ParameterError(
-            f"The 'sigma_prior' parameter of {owner} must have {order} entries, one for each order from 1 on."
-            f" Got {len(sigma_prior)} instead."
+            f"The 'sigma_prior' parameter of {called()} must have {order} entries, one for each order "
+            f"from 1 on. Got {len(sigma_prior)} instead."
         )
     return list(sigma_prior)
 
 
-def _check_scale(scale: object, order: int, owner: str) -> None:
+def _check_scale(scale: object, order: int) -> None:
     """Raise unless `scale` is a prior of sigma that doubles can hold."""
     name = f"sigma_prior[order {order}]"
     if type(scale) not in LAWS:
-        raise bad_value(name, owner, "a LogNormal or an InverseGamma", scale)
+        raise bad_value(name, "a LogNormal or an InverseGamma", scale)
     must = LAWS[type(scale)](scale).must
     if must:
-        raise bad_value(name, owner, must, scale)
+        raise bad_value(name, must, scale)

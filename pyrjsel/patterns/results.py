@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
@@ -263,13 +264,13 @@ class PatternResults(SampledResults[PatternModel]):
 
     # ------------------------------------------------------------------ predictions
 
-    def _encode(self, new: Any, unseen: str, owner: str) -> tuple[CodeArray, pd.Index]:
+    def _encode(self, new: Any, unseen: str) -> tuple[CodeArray, pd.Index]:
         """Return codes of new cases, or of those of the fit, and the labels of their rows."""
-        check_choice(unseen, "unseen", owner, UNSEEN)
+        check_choice(unseen, "unseen", UNSEEN)
         if new is None:
             return self.model.features.codes, self.model.data.index
         known = "raise" if unseen == "raise" else "mark"
-        codes = self.model.features.encode(new, known, owner, missing="mark")
+        codes = self.model.features.encode(new, known, missing="mark")
         return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
 
     def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
@@ -304,9 +305,8 @@ class PatternResults(SampledResults[PatternModel]):
         ParameterError
             If `draws` is not an int of at least 1, or `unseen` is something else.
         """
-        owner = "predict"
-        draws = check_int(draws, "draws", owner, low=1)
-        codes, index = self._encode(new, unseen, owner)
+        draws = check_int(draws, "draws", low=1)
+        codes, index = self._encode(new, unseen)
         model = self.model
         complete = (codes != MISSING_ROW).all(axis=1)
         probability = np.full((len(codes), len(model.classes)), np.nan)
@@ -374,13 +374,13 @@ class PatternResults(SampledResults[PatternModel]):
             As for :meth:`predict`; if a value is missing that is no level; if the response is not there,
             missing, or of a class that the fit does not have.
         """
-        owner, model = "score", self.model
+        model = self.model
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
-        true = true_classes(model.design, new, endog, lambda: model.y, len(probability), owner)
+        true = true_classes(model.design, new, endog, lambda: model.y, len(probability))
         gone = int(np.isnan(probability).any(axis=1).sum())
         if gone:
             some = counted(gone, "row")
-            raise DataError(f"The new data of {owner} must have no missing values. Got some in {some}.")
+            raise DataError(f"The new data of {called()} must have no missing values. Got some in {some}.")
         wrong = (probability.argmax(axis=1) != true).astype(np.float64)
         return score_table({"error_rate": wrong, "log_score": log_chosen(probability, true)})
 
@@ -413,8 +413,8 @@ class PatternResults(SampledResults[PatternModel]):
         the sum, and for a pattern that no case of the fit has from the prior. Coefficients of several
         patterns of a group are drawn apart from each other, and do not add up to the sum.
         """
-        owner, model = "expand", self.model
-        code = self._pattern_code(pattern, owner)
+        model = self.model
+        code = self._pattern_code(pattern)
         fixed = int((code != ANY).sum())
         (found,) = match(model.compression, model.features, code[None])
         # Of the patterns within this one, it alone fixes so many features.
@@ -445,7 +445,7 @@ class PatternResults(SampledResults[PatternModel]):
         index = pd.MultiIndex.from_product([range(chains), range(kept)], names=["chain", "draw"])
         return pd.DataFrame(values, index=index, columns=pd.Index(self._free))
 
-    def _pattern_code(self, pattern: Any, owner: str) -> CodeArray:
+    def _pattern_code(self, pattern: Any) -> CodeArray:
         """Return the positions of levels of a pattern, -1 where it leaves a feature open."""
         features = self.model.features
         names = features.names
@@ -453,24 +453,24 @@ class PatternResults(SampledResults[PatternModel]):
             if features.kind != "sequence" or not isinstance(pattern, (str, list, tuple)):
                 must = "a mapping of features to levels"
                 must += ", or the last symbols" if features.kind == "sequence" else ""
-                raise bad_value("pattern", owner, must, pattern)
+                raise bad_value("pattern", must, pattern)
             if len(pattern) > len(names):
-                raise bad_value("pattern", owner, f"at most {len(names)} symbols", pattern)
+                raise bad_value("pattern", f"at most {len(names)} symbols", pattern)
             pattern = dict(zip(names[len(names) - len(pattern) :], pattern, strict=True))
         code = np.full(len(names), ANY, dtype=np.int32)
         for name, level in pattern.items():
             if name not in names:
-                raise unknown_name(name, "feature", owner, names)
+                raise unknown_name(name, "feature", names)
             j = names.index(name)
             level = None if pd.api.types.is_scalar(level) and pd.isna(level) else level
             if level not in features.levels[j]:
-                raise unknown_name(level, "level", owner, features.levels[j], f"of the feature {name!r}")
+                raise unknown_name(level, "level", features.levels[j], f"of the feature {name!r}")
             code[j] = features.levels[j].index(level)
         fixed = np.flatnonzero(code != ANY)
         if len(fixed) > features.order:
-            raise bad_value("pattern", owner, f"of order {features.order} at most", pattern)
+            raise bad_value("pattern", f"of order {features.order} at most", pattern)
         if features.kind == "sequence" and (fixed != np.arange(len(names) - len(fixed), len(names))).any():
-            raise bad_value("pattern", owner, "one of the last features, without a gap", pattern)
+            raise bad_value("pattern", "one of the last features, without a gap", pattern)
         return code
 
     # ------------------------------------------------------------------ plots
@@ -535,9 +535,9 @@ class PatternResults(SampledResults[PatternModel]):
         UnknownNameError, DataError
             As for :meth:`PatternResults.score`.
         """
-        check_choice(measure, "measure", "plot_scores", SCORES)
+        check_choice(measure, "measure", SCORES)
         if not isinstance(others, Sequence) or not all(isinstance(each, PatternResults) for each in others):
-            raise bad_value("others", "plot_scores", "a sequence of PatternResults", others)
+            raise bad_value("others", "a sequence of PatternResults", others)
         fits = [self, *others]
         scores = [fit.score(new) for fit in fits]
         return plot_scores([fit.model for fit in fits], scores, measure, ax)

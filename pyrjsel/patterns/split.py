@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
@@ -70,9 +71,8 @@ def split_gaussian(
     >>> (part + rest).tolist(), part.round(3).tolist()
     ([2.0, 2.0], [2.015, 0.979])
     """
-    owner = "split_gaussian"
-    generator = check_rng(rng, owner)
-    sums, first, second = _arguments({"s": s, "sd1": sd1, "sd2": sd2}, owner, size)
+    generator = check_rng(rng)
+    sums, first, second = _arguments({"s": s, "sd1": sd1, "sd2": sd2}, size)
     whole = np.hypot(first, second)
     share, other = (first / whole) ** 2, (second / whole) ** 2
     noise = first * np.sqrt(other) * generator.standard_normal(whole.shape)
@@ -138,11 +138,10 @@ def split_cauchy(
     >>> part.round(2).tolist()
     [5.48, 11.47, -0.31, 11.42]
     """
-    owner = "split_cauchy"
-    generator = check_rng(rng, owner)
-    check_choice(method, "method", owner, ("inversion", "rejection"))
-    sums, first, second = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, size)
-    _check_width(sums, first, second, owner)
+    generator = check_rng(rng)
+    check_choice(method, "method", ("inversion", "rejection"))
+    sums, first, second = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, size)
+    _check_width(sums, first, second)
     out = np.empty((2, *sums.shape))
     draw(generator, sums.ravel(), first.ravel(), second.ravel(), method == "inversion", out.reshape(2, -1))
     return _plain(out[0]), _plain(out[1])
@@ -195,10 +194,9 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     >>> rj.split_cauchy_cdf([0.0, 5.0, 10.0], 10.0, 1.0, 1.0).round(4).tolist()
     [0.1924, 0.5, 0.8076]
     """
-    owner = "split_cauchy_cdf"
-    places = _floats(x, "x", owner, "numbers, not NaN", lambda value: ~np.isnan(value))
-    sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, x=places)
-    _check_width(sums, first, second, owner)
+    places = _floats(x, "x", "numbers, not NaN", lambda value: ~np.isnan(value))
+    sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, x=places)
+    _check_width(sums, first, second)
     out = np.empty(sums.shape)
     cdf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(-1))
     return _plain(out)
@@ -244,26 +242,25 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     >>> rj.split_cauchy_ppf([0.1, 0.5, 0.9], 10.0, 1.0, 1.0).round(4).tolist()
     [-0.6834, 5.0, 10.6834]
     """
-    owner = "split_cauchy_ppf"
-    chances = _floats(u, "u", owner, "probabilities in [0, 1]", lambda value: (value >= 0) & (value <= 1))
-    sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, owner, u=chances)
-    _check_width(sums, first, second, owner)
+    chances = _floats(u, "u", "probabilities in [0, 1]", lambda value: (value >= 0) & (value <= 1))
+    sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, u=chances)
+    _check_width(sums, first, second)
     out = np.empty((2, *sums.shape))
     ppf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(2, -1))
     return _plain(out[0])
 
 
-def _floats(value: ArrayLike, name: str, owner: str, must: str, good: Any) -> FloatArray:
+def _floats(value: ArrayLike, name: str, must: str, good: Any) -> FloatArray:
     """Return `value` as floats that are all `good`, or raise :class:`ParameterError`."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":
             raise TypeError
     except (TypeError, ValueError) as error:  # text, or rows of different lengths
-        raise bad_value(name, owner, must, value) from error
+        raise bad_value(name, must, value) from error
     array = array.astype(np.float64)
     if not np.all(good(array)):
-        raise bad_value(name, owner, must, value)
+        raise bad_value(name, must, value)
     return array
 
 
@@ -272,52 +269,52 @@ def _positive(value: FloatArray) -> BoolArray:
 
 
 def _arguments(
-    arguments: Mapping[str, ArrayLike], owner: str, size: Size = None, **checked: FloatArray
+    arguments: Mapping[str, ArrayLike], size: Size = None, **checked: FloatArray
 ) -> list[FloatArray]:
     """Return a sum and two scales, by their names, checked and broadcast with each other and `checked`."""
     arrays = {
-        name: _floats(value, name, owner, "finite numbers", np.isfinite)
+        name: _floats(value, name, "finite numbers", np.isfinite)
         if name == "s"
-        else _floats(value, name, owner, "finite numbers above 0", _positive)
+        else _floats(value, name, "finite numbers above 0", _positive)
         for name, value in arguments.items()
     }
     arrays |= checked
     shapes = [array.shape for array in arrays.values()]
     try:
-        shape = _size(size, np.broadcast_shapes(*shapes), owner)
+        shape = _size(size, np.broadcast_shapes(*shapes))
     except ValueError as error:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(
-            f"The parameters {', '.join(map(repr, arrays))} of {owner} must have shapes that broadcast. Got "
-            f"{', '.join(map(str, shapes))} instead."
+            f"The parameters {', '.join(map(repr, arrays))} of {called()} must have shapes that "
+            f"broadcast. Got {', '.join(map(str, shapes))} instead."
         ) from error
     return [np.array(np.broadcast_to(array, shape)) for array in arrays.values()]
 
 
-def _size(size: Size, shape: tuple[int, ...], owner: str) -> tuple[int, ...]:
+def _size(size: Size, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return `size` as a shape to which `shape` broadcasts; `shape` if it is None."""
     if size is None:
         return shape
     wanted = tuple(
-        check_int(length, "size", owner, low=0) for length in (size if isinstance(size, tuple) else (size,))
+        check_int(length, "size", low=0) for length in (size if isinstance(size, tuple) else (size,))
     )
     try:
         fits = np.broadcast_shapes(shape, wanted) == wanted
     except ValueError:
         fits = False
     if not fits:
-        raise bad_value("size", owner, f"a shape to which {shape} of the arguments broadcasts", size)
+        raise bad_value("size", f"a shape to which {shape} of the arguments broadcasts", size)
     return wanted
 
 
-def _check_width(s: FloatArray, first: FloatArray, second: FloatArray, owner: str) -> None:
+def _check_width(s: FloatArray, first: FloatArray, second: FloatArray) -> None:
     """Raise an error where lengths are so far apart that their products overflow."""
     large, small = np.maximum(first, second), np.minimum(first, second)
     wide = (small < large / WIDEST) | (np.abs(s) / WIDEST > large) | (large < 1 / WIDEST**4)
     if wide.any():
         raise ParameterError(
-            f"The scales and sums of {owner} must be within a factor of {WIDEST:g} of each other."
+            f"The scales and sums of {called()} must be within a factor of {WIDEST:g} of each other."
         )
 
 

@@ -64,27 +64,27 @@ def pyplot() -> Any:
     return plt
 
 
-def row_axes(ax: Axes | None, owner: str, *, width: float, rows: int) -> Axes:
+def row_axes(ax: Axes | None, *, width: float, rows: int) -> Axes:
     """Return `ax`, or axes in a new figure with room for `rows` rows of text."""
     row = ROW if rows <= MANY else TIGHT_ROW
-    return _axes(ax, owner, (width, max(2.4, FRAME + row * rows)))
+    return _axes(ax, (width, max(2.4, FRAME + row * rows)))
 
 
-def curve_axes(ax: Axes | None, owner: str, size: tuple[float, float] = (6.4, 3.6)) -> Axes:
+def curve_axes(ax: Axes | None, size: tuple[float, float] = (6.4, 3.6)) -> Axes:
     """Return `ax`, or axes in a new figure without the upper and right lines."""
-    shown = _axes(ax, owner, size)
+    shown = _axes(ax, size)
     if ax is None:
         shown.spines[["top", "right"]].set_visible(False)
     return shown
 
 
-def _axes(ax: Axes | None, owner: str, size: tuple[float, float]) -> Axes:
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return `ax`, or axes in a new figure, or raise :class:`ParameterError`."""
     plt = pyplot()
     if ax is None:
         _, ax = plt.subplots(figsize=size, layout="constrained")
     if not isinstance(ax, plt.Axes):
-        raise bad_value("ax", owner, "a matplotlib Axes or None", ax)
+        raise bad_value("ax", "a matplotlib Axes or None", ax)
     return ax
 
 
@@ -103,13 +103,13 @@ def legend_above(ax: Any, **options: Any) -> None:
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small", **options)
 
 
-def row_order(probability: FloatArray, top: int | None, sort: bool, owner: str) -> IntArray:
+def row_order(probability: FloatArray, top: int | None, sort: bool) -> IntArray:
     """Return the rows to show: the `top` of highest probability, by probability or in their order."""
     highest = np.argsort(-probability, kind="stable")
-    order = highest if check_bool(sort, "sort", owner) else np.arange(probability.size)
+    order = highest if check_bool(sort, "sort") else np.arange(probability.size)
     if top is None:
         return order
-    return order[np.isin(order, highest[: check_int(top, "top", owner, low=1)])]
+    return order[np.isin(order, highest[: check_int(top, "top", low=1)])]
 
 
 def _short(name: str) -> str:
@@ -130,11 +130,11 @@ def numbers(values: object) -> FloatArray | None:
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
-def vector(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+def vector(values: ArrayLike, name: str, length: int) -> FloatArray:
     """Return `values` as `length` floats, or raise :class:`ParameterError`."""
     array = numbers(values)
     if array is None or array.shape != (length,):
-        raise bad_value(name, owner, f"a vector of {length} numbers", values)
+        raise bad_value(name, f"a vector of {length} numbers", values)
     return array
 
 
@@ -143,9 +143,9 @@ def drawable(values: FloatArray, *, missing: bool = False) -> bool:
     return bool(np.all((np.abs(values) <= HIGHEST) | (missing & np.isnan(values))))
 
 
-def name_list(names: object, owner: str) -> list[str]:
+def name_list(names: object) -> list[str]:
     """Return `names` as a list, or raise :class:`ParameterError`."""
     listed: list[str] = list(names) if isinstance(names, Iterable) else [names]  # type: ignore[list-item]
     if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
-        raise bad_value("names", owner, "a sequence of strings", names)
+        raise bad_value("names", "a sequence of strings", names)
     return listed

@@ -184,7 +184,7 @@ def format_column(frame: pd.DataFrame, name: str, formats: Mapping[str, str]) ->
         return [join_terms(cell) if isinstance(cell, tuple) else str(cell) for cell in column]
     default, error_name = COLUMNS.get(name, ("general", None))
     kind = formats.get(name, default)
-    check_choice(kind, f"formats[{name!r}]", "Report", KINDS)
+    check_choice(kind, f"formats[{name!r}]", KINDS)
     errors = frame[error_name] if error_name in frame.columns else np.zeros(len(frame))
     return [KINDS[kind](float(v), float(e)) for v, e in zip(column, errors, strict=True)]
 

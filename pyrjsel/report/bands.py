@@ -74,22 +74,21 @@ def plot_band(
     >>> ax.get_xlabel()
     'x'
     """
-    owner = "plot_band"
     place = numbers(x)
     if place is None or place.ndim != 1 or not drawable(place) or np.any(np.diff(place) < 0):
-        raise bad_value("x", owner, f"a vector of increasing numbers up to {HIGHEST:g}", x)
+        raise bad_value("x", f"a vector of increasing numbers up to {HIGHEST:g}", x)
 
     def series(values: ArrayLike, name: str, length: int) -> np.ndarray:
-        found = vector(values, name, owner, length)
+        found = vector(values, name, length)
         if not drawable(found):
-            raise bad_value(name, owner, f"finite numbers up to {HIGHEST:g}", values)
+            raise bad_value(name, f"finite numbers up to {HIGHEST:g}", values)
         return found
 
     line = series(curve, "curve", place.size)
     ends = {
         label: [series(end, f"bands[{label!r}]", place.size) for end in pair] for label, pair in bands.items()
     }
-    shown = curve_axes(ax, owner)
+    shown = curve_axes(ax)
     for depth, (label, (lower, upper)) in enumerate(ends.items(), start=1):
         alpha = 0.35 * depth / len(ends)
         shown.fill_between(place, lower, upper, color=BLUE, alpha=alpha, linewidth=0.0, label=label)

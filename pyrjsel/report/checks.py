@@ -59,10 +59,10 @@ def plot_check(
     """
     simulated, seen = np.asarray(replicated, dtype=float), np.asarray(observed, dtype=float)
     if simulated.ndim != 1 or not simulated.size or not np.isfinite(simulated).all():
-        raise bad_value("replicated", "plot_check", "a vector of finite numbers", replicated)
+        raise bad_value("replicated", "a vector of finite numbers", replicated)
     if seen.shape != simulated.shape or not np.isfinite(seen).all():
-        raise bad_value("observed", "plot_check", f"a vector of {simulated.size} finite numbers", observed)
-    ax = curve_axes(ax, "plot_check", (6.4, 3.3))
+        raise bad_value("observed", f"a vector of {simulated.size} finite numbers", observed)
+    ax = curve_axes(ax, (6.4, 3.3))
     label = f"data (p = {p_value:.3f})"
     if np.ptp(seen) == 0:
         ax.hist(simulated, bins=bar_edges(simulated), color=BLUE, alpha=0.75, label="simulated")

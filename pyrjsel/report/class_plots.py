@@ -99,13 +99,12 @@ def plot_plane(
     >>> ax.get_xlabel(), len(ax.collections)
     ('x', 3)
     """
-    owner = "plot_plane"
     place, of = numbers(points), np.asarray(group)
     if place is None or place.ndim != 2 or place.shape[1] != 2 or not drawable(place, missing=True):
-        raise bad_value("points", owner, f"an (n x 2) matrix of numbers up to {HIGHEST:g}", points)
+        raise bad_value("points", f"an (n x 2) matrix of numbers up to {HIGHEST:g}", points)
     if of.shape != place.shape[:1] or of.dtype.kind not in "iu":
-        raise bad_value("group", owner, f"a vector of {len(place)} ints", group)
-    shown = curve_axes(ax, owner, (5.6, 4.4))
+        raise bad_value("group", f"a vector of {len(place)} ints", group)
+    shown = curve_axes(ax, (5.6, 4.4))
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgba
 
@@ -184,7 +183,7 @@ def plot_calibration(table: pd.DataFrame, what: str, *, ax: Axes | None = None) 
     >>> plot_calibration(table, "rain", ax=Figure().subplots()).get_xlabel()
     'Predicted probability of rain'
     """
-    shown = curve_axes(ax, "plot_calibration", (4.6, 4.2))
+    shown = curve_axes(ax, (4.6, 4.2))
     predicted = table["predicted"].to_numpy()
     low, high = np.clip([predicted - 2 * table["se"], predicted + 2 * table["se"]], 0, 1)
     shown.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle="--", zorder=1)

@@ -137,9 +137,8 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> 
     >>> stats.mean.round(3).tolist(), stats.stuck.tolist()
     ([1.0, 0.556], [True, False])
     """
-    owner = "indicator_stats"
-    terms = _check_gamma(gamma, owner)
-    index = _check_index(model_index, owner, terms.shape[0])
+    terms = _check_gamma(gamma)
+    index = _check_index(model_index, terms.shape[0])
     chains, draws = index.shape
     plan = Plan.of(draws)
     k = terms.shape[1]
@@ -189,12 +188,12 @@ def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
     >>> stats.probability.round(3).tolist(), stats.odds.tolist()
     ([0.667, 0.333], [1.0, 2.0])
     """
-    index = _check_index(model_index, "model_stats", None)
+    index = _check_index(model_index, None)
     wanted = np.asarray(models)
     if wanted.ndim != 1 or wanted.size == 0 or wanted.dtype.kind not in "iu":
-        raise bad_value("models", "model_stats", "a non-empty vector of ints", models)
+        raise bad_value("models", "a non-empty vector of ints", models)
     if np.unique(wanted).size != wanted.size:
-        raise bad_value("models", "model_stats", "a vector without repeated values", models)
+        raise bad_value("models", "a vector without repeated values", models)
     chains, draws = index.shape
     plan = Plan.of(draws)
     m = wanted.size
@@ -262,7 +261,7 @@ def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
     """
     x = values if isinstance(values, ByModel) else np.asarray(values)
     if len(x.shape) != 2 or 0 in x.shape or x.dtype.kind not in "biuf":
-        raise bad_value("values", "scalar_stats", "a non-empty (chains x draws) matrix of numbers", values)
+        raise bad_value("values", "a non-empty (chains x draws) matrix of numbers", values)
     chains, draws = x.shape
     plan = Plan.of(draws)
     # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
@@ -315,21 +314,21 @@ def _normal_scores(values: FloatArray) -> FloatArray:
     return scores
 
 
-def _check_gamma(gamma: ArrayLike | PackedModels, owner: str) -> ByteArray | PackedModels:
+def _check_gamma(gamma: ArrayLike | PackedModels) -> ByteArray | PackedModels:
     if isinstance(gamma, PackedModels):
         return gamma
     terms = np.asarray(gamma)
     if terms.ndim != 2 or terms.shape[0] == 0 or terms.dtype.kind not in "biu":
-        raise bad_value("gamma", owner, "an (n_models x J) matrix of 0 and 1", gamma)
+        raise bad_value("gamma", "an (n_models x J) matrix of 0 and 1", gamma)
     if terms.size and not (terms.min() >= 0 and terms.max() <= 1):
-        raise bad_value("gamma", owner, "a matrix of 0 and 1 only", gamma)
+        raise bad_value("gamma", "a matrix of 0 and 1 only", gamma)
     return terms.astype(np.uint8, copy=False)
 
 
-def _check_index(model_index: ArrayLike, owner: str, n_models: int | None) -> NDArray[Any] | IntArray:
+def _check_index(model_index: ArrayLike, n_models: int | None) -> NDArray[Any] | IntArray:
     index = np.asarray(model_index)
     if index.ndim != 2 or index.size == 0 or index.dtype.kind not in "iu":
-        raise bad_value("model_index", owner, "a non-empty (chains x draws) matrix of ints", model_index)
+        raise bad_value("model_index", "a non-empty (chains x draws) matrix of ints", model_index)
     if n_models is not None and not (index.min() >= 0 and index.max() < n_models):
-        raise bad_value("model_index", owner, f"rows of gamma, in [0, {n_models - 1}]", model_index)
+        raise bad_value("model_index", f"rows of gamma, in [0, {n_models - 1}]", model_index)
     return index

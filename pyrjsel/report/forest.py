@@ -95,25 +95,24 @@ def plot_coefficients(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['sex', 'age']
     """
-    owner = "plot_coefficients"
-    names = name_list(names, owner)
+    names = name_list(names)
     if not isinstance(label, str):
-        raise bad_value("label", owner, "a string", label)
+        raise bad_value("label", "a string", label)
     count = len(names)
-    share = vector(inclusion, "inclusion", owner, count)
+    share = vector(inclusion, "inclusion", count)
     if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("inclusion", owner, "probabilities in [0, 1]", inclusion)
-    middle = _places(mean, "mean", owner, count)
-    low, high = _places(ci_lower, "ci_lower", owner, count), _places(ci_upper, "ci_upper", owner, count)
+        raise bad_value("inclusion", "probabilities in [0, 1]", inclusion)
+    middle = _places(mean, "mean", count)
+    low, high = _places(ci_lower, "ci_lower", count), _places(ci_upper, "ci_upper", count)
     if not np.all(low <= high):
-        raise bad_value("ci_upper", owner, "at least 'ci_lower' everywhere", ci_upper)
-    inner = _places(mean_included, "mean_included", owner, count, missing=True)
-    spread = 2 * _places(sd_included, "sd_included", owner, count, missing=True)
+        raise bad_value("ci_upper", "at least 'ci_lower' everywhere", ci_upper)
+    inner = _places(mean_included, "mean_included", count, missing=True)
+    spread = 2 * _places(sd_included, "sd_included", count, missing=True)
     if np.any(spread < 0):
-        raise bad_value("sd_included", owner, "nowhere negative", sd_included)
-    order = row_order(share, top, sort, owner)
+        raise bad_value("sd_included", "nowhere negative", sd_included)
+    order = row_order(share, top, sort)
     shown = order.size
-    ax = row_axes(ax, owner, width=6.8, rows=shown)
+    ax = row_axes(ax, width=6.8, rows=shown)
     y = np.arange(shown)
     ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
     known = ~np.isnan(inner[order])
@@ -141,10 +140,10 @@ def plot_coefficients(
     return ax
 
 
-def _places(values: ArrayLike, name: str, owner: str, count: int, *, missing: bool = False) -> FloatArray:
+def _places(values: ArrayLike, name: str, count: int, *, missing: bool = False) -> FloatArray:
     """Return `count` numbers that can be drawn; NaN too, if some may be `missing`."""
-    array = vector(values, name, owner, count)
+    array = vector(values, name, count)
     if not drawable(array, missing=missing):
         or_nan = " or NaN" if missing else ""
-        raise bad_value(name, owner, f"finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
+        raise bad_value(name, f"finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
     return array

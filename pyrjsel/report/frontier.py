@@ -69,17 +69,16 @@ def plot_frontier(
     >>> ax.get_xlabel()
     'Budget'
     """
-    owner = "plot_frontier"
     count = np.size(budget)
-    x, y = vector(budget, "budget", owner, count), vector(deviance, "deviance", owner, count)
+    x, y = vector(budget, "budget", count), vector(deviance, "deviance", count)
     if not drawable(x) or np.any(np.diff(x) < 0):
-        raise bad_value("budget", owner, f"a vector of increasing numbers up to {HIGHEST:g}", budget)
+        raise bad_value("budget", f"a vector of increasing numbers up to {HIGHEST:g}", budget)
     if not drawable(y):
-        raise bad_value("deviance", owner, f"finite numbers up to {HIGHEST:g}", deviance)
-    share = vector(posterior, "posterior", owner, count)
+        raise bad_value("deviance", f"finite numbers up to {HIGHEST:g}", deviance)
+    share = vector(posterior, "posterior", count)
     if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("posterior", owner, "probabilities in [0, 1]", posterior)
-    shown = curve_axes(ax, owner)
+        raise bad_value("posterior", "probabilities in [0, 1]", posterior)
+    shown = curve_axes(ax)
     shown.step(x, y, where="post", color=GREY, linewidth=1.2, zorder=1)
     area = SMALLEST + (LARGEST - SMALLEST) * share
     shown.scatter(x, y, s=area, color=BLUE, zorder=3)

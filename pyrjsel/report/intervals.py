@@ -75,18 +75,17 @@ def plot_intervals(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('Value', ['a', 'b'])
     """
-    owner = "plot_intervals"
-    names = name_list(names, owner)
-    points = _places(middle, "middle", owner, len(names))
+    names = name_list(names)
+    points = _places(middle, "middle", len(names))
     intervals = [(lower, upper, ("lower", "upper"), 1.0 if inner else 1.8)]
     intervals += [(*inner, ("inner", "inner"), 3.0)] if inner else []
-    ax = row_axes(ax, owner, width=6.8, rows=len(names))
+    ax = row_axes(ax, width=6.8, rows=len(names))
     y = np.arange(len(names))
     ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
     for low, high, labels, linewidth in intervals:
-        ends = [_places(low, labels[0], owner, len(names)), _places(high, labels[1], owner, len(names))]
+        ends = [_places(low, labels[0], len(names)), _places(high, labels[1], len(names))]
         if not np.all(ends[0] <= ends[1]):
-            raise bad_value(labels[1], owner, "at least the lower ends everywhere", high)
+            raise bad_value(labels[1], "at least the lower ends everywhere", high)
         ax.hlines(y, ends[0], ends[1], color=BLUE, linewidth=linewidth, zorder=2)
     ax.scatter(points, y, s=20, color=BLUE, zorder=3)
     if symlog:
@@ -97,8 +96,8 @@ def plot_intervals(
     return ax
 
 
-def _places(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
-    places = vector(values, name, owner, length)
+def _places(values: ArrayLike, name: str, length: int) -> FloatArray:
+    places = vector(values, name, length)
     if not drawable(places):
-        raise bad_value(name, owner, f"finite numbers up to {HIGHEST:g}", values)
+        raise bad_value(name, f"finite numbers up to {HIGHEST:g}", values)
     return places

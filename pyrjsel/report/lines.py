@@ -62,18 +62,17 @@ def plot_lines(
     >>> ax.get_xlabel()
     'Order'
     """
-    owner = "plot_lines"
     if not isinstance(series, Mapping) or not all(isinstance(label, str) for label in series):
-        raise bad_value("series", owner, "a mapping of labels to vectors", series)
-    shown: Any = curve_axes(ax, owner, (5.2, 3.4))
+        raise bad_value("series", "a mapping of labels to vectors", series)
+    shown: Any = curve_axes(ax, (5.2, 3.4))
     middle = (len(series) - 1) / 2
     for k, ((label, given), colour, marker) in enumerate(
         zip(series.items(), cycle(CHAIN_COLOURS), cycle(MARKERS), strict=False)
     ):
         length = np.size(given[0])
-        vectors = [vector(values, f"series[{label!r}]", owner, length) for values in given]
+        vectors = [vector(values, f"series[{label!r}]", length) for values in given]
         if len(vectors) not in (2, 3) or not all(map(drawable, vectors)):
-            raise bad_value(f"series[{label!r}]", owner, f"two or three vectors up to {HIGHEST:g}", given)
+            raise bad_value(f"series[{label!r}]", f"two or three vectors up to {HIGHEST:g}", given)
         x = vectors[0] + (APART * (k - middle) if len(vectors) == 3 else 0.0)
         error = 2 * vectors[2] if len(vectors) == 3 else None
         shown.errorbar(

@@ -125,7 +125,7 @@ def html_page(
     True
     """
     if not isinstance(report, Report):
-        raise bad_value("report", "html_page", "a Report", report)
+        raise bad_value("report", "a Report", report)
     if not all(isinstance(picture, Picture) for picture in pictures):
         raise ParameterError("The 'pictures' parameter of html_page must be a sequence of Picture.")
     said = html.escape

@@ -84,15 +84,14 @@ def plot_inclusion(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['age', 'sex']
     """
-    owner = "plot_inclusion"
-    names = name_list(names, owner)
+    names = name_list(names)
     count = len(names)
-    before = vector(prior, "prior", owner, count)
-    after = vector(posterior, "posterior", owner, count)
-    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", owner, count)
-    order = row_order(after, top, sort, owner)
+    before = vector(prior, "prior", count)
+    after = vector(posterior, "posterior", count)
+    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", count)
+    order = row_order(after, top, sort)
     shown = order.size
-    ax = row_axes(ax, owner, width=6.4, rows=shown)
+    ax = row_axes(ax, width=6.4, rows=shown)
     y = np.arange(shown)
     ax.hlines(y, 0, after[order], color=FAINT, linewidth=3, zorder=1)
     ax.axvline(0.5, color=GREY, linewidth=0.8, linestyle="--", zorder=1.5)
@@ -153,16 +152,15 @@ def plot_sizes(
     >>> len(ax.patches)
     3
     """
-    owner = "plot_sizes"
     count = np.size(sizes)
-    at = vector(sizes, "sizes", owner, count)
-    before = vector(prior, "prior", owner, count)
-    after = vector(posterior, "posterior", owner, count)
-    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", owner, count)
+    at = vector(sizes, "sizes", count)
+    before = vector(prior, "prior", count)
+    after = vector(posterior, "posterior", count)
+    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", count)
     matters = np.flatnonzero((np.nan_to_num(before) >= LEAST_SHOWN) | (after >= LEAST_SHOWN))
     shown = slice(matters.min(), matters.max() + 1) if matters.size else slice(None)
     at, before, after, errors = at[shown], before[shown], after[shown], errors[shown]
-    ax = curve_axes(ax, owner)
+    ax = curve_axes(ax)
     known = ~np.isnan(errors)
     ax.bar(
         at,
@@ -226,24 +224,23 @@ def plot_models(
     >>> ax.get_xlabel()
     'Cumulative posterior mass (2 models with 0.900 in all)'
     """
-    owner = "plot_models"
-    names = name_list(names, owner)
+    names = name_list(names)
     count = len(names)
     inside = numbers(gamma)
     must = f"a (models x {count}) matrix of 0 and 1"
     if inside is None or inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0:
-        raise bad_value("gamma", owner, must, gamma)
+        raise bad_value("gamma", must, gamma)
     if not np.all((inside == 0) | (inside == 1)):
-        raise bad_value("gamma", owner, must, gamma)
-    mass = vector(posterior, "posterior", owner, inside.shape[0])
+        raise bad_value("gamma", must, gamma)
+    mass = vector(posterior, "posterior", inside.shape[0])
     if not (np.all(mass >= 0) and mass.sum() > 0):
-        raise bad_value("posterior", owner, "non-negative, with a positive value", posterior)
+        raise bad_value("posterior", "non-negative, with a positive value", posterior)
     used, left_out = np.flatnonzero(inside.any(axis=0)), ""
     if count > MOST_ROWS and 0 < used.size < count:
         left_out = f"\n({_counted(count - used.size, 'term')} in none of them left out)"
         names, inside, count = [names[j] for j in used], inside[:, used], used.size
     edges = np.concatenate([[0.0], np.cumsum(mass)])
-    ax = row_axes(ax, owner, width=7.5, rows=count)
+    ax = row_axes(ax, width=7.5, rows=count)
     from matplotlib.colors import ListedColormap
 
     ax.pcolormesh(

@@ -286,7 +286,7 @@ def _mass(posterior: pd.Series) -> str:
 def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None = None) -> _Grid:
     """Return `frame` as text cells; a column of tuples comes last and is wrapped."""
     if not isinstance(frame, pd.DataFrame):
-        raise bad_value("tables", "Report", "pairs of a caption and a DataFrame", frame)
+        raise bad_value("tables", "pairs of a caption and a DataFrame", frame)
     flowing = [name for name in frame.columns if any(isinstance(cell, tuple) for cell in frame[name])]
     names = [name for name in frame.columns if name not in flowing and name not in HIDDEN] + flowing[:1]
     cells = {name: format_column(frame, name, formats or {}) for name in names}

@@ -67,14 +67,13 @@ def plot_path(
     >>> ax.get_xlabel()
     'Row'
     """
-    owner = "plot_path"
     path = numbers(values)
     if path is None or path.ndim != 1 or path.size == 0 or not drawable(path):
-        raise bad_value("values", owner, f"a vector of finite numbers up to {HIGHEST:g}", values)
+        raise bad_value("values", f"a vector of finite numbers up to {HIGHEST:g}", values)
     marked = None if marks is None else np.asarray(marks)
     if marked is not None and (marked.shape != path.shape or marked.dtype != bool):
-        raise bad_value("marks", owner, f"a vector of {path.size} bools", marks)
-    shown = curve_axes(ax, owner)
+        raise bad_value("marks", f"a vector of {path.size} bools", marks)
+    shown = curve_axes(ax)
     rows = np.arange(1, path.size + 1)
     if level is not None:
         shown.axhline(level, color=GREY, linewidth=0.8, linestyle="--", zorder=1)

@@ -75,12 +75,11 @@ def plot_sensitivity(
     >>> ax.get_xscale()
     'log'
     """
-    owner = "plot_sensitivity"
     values = np.asarray(inclusion, dtype=float)
     if values.shape != (len(names), len(priors)):
-        raise bad_value("inclusion", owner, f"a {len(names)} x {len(priors)} matrix", inclusion)
-    top = check_int(top, "top", owner, low=1)
-    ax = curve_axes(ax, owner, (7.5, 4.1))
+        raise bad_value("inclusion", f"a {len(names)} x {len(priors)} matrix", inclusion)
+    top = check_int(top, "top", low=1)
+    ax = curve_axes(ax, (7.5, 4.1))
     if places is None:
         x = np.arange(len(priors), dtype=float)
         turned = sum(map(len, priors)) > WIDE
@@ -88,9 +87,9 @@ def plot_sensitivity(
         ax.set_xticks(x, text, rotation=30 if turned else 0, ha="right" if turned else "center")
         ax.set_xlabel(label)
     else:
-        x = vector(places, "places", owner, len(priors))
+        x = vector(places, "places", len(priors))
         if not np.all(x > 0):
-            raise bad_value("places", owner, "positive", places)
+            raise bad_value("places", "positive", places)
         ax.set_xscale("log")
         ax.set_xlabel(f"{label} (logarithmic)")
     order = np.argsort(x, kind="stable")

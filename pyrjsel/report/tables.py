@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
@@ -85,13 +86,13 @@ def inclusion_bayes_factor(
     >>> inclusion_bayes_factor([0.5, 0.5, 1.0], [0.75, 1.0, 1.0]).tolist()
     [3.0, inf, nan]
     """
-    a = _probabilities(prior, "prior", "inclusion_bayes_factor")
-    b = _probabilities(posterior, "posterior", "inclusion_bayes_factor")
+    a = _probabilities(prior, "prior")
+    b = _probabilities(posterior, "posterior")
     if a.shape != b.shape:
-        raise bad_value("posterior", "inclusion_bayes_factor", f"of length {a.size}", posterior)
-    out_of = 1 - b if excluded is None else _probabilities(excluded, "excluded", "inclusion_bayes_factor")
+        raise bad_value("posterior", f"of length {a.size}", posterior)
+    out_of = 1 - b if excluded is None else _probabilities(excluded, "excluded")
     if out_of.shape != b.shape:
-        raise bad_value("excluded", "inclusion_bayes_factor", f"of length {a.size}", excluded)
+        raise bad_value("excluded", f"of length {a.size}", excluded)
     known = (a > 0) & (a < 1) & ~np.isnan(b)
     out = np.full(a.shape, np.nan)
     # With millions of rows, probabilities of exclusion can be subnormal or 0.
@@ -183,17 +184,16 @@ def inclusion_table(
     >>> inclusion_table(["x"], [0.5], [0.9], [0.01], [900.0], [1.0], [2.0]).bayes_factor.round(6)["x"]
     np.float64(9.0)
     """
-    owner = "inclusion_table"
     given = {
-        "prior": _probabilities(prior, "prior", owner),
+        "prior": _probabilities(prior, "prior"),
         "prior_mcse": prior_mcse,
-        "posterior": _probabilities(posterior, "posterior", owner),
+        "posterior": _probabilities(posterior, "posterior"),
         "mcse": mcse,
         "ess": ess,
         "r_hat": r_hat,
         "cost": cost,
     }
-    columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
+    columns = {key: _column(values, key, len(names)) for key, values in given.items()}
     factor = inclusion_bayes_factor(columns["prior"], columns["posterior"], excluded)
     before = _odds_error(columns["prior"], 1 - columns["prior"], columns["prior_mcse"])
     after = _odds_error(
@@ -284,11 +284,10 @@ def model_table(
     >>> model_table([("a",), ()], [1, 0], 0.0, [0.8, 0.2], nan, [1.0, 4.0], nan).terms[1]
     ('a',)
     """
-    owner = "model_table"
     m = len(terms)
     numbers = {
         "cost": cost,
-        "posterior": _probabilities(posterior, "posterior", owner),
+        "posterior": _probabilities(posterior, "posterior"),
         "mcse": mcse,
         "odds": odds,
         "odds_mcse": odds_mcse,
@@ -296,13 +295,13 @@ def model_table(
         "deviance": deviance,
     }
     columns: dict[str, Any] = {
-        key: _column(values, key, owner, m) for key, values in numbers.items() if values is not None
+        key: _column(values, key, m) for key, values in numbers.items() if values is not None
     }
     if np.any(columns["odds"][1:] < (1.0 - ROUNDING) * columns["odds"][:-1]):
-        raise bad_value("odds", owner, "in increasing order, since rows are ranks", odds)
+        raise bad_value("odds", "in increasing order, since rows are ranks", odds)
     sizes = np.asarray(size)
     if sizes.shape != (m,) or (m > 0 and sizes.dtype.kind not in "iu"):
-        raise bad_value("size", owner, f"a vector of {m} ints", size)
+        raise bad_value("size", f"a vector of {m} ints", size)
     columns["size"] = sizes.astype(np.int64)
     cells = np.empty(m, dtype=object)  # a list of tuples would become a matrix
     for row, names in enumerate(terms):
@@ -353,19 +352,18 @@ def coefficient_table(
     >>> table.loc["x", ["ci_lower", "ci_upper"]].tolist()
     [0.0, 2.0]
     """
-    owner = "coefficient_table"
     given = {
         "mean": mean,
         "sd": sd,
         "ci_lower": ci_lower,
         "ci_upper": ci_upper,
-        "prob_positive": _probabilities(prob_positive, "prob_positive", owner),
+        "prob_positive": _probabilities(prob_positive, "prob_positive"),
         "mean_included": mean_included,
         "sd_included": sd_included,
     }
-    columns = {key: _column(values, key, owner, len(names)) for key, values in given.items()}
+    columns = {key: _column(values, key, len(names)) for key, values in given.items()}
     if np.any(columns["ci_lower"] > columns["ci_upper"]):
-        raise bad_value("ci_lower", owner, "at most ci_upper", ci_lower)
+        raise bad_value("ci_lower", "at most ci_upper", ci_lower)
     index = pd.Index(list(names), name="column", dtype=object)
     return pd.DataFrame(columns, index=index, columns=COEFFICIENT_COLUMNS)
 
@@ -382,14 +380,14 @@ def covered_mass(models: pd.DataFrame) -> float:
     return float(models["posterior"].sum())
 
 
-def _column(values: ArrayLike, name: str, owner: str, length: int) -> FloatArray:
+def _column(values: ArrayLike, name: str, length: int) -> FloatArray:
     """Return `values` as a float vector; a scalar is repeated."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim == 0:
         return np.full(length, float(array))
     if array.shape != (length,):
         raise ParameterError(
-            f"The {name!r} parameter of {owner} must have shape ({length},), one value per row. "
+            f"The {name!r} parameter of {called()} must have shape ({length},), one value per row. "
             f"Got shape {array.shape} instead."
         )
     return array
@@ -401,10 +399,10 @@ def _odds_error(inside: FloatArray, outside: ArrayLike, error: FloatArray) -> Fl
         return np.where(error == 0, 0.0, error / inside / np.asarray(outside, dtype=np.float64))
 
 
-def _probabilities(values: ArrayLike, name: str, owner: str) -> FloatArray:
+def _probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Return `values` as floats, each NaN or in [0, 1] up to rounding."""
     array = np.asarray(values, dtype=np.float64)
     # Sums of many probabilities can exceed 1 by rounding; a larger excess is an error.
     if np.any((array < -1e-9) | (array > 1 + 1e-9)):
-        raise bad_value(name, owner, "probabilities in [0, 1]", values)
+        raise bad_value(name, "probabilities in [0, 1]", values)
     return array

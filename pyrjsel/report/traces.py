@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, unknown_name
@@ -84,15 +85,14 @@ def plot_trace(
     >>> axes[0, 0].get_ylabel(), axes[0, 1].get_xlabel()
     ('Size', 'Share of draws')
     """
-    owner = "plot_trace"
     if not isinstance(panels, Mapping) or not all(isinstance(label, str) for label in panels):
-        raise bad_value("panels", owner, "a mapping of labels to matrices of numbers", panels)
-    values = {label: _matrix(label, draws, owner) for label, draws in panels.items()}
+        raise bad_value("panels", "a mapping of labels to matrices of numbers", panels)
+    values = {label: _matrix(label, draws) for label, draws in panels.items()}
     longest = max((draws.shape[1] for draws in values.values()), default=0)
     if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
-        raise bad_value("panels", owner, "matrices with equal numbers of chains, not all empty", panels)
-    _check_labels(continuous, values, owner)
-    axes = _grid(ax, len(values), owner)
+        raise bad_value("panels", "matrices with equal numbers of chains, not all empty", panels)
+    _check_labels(continuous, values)
+    axes = _grid(ax, len(values))
     from matplotlib.ticker import MaxNLocator
 
     step = -(-longest // MOST_POINTS)
@@ -120,28 +120,28 @@ def plot_trace(
     return axes
 
 
-def _matrix(label: str, draws: ArrayLike, owner: str) -> FloatArray:
+def _matrix(label: str, draws: ArrayLike) -> FloatArray:
     matrix = numbers(draws)
     if matrix is None or matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise bad_value(f"panels[{label!r}]", owner, "a (chains x draws) matrix of numbers", draws)
+        raise bad_value(f"panels[{label!r}]", "a (chains x draws) matrix of numbers", draws)
     if not drawable(matrix):
         raise DataError(
-            f"The panel {label!r} of {owner} must be finite. It has NaN, infinite values, or values beyond "
-            f"{HIGHEST:g}."
+            f"The panel {label!r} of {called()} must be finite. It has NaN, infinite values, or values "
+            f"beyond {HIGHEST:g}."
         )
     return matrix
 
 
-def _check_labels(continuous: object, known: Collection[str], owner: str) -> None:
+def _check_labels(continuous: object, known: Collection[str]) -> None:
     """Raise an error unless `continuous` is a collection of known labels."""
     if not isinstance(continuous, Collection) or isinstance(continuous, str):
-        raise bad_value("continuous", owner, "a collection of labels of 'panels'", continuous)
+        raise bad_value("continuous", "a collection of labels of 'panels'", continuous)
     for label in continuous:
         if not isinstance(label, str) or label not in known:
-            raise unknown_name(label, "panel", owner, known, "in 'continuous'")
+            raise unknown_name(label, "panel", known, "in 'continuous'")
 
 
-def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:
+def _grid(ax: ArrayLike | None, rows: int) -> NDArray[Any]:
     """Return `ax` as an array of axes, or the axes of a new figure."""
     plt = pyplot()
     if ax is None:
@@ -155,7 +155,7 @@ def _grid(ax: ArrayLike | None, rows: int, owner: str) -> NDArray[Any]:
         return np.asarray(new)
     axes = np.asarray(ax, dtype=object)
     if axes.shape != (rows, 2) or not all(isinstance(each, plt.Axes) for each in axes.flat):
-        raise bad_value("ax", owner, f"an array of matplotlib Axes of shape ({rows}, 2), or None", ax)
+        raise bad_value("ax", f"an array of matplotlib Axes of shape ({rows}, 2), or None", ax)
     return axes
 
 

@@ -130,7 +130,7 @@ class Results(ABC, Generic[Model]):
         ParameterError
             If `top` is not an int of at least 1.
         """
-        top = check_int(top, "top", "summary", low=1)
+        top = check_int(top, "top", low=1)
         said = self._description()
         return Report(self.model.title, said.facts, self._tables(top), said.notes)
 
@@ -163,5 +163,5 @@ class Results(ABC, Generic[Model]):
         code.
         <in every file>
         """
-        with_rows, file = check_bool(data, "data", "save"), check_file(path, "path", "save")
+        with_rows, file = check_bool(data, "data"), check_file(path, "path")
         write(file, Document(*self._file, self._content(with_rows)))

@@ -163,7 +163,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         ParameterError
             If `ax` or `top` is not valid.
         """
-        top = check_int(top, "top", "plot_models", low=1)
+        top = check_int(top, "top", low=1)
         posterior, names = self.posterior, list(self.model.term_names)
         return plot_models(names, posterior.packed[:top], posterior.probability[:top], ax=ax)
 

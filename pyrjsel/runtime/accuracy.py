@@ -44,7 +44,6 @@ class Accuracy:
     @classmethod
     def check(
         cls,
-        owner: str,
         mcse: float,
         max_draws: int,
         max_seconds: float | None,
@@ -59,11 +58,9 @@ class Accuracy:
             If a parameter is out of range.
         """
         return cls(
-            check_real(mcse, "mcse", owner, low=0.0, open_low=True),
-            check_int(max_draws, "max_draws", owner, low=1, high=most),
-            None
-            if max_seconds is None
-            else check_real(max_seconds, "max_seconds", owner, low=0.0, open_low=True),
+            check_real(mcse, "mcse", low=0.0, open_low=True),
+            check_int(max_draws, "max_draws", low=1, high=most),
+            None if max_seconds is None else check_real(max_seconds, "max_seconds", low=0.0, open_low=True),
             first,
         )
 
@@ -72,7 +69,7 @@ class Accuracy:
         return dict(vars(self))
 
     @classmethod
-    def from_plain(cls, content: Content, owner: str, most: int) -> "Accuracy":
+    def from_plain(cls, content: Content, most: int) -> "Accuracy":
         """Return the settings that :meth:`to_plain` wrote.
 
         Raises
@@ -84,15 +81,15 @@ class Accuracy:
         """
         seconds = content.number("max_seconds") if "max_seconds" in content else None
         most_draws, first = content.integer("max_draws"), content.integer("first", 1, most)
-        return cls.check(owner, content.number("mcse"), most_draws, seconds, most, first)
+        return cls.check(content.number("mcse"), most_draws, seconds, most, first)
 
-    def check_unused(self, owner: str, draws: object, usual: "Accuracy") -> None:
+    def check_unused(self, draws: object, usual: "Accuracy") -> None:
         """Raise :class:`ParameterError` if a run with a fixed number of draws was given accuracy settings."""
         for name in ("mcse", "max_draws", "max_seconds"):
             given = getattr(self, name)
             if given != getattr(usual, name):
                 must = f"left out unless draws='auto'; this run has a fixed number of draws ({draws})"
-                raise bad_value(name, owner, must, given)
+                raise bad_value(name, must, given)
 
 
 # The default settings.

@@ -289,9 +289,9 @@ def run_chains(
     >>> outcome.completed, outcome.iterations
     (True, [1000])
     """
-    chains = check_int(chains, "chains", "run_chains", low=1)
+    chains = check_int(chains, "chains", low=1)
     if progress is not None:
-        progress = check_bool(progress, "progress", "run_chains")
+        progress = check_bool(progress, "progress")
     seeds = spawn_seeds(rng, chains) if seeds is None else seeds
     if checkpoint is not None:
         if not hasattr(job, "resume"):
@@ -367,7 +367,7 @@ def spawn_seeds(rng: np.random.Generator, chains: int) -> list[np.random.SeedSeq
     sequence = rng.bit_generator.seed_seq
     if not isinstance(sequence, ISpawnableSeedSequence):
         must = "a Generator created from a SeedSequence, as by numpy.random.default_rng"
-        raise bad_value("rng", "run_chains", must, rng)
+        raise bad_value("rng", must, rng)
     children: list[Any] = sequence.spawn(chains)
     return children
 

@@ -19,6 +19,7 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
@@ -62,8 +63,6 @@ class Checkpoint:
         Description of the run: short values as they are, others as digests.
     generator : plain data
         State of the random numbers at the start of the run.
-    owner : str
-        Name of the caller, for messages.
     clock : float
         Wall-clock seconds that the run took before, in calls that were killed.
     begun : float
@@ -73,7 +72,6 @@ class Checkpoint:
     folder: Path
     about: Mapping[str, str]
     generator: Plain
-    owner: str
     clock: float = 0.0
     begun: float = field(default_factory=time.time)
 
@@ -83,7 +81,6 @@ class Checkpoint:
         path: str | os.PathLike[str],
         about: Mapping[str, Plain],
         rng: RNGLike | SeedLike | None,
-        owner: str,
     ) -> tuple["Checkpoint", np.random.Generator]:
         """Return a checkpoint and the random numbers of its run: the existing one, if there is one.
 
@@ -96,8 +93,6 @@ class Checkpoint:
             settings.
         rng : None, int, SeedSequence or Generator
             As for ``fit``; None takes that of the existing run.
-        owner : str
-            Name of the caller, for messages.
 
         Raises
         ------
@@ -106,23 +101,23 @@ class Checkpoint:
         StoreError
             If the folder holds another run's checkpoint, or something else.
         """
-        folder = Path(check_path(path, "checkpoint", owner, "None or the path of a folder"))
+        folder = Path(check_path(path, "checkpoint", "None or the path of a folder"))
         words = {name: _worded(value) for name, value in about.items()}
         if not folder.exists() or _is_new(folder):
-            generator = check_rng(rng, owner)
-            return cls(folder, words, _generator_state(generator, owner), owner), generator
+            generator = check_rng(rng)
+            return cls(folder, words, _generator_state(generator)), generator
         if not (folder / f"{RUN}.rjs").exists():
             raise StoreError(
-                f"The 'checkpoint' parameter of {owner} must be a new folder or one that holds a checkpoint. "
-                f"{os.fspath(folder)!r} holds something else."
+                f"The 'checkpoint' parameter of {called()} must be a new folder or one that holds a "
+                f"checkpoint. {os.fspath(folder)!r} holds something else."
             )
-        there = cls._there(folder, owner)
-        generator = _generator(there.generator, folder) if rng is None else check_rng(rng, owner)
-        there._compare(cls(folder, words, _generator_state(generator, owner), owner))
+        there = cls._there(folder)
+        generator = _generator(there.generator, folder) if rng is None else check_rng(rng)
+        there._compare(cls(folder, words, _generator_state(generator)))
         return replace(there, clock=there._spent()), generator
 
     @classmethod
-    def _there(cls, folder: Path, owner: str) -> "Checkpoint":
+    def _there(cls, folder: Path) -> "Checkpoint":
         document = read(folder / f"{RUN}.rjs")
         if document.kind != RUN:
             raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file, not a checkpoint.")
@@ -134,7 +129,7 @@ class Checkpoint:
             )
         content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
         about = {key: str(value) for key, value in content.part("about").items()}
-        return cls(folder, about, content.plain("generator"), owner)
+        return cls(folder, about, content.plain("generator"))
 
     def _spent(self) -> float:
         """Return the largest run time, in wall-clock seconds, of the chains that have saved their states."""
@@ -154,7 +149,7 @@ class Checkpoint:
             different = ["its random numbers had another seed. Give the same 'rng', or None"]
         if different:
             raise StoreError(
-                f"The 'checkpoint' of {self.owner}, {os.fspath(self.folder)!r}, belongs to another run: "
+                f"The 'checkpoint' of {called()}, {os.fspath(self.folder)!r}, belongs to another run: "
                 f"{listed(different)}. Give another folder, or delete this one."
             )
 
@@ -170,7 +165,7 @@ class Checkpoint:
         content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
         file = self.folder / f"{RUN}.rjs"
         if file.exists() or not create(file, Document(RUN, SCHEMA, content)):
-            self._there(self.folder, self.owner)._compare(self)
+            self._there(self.folder)._compare(self)
 
     def chain(self, label: str, chain: int) -> "ChainFile":
         """Return the files of one chain of a job."""
@@ -333,12 +328,12 @@ def _worded(value: Plain) -> str:
     )
 
 
-def _generator_state(generator: np.random.Generator, owner: str) -> Plain:
+def _generator_state(generator: np.random.Generator) -> Plain:
     """Return everything that determines the numbers of a generator and of its children."""
     bits = generator.bit_generator
     seed = bits.seed_seq
     if not isinstance(seed, np.random.SeedSequence) or seed.entropy is None:
-        raise bad_value("rng", owner, "None, an int, a SeedSequence or a Generator made from one", generator)
+        raise bad_value("rng", "None, an int, a SeedSequence or a Generator made from one", generator)
     return {
         "name": type(bits).__name__,
         "state": plain(bits.state),

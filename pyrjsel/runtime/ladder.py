@@ -24,17 +24,13 @@ FEWEST = 20
 Temperatures = int | str | Sequence[float]
 
 
-def check_temperatures(
-    value: object, owner: str, auto: int, gap: float = FIRST_GAP
-) -> tuple[FloatArray, bool]:
+def check_temperatures(value: object, auto: int, gap: float = FIRST_GAP) -> tuple[FloatArray, bool]:
     """Return the inverse temperatures of the replicas (K,) and whether they are adapted.
 
     Parameters
     ----------
     value : "auto", int or sequence of float
         A number of temperatures to be adapted, or the inverse temperatures themselves.
-    owner : str
-        Name of the caller, for messages.
     auto : int
         Number of temperatures for "auto".
     gap : float
@@ -48,16 +44,16 @@ def check_temperatures(
     must = "'auto', an int of at least 1, or inverse temperatures decreasing from 1, such as (1, 0.7, 0.4)"
     if isinstance(value, str):
         if value != "auto":
-            raise bad_value("temperatures", owner, must, value)
+            raise bad_value("temperatures", must, value)
         value = auto
     if isinstance(value, Sequence):
         if not 1 <= len(value) <= MOST:
-            raise bad_value("temperatures", owner, must, value)
-        powers = np.array([check_real(t, "temperatures", owner, low=0, open_low=True) for t in value])
+            raise bad_value("temperatures", must, value)
+        powers = np.array([check_real(t, "temperatures", low=0, open_low=True) for t in value])
         if powers[0] != 1.0 or np.any(np.diff(powers) >= 0):
-            raise bad_value("temperatures", owner, must, value)
+            raise bad_value("temperatures", must, value)
         return powers, False
-    count = check_int(value, "temperatures", owner, low=1, high=MOST)
+    count = check_int(value, "temperatures", low=1, high=MOST)
     return np.maximum(np.exp(-gap * np.arange(count)), HOTTEST ** (np.arange(count) / count)), True
 
 

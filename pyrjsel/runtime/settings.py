@@ -123,7 +123,6 @@ class FitSettings:
     @classmethod
     def check(
         cls,
-        owner: str,
         *,
         draws: int | str,
         burn_in: int | None,
@@ -157,36 +156,36 @@ class FitSettings:
             If the folder holds another run's checkpoint, or something else.
         """
         watch = Stopwatch()
-        accuracy = Accuracy.check(owner, mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
+        accuracy = Accuracy.check(mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
         told: dict[str, Any] = {}
         if isinstance(draws, str):
             if draws != AUTO:
-                raise bad_value("draws", owner, f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
+                raise bad_value("draws", f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
             told = {"draws": AUTO, "mcse": accuracy.mcse, "max_draws": accuracy.max_draws}
             draws = min(usual.first, accuracy.max_draws)
         else:
-            draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-            accuracy.check_unused(owner, draws, usual)
+            draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
+            accuracy.check_unused(draws, usual)
             warm = draws // 5
         if burn_in is not None:
-            burn_in = check_int(burn_in, "burn_in", owner, low=0, high=MOST_DRAWS)
+            burn_in = check_int(burn_in, "burn_in", low=0, high=MOST_DRAWS)
         if progress is not None:
-            progress = check_bool(progress, "progress", owner)
+            progress = check_bool(progress, "progress")
         if n_jobs is not None and (
             not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
         ):
-            raise bad_value("n_jobs", owner, "None or an int other than 0", n_jobs)
+            raise bad_value("n_jobs", "None or an int other than 0", n_jobs)
         sizes: dict[str, Any] = {
             "draws": draws,
             "burn_in": warm if burn_in is None else burn_in,
-            "thin": check_int(thin, "thin", owner, low=1, high=MOST_DRAWS),
-            "chains": check_int(chains, "chains", owner, low=1, high=MOST_CHAINS),
+            "thin": check_int(thin, "thin", low=1, high=MOST_DRAWS),
+            "chains": check_int(chains, "chains", low=1, high=MOST_CHAINS),
         }
         place = None
         if checkpoint is None:
-            generator = check_rng(rng, owner)
+            generator = check_rng(rng)
         else:
-            place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng, owner)
+            place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng)
             watch = Stopwatch(RunTime(0.0, place.clock))
         return cls(
             **sizes,
@@ -208,7 +207,7 @@ class FitSettings:
         }
 
     @classmethod
-    def from_plain(cls, content: Content, owner: str, rng: SeedLike = 0) -> "FitSettings":
+    def from_plain(cls, content: Content, rng: SeedLike = 0) -> "FitSettings":
         """Return the settings that :meth:`to_plain` wrote; `rng` is used for draws after the fit.
 
         Raises
@@ -219,10 +218,10 @@ class FitSettings:
             If one is out of range.
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
-        settings = cls.check(owner, **sizes, rng=rng, n_jobs=None, progress=None)
+        settings = cls.check(**sizes, rng=rng, n_jobs=None, progress=None)
         found: dict[str, Any] = {}  # missing in old files
         if "accuracy" in content:
-            found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), owner, MOST_DRAWS)
+            found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS)
         if "run_time" in content:
             found["run_time"] = RunTime.from_plain(content.part("run_time"))
         if "anew" in content:
@@ -373,7 +372,7 @@ class FitSettings:
         StoreError
             If the folder holds another run's checkpoint, or something else.
         """
-        owner, most, watch = "extend", MOST_DRAWS - have, Stopwatch(self.run_time)
+        most, watch = MOST_DRAWS - have, Stopwatch(self.run_time)
         if draws is None:
             size: dict[str, Any] = {
                 "draws": AUTO,
@@ -382,22 +381,21 @@ class FitSettings:
                 "max_seconds": max_seconds,
             }
         else:
-            more = check_int(draws, "draws", owner, low=1, high=most)
+            more = check_int(draws, "draws", low=1, high=most)
             if mcse is not None:
                 must = "left out if 'draws' is a number, which fixes the length of the extension"
-                raise bad_value("mcse", owner, must, mcse)
+                raise bad_value("mcse", must, mcse)
             size = {
                 "draws": max(have + more, ends.length(self.burn_in, self.thin)),
                 "mcse": usual.mcse,
                 "max_draws": usual.max_draws,
             }
-            given = Accuracy.check(owner, usual.mcse, max_draws, max_seconds, MOST_DRAWS)
-            given.check_unused(owner, draws, usual)
+            given = Accuracy.check(usual.mcse, max_draws, max_seconds, MOST_DRAWS)
+            given.check_unused(draws, usual)
         if ends.complete:
             ends = ends.with_recorded(recorded(), have)
         seed = int.from_bytes(ends.entropy, "little")
         settings = FitSettings.check(
-            owner,
             **size,
             burn_in=self.burn_in,
             thin=self.thin,

@@ -33,7 +33,7 @@ def count_workers(n_jobs: object, tasks: int) -> int:
         configured = get_active_backend()[1]  # set by joblib.parallel_config, or None
         wanted = -1 if configured is None else int(configured)
     elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise bad_value("n_jobs", "run_chains", "None or an int other than 0", n_jobs)
+        raise bad_value("n_jobs", "None or an int other than 0", n_jobs)
     else:
         wanted = int(n_jobs)
     return max(1, min(tasks, int(joblib.effective_n_jobs(wanted))))

@@ -26,7 +26,6 @@ class SelectionModel(Protocol):
     coef_prior: Any
     model_prior: ModelPrior
     dependent: tuple[str, ...]
-    _owner: ClassVar[str]
     _family: ClassVar[Family]
     _choices: Choices
     _priced: bool

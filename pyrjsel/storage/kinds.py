@@ -80,7 +80,7 @@ def load(
     >>> again.inclusion.equals(results.inclusion)
     True
     """
-    name = check_file(path, "path", "load")
+    name = check_file(path, "path")
     document = read(name)
     if document.kind not in _READERS:
         known = ", ".join(map(repr, sorted(_READERS)))

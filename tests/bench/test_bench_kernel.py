@@ -78,7 +78,7 @@ def rows_of(n, d):
 def test_bench_speed(what, table):
     n, d, width, mean_kernels, target = SPEED[what]
     x, y, _ = rows_of(n, d)
-    settings = KernelSettings(make_kernel("gaussian", width, "2w2", "bench"), mean_kernels=mean_kernels)
+    settings = KernelSettings(make_kernel("gaussian", width, "2w2"), mean_kernels=mean_kernels)
     times = []
     for _ in range(3 if n < 1000 else 1):
         start = time.process_time()

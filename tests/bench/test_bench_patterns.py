@@ -31,9 +31,7 @@ def hidden_chain(order, family, compress=True):
 
 def timed(problem, sampler, iterations):
     """Processor seconds an iteration, and the draws after burn-in, none thinned out."""
-    job = PatternJob(
-        problem, choose(sampler, {}, "bench", PatternLogit.fit)[1], iterations, BURN_IN[sampler], 1
-    )
+    job = PatternJob(problem, choose(sampler, {}, PatternLogit.fit)[1], iterations, BURN_IN[sampler], 1)
     runner = job.start(np.random.SeedSequence(1), 0)
     runner.advance(job.burn_in)
     begin = time.thread_time()

@@ -69,13 +69,13 @@ def append(one, other):
 
 
 def from_chunks(formula, chunks, **options):
-    return Design.from_chunks(formula, as_chunks(chunks, "Test"), keep, append, owner="Test", **options)
+    return Design.from_chunks(formula, as_chunks(chunks), keep, append, **options)
 
 
 def check(formula, table, chunks):
     """Bit for bit but for transforms whose moments are merged, which are the same to rounding."""
     options = {"extras": {"weights": "w"}, "functions": FUNCTIONS}
-    wanted, data = Design.from_formula(formula, table, owner="Test", **options)
+    wanted, data = Design.from_formula(formula, table, **options)
     design, made = from_chunks(formula, chunks, **options)
     assert design.column_names == wanted.column_names
     assert design.layout.variables == wanted.layout.variables
@@ -151,7 +151,7 @@ def test_memory_of_files_does_not_grow_with_row_groups(tmp_path):
             writer.write_table(pa.table({name: rng.normal(size=20_000) for name in names}))
     for source in (path, dataset.dataset(path)):
         before, rows, peak = pa.total_allocated_bytes(), 0, 0
-        for chunk in as_chunks(source, "Test").frames(names):
+        for chunk in as_chunks(source).frames(names):
             rows += len(chunk)
             peak = max(peak, pa.total_allocated_bytes() - before)
         assert rows == 800_000
@@ -265,12 +265,15 @@ def test_chunks_that_do_not_fit(frame):
             more.assign(c=more["c"].cat.add_categories("new")),
             r"categories of the column 'c' .*'never' in chunk 1 and .*'new' in chunk 2",
         ),
-        (more.assign(x=np.where(more["y"] > 0, np.inf, more["x"])), r"Test \(chunk 2\) .*infinite.*'x'"),
-        (more.assign(y=-np.inf), r"Test \(chunk 2\) .*infinite.*'y'"),
-        (more.assign(w=np.inf), r"Test \(chunk 2\) .*infinite.*'w'"),
-        (more.assign(w="heavy"), r"'weights' parameter of Test \(chunk 2\) must be numeric"),
+        (
+            more.assign(x=np.where(more["y"] > 0, np.inf, more["x"])),
+            r"\(chunk 2\) .*infinite.*'x'",
+        ),
+        (more.assign(y=-np.inf), r"from_chunks \(chunk 2\) .*infinite.*'y'"),
+        (more.assign(w=np.inf), r"from_chunks \(chunk 2\) .*infinite.*'w'"),
+        (more.assign(w="heavy"), r"'weights' parameter of from_chunks \(chunk 2\) must be numeric"),
         (more.to_numpy(), r"chunk 2, must be a DataFrame .*Got ndarray"),
-        (more.assign(x=pd.Timestamp("2020-01-01")), r"column 'x' of Test \(chunk 2\)"),
+        (more.assign(x=pd.Timestamp("2020-01-01")), r"column 'x' of from_chunks \(chunk 2\)"),
     ]
     for bad, pattern in cases:
         for formula in ("y ~ x + k + b + c", "y ~ x + k + b + c + g"):
@@ -281,12 +284,12 @@ def test_chunks_that_do_not_fit(frame):
 
 def test_no_chunks(frame):
     for chunks in ([], iter([]), list, [pd.DataFrame()]):
-        with pytest.raises(DataError, match="Test have no rows"):
+        with pytest.raises(DataError, match="have no rows"):
             from_chunks("y ~ x", chunks)
     for chunks in ([frame.iloc[:0]], iter([frame.iloc[:0]])):
-        with pytest.raises(DataError, match="Test have no rows"):
+        with pytest.raises(DataError, match="have no rows"):
             from_chunks("y ~ x", chunks)
-        with pytest.raises(DataError, match="Test have no rows"):
+        with pytest.raises(DataError, match="have no rows"):
             from_chunks("y ~ standardize(x)", [frame.iloc[:0]])
 
 
@@ -328,13 +331,15 @@ def test_files_that_are_none(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.csv"
     path.write_text("y,x\n1,2\n")
-    with pytest.raises(DataError, match=r"'data' of Test must be a table.*rows\.csv.*pandas\.read_csv\(\)"):
-        as_chunks(path, "Test")
+    with pytest.raises(
+        DataError, match=r"'data' of as_chunks must be a table.*rows\.csv.*pandas\.read_csv\(\)"
+    ):
+        as_chunks(path)
     for source in (path.rename(tmp_path / "rows"), tmp_path / "none.parquet"):
-        with pytest.raises(DataError, match="'data' of Test cannot be read as a Parquet file"):
+        with pytest.raises(DataError, match="'data' of as_chunks cannot be read as a Parquet file"):
             from_chunks("y ~ x", source)
 
 
 def test_what_is_not_chunks(frame):
     for data in (frame, {"y": [1]}, frame["y"], frame.to_numpy(), 3, None, b"rows"):
-        assert as_chunks(data, "Test") is None
+        assert as_chunks(data) is None

@@ -117,7 +117,7 @@ def test_missing_columns_come_with_the_term_that_needs_them(frame):
     with pytest.raises(DataError, match="more than one column named 'x'"):
         design.transform(pd.concat([frame, frame[["x"]]], axis=1))
     for new in ([[1.0, 2.0]], np.ones((3, 3)), frame["x"], None):
-        with pytest.raises(DataError, match=r"'new' of Design.transform must be a DataFrame"):
+        with pytest.raises(DataError, match=r"'new' of transform must be a DataFrame"):
             design.transform(new)
 
 

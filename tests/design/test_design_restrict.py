@@ -94,5 +94,5 @@ def test_arrays():
 
 def test_a_name_that_is_no_term_is_refused():
     whole, _ = Design.from_formula("y ~ x + z", make_frame())
-    with pytest.raises(UnknownNameError, match=r"Design.restrict got an unknown term 'xx' in 'keep'"):
+    with pytest.raises(UnknownNameError, match=r"restrict got an unknown term 'xx' in 'keep'"):
         whole.restrict(["x", "xx"])

@@ -179,10 +179,10 @@ def missing_frame():
 def test_rows_with_missing_values_are_dropped_and_counted():
     frame = missing_frame()
     with pytest.warns(MissingDataWarning) as caught:
-        design, data = Design.from_formula("y ~ x*g", frame, extras={"weights": "w"}, owner="Model")
+        design, data = Design.from_formula("y ~ x*g", frame, extras={"weights": "w"})
     assert len(caught) == 1
     assert str(caught[0].message) == (
-        "3 of 6 rows have missing values (y: 1, x: 1, g: 1, w: 1) and were dropped from the data of Model."
+        "3 of 6 rows have missing values (y: 1, x: 1, g: 1, w: 1) and were dropped from the data of Design."
     )
     assert caught[0].filename == __file__
     assert data.missing.to_dict() == {"y": 1, "x": 1, "g": 1, "w": 1}

@@ -117,7 +117,7 @@ def test_users_functions_are_asked_for():
     frame = make_frame()
     design, data = Design.from_formula("y ~ halved(x)*g", frame, functions={"halved": halved, "idle": abs})
     assert design.to_dict()["functions"] == ["halved"]
-    with pytest.raises(ParameterError, match=r"'functions' parameter of Design.from_dict must be .*'halved'"):
+    with pytest.raises(ParameterError, match=r"'functions' parameter of from_dict must be .*'halved'"):
         Design.from_dict(design.to_dict())
     other = Design.from_dict(design.to_dict(), {"halved": halved})
     np.testing.assert_array_equal(other.transform(frame).X, data.X)
@@ -196,8 +196,8 @@ def test_malformed_plain_data_give_errors_of_the_package():
     # Most changes make no sense; the rest (another formula text, another name of a column) are read.
     assert count > 800
     for nothing in (None, 3, "x", [], {}):
-        with pytest.raises(DataError, match="saved design given to me cannot be read"):
-            Design.from_dict(nothing, owner="me")
+        with pytest.raises(DataError, match="saved design given to from_dict cannot be read"):
+            Design.from_dict(nothing)
     with pytest.raises(DataError, match="version 99"):
         Design.from_dict({**state, "version": 99}, functions)
 

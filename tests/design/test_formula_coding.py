@@ -332,8 +332,8 @@ def test_bad_formulas_say_what_is_wrong(formula, words):
 def test_the_formula_must_be_text_and_the_data_a_frame():
     frame = make_frame()
     for formula in (None, 3, ["y", "x"]):
-        with pytest.raises(ParameterError, match="'formula' parameter of me"):
-            Design.from_formula(formula, frame, owner="me")
+        with pytest.raises(ParameterError, match="'formula' parameter of Design"):
+            Design.from_formula(formula, frame)
     with pytest.raises(DataError, match="must be a DataFrame"):
         Design.from_formula("y ~ x", [[1.0, 2.0]])
     with pytest.raises(DataError, match="cannot be made into a data frame"):

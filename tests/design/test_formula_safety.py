@@ -214,7 +214,7 @@ def test_every_listed_function_of_numpy_works(frame):
 
 
 def test_labels_lose_only_their_quotes():
-    expression = read_expression("np.log(Q('é b')) + Q(\"c\") * f(x, 'Q(1)')", ("f",), "me")
+    expression = read_expression("np.log(Q('é b')) + Q(\"c\") * f(x, 'Q(1)')", ("f",))
     assert expression.label == "np.log(é b) + c * f(x, 'Q(1)')"
     assert expression.variables == ("é b", "c", "x")
     assert expression.functions == ("f",)

@@ -225,7 +225,7 @@ def test_rows_without_a_response_are_dropped_where_missing_values_are_levels(hol
             DataError,
             r"must be labels.*Got real numbers instead; bin them with np.floor.*C\(dose\) in",
         ),
-        ("dose ~ interactions(text, flag)", DataError, "'dose' of LabelDesign.from_formula must be labels"),
+        ("dose ~ interactions(text, flag)", DataError, "'dose' of LabelDesign must be labels"),
         ("y ~ interactions(text, one)", DataError, "feature 'one' of .* must have at least two levels"),
         ("one ~ interactions(text, flag)", DataError, "response 'one' of .* must have at least two levels"),
         (3, ParameterError, "'formula' parameter"),

@@ -26,7 +26,7 @@ def toy_problem(**options):
 
 def run(problem, *, draws=1000, burn_in=300, thin=1, chains=2, rng=1, n_jobs=1, **options):
     settings = FitSettings.check(
-        "fit", draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
+        draws=draws, burn_in=burn_in, thin=thin, chains=chains, rng=rng, n_jobs=n_jobs, progress=False
     )
     return sampler.run(problem, settings, MixtureOptions(**options))
 

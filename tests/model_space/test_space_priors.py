@@ -20,9 +20,7 @@ from pyrjsel.model_space import (
 )
 
 NAMES = ("a", "b", "c", "d", "e", "f")
-CONTEXT = PriorContext(
-    NAMES, (True, True, False, True, True, True), (1, 2, 1, 3, 1, 1), 40.0, "LogitSelection"
-)
+CONTEXT = PriorContext(NAMES, (True, True, False, True, True, True), (1, 2, 1, 3, 1, 1), 40.0)
 N_FREE = 5
 
 PRIORS = [

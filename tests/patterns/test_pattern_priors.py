@@ -33,10 +33,10 @@ def test_ways_to_give_priors_by_order():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"family": "normal"}, "'prior' parameter of PatternLogit must be one of 'cauchy', 'gaussian'"),
+        ({"family": "normal"}, "'prior' parameter of of must be one of 'cauchy', 'gaussian'"),
         ({"sigma_0": 0}, "'sigma_0' parameter"),
-        ({"sigma_0": 1e60}, r"'sigma_0' parameter of PatternLogit must be in \[exp\(-100\)"),
-        ({"sigma_prior": "wide"}, "'sigma_prior' parameter of PatternLogit must be None, a LogNormal"),
+        ({"sigma_0": 1e60}, r"'sigma_0' parameter of of must be in \[exp\(-100\)"),
+        ({"sigma_prior": "wide"}, "'sigma_prior' parameter of of must be None, a LogNormal"),
         ({"sigma_prior": 3}, "'sigma_prior' parameter"),
         ({"sigma_prior": [rj.LogNormal(0, 1)]}, "must have 2 entries, one for each order.* Got 1"),
         ({"sigma_prior": {1: rj.LogNormal(0, 1)}}, "a mapping of each order from 1 to 2"),

@@ -50,7 +50,7 @@ def from_prior(model, n_draws, rng):
         s = np.sqrt(sigma**2 @ counts.T) * rng.standard_normal((n_draws, counts.shape[0]))
     draws = PatternDraws(s[None, :, None], log_sigma[None], rng.normal(size=(1, n_draws)))
     settings = FitSettings.check(
-        "fit", draws=n_draws, burn_in=0, thin=1, chains=1, rng=1, n_jobs=None, progress=None
+        draws=n_draws, burn_in=0, thin=1, chains=1, rng=1, n_jobs=None, progress=None
     )
     return PatternResults(
         model, PatternPosterior("slice", draws, diagnose(draws), [0.0], settings, [], SliceOptions(), None)

@@ -22,16 +22,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:The run has .* effective draws")
 
 def settings_of(**changes):
     options = {"draws": 30, "burn_in": 20, "thin": 3, "chains": 2, "rng": 1, "n_jobs": 1, "progress": False}
-    return FitSettings.check("test", **{**options, **changes})
+    return FitSettings.check(**{**options, **changes})
 
 
 def run(problem, sampler="auto", options=None, **changes):
-    name, chosen = choose(sampler, options or {}, "test", rj.PatternLogit.fit)
+    name, chosen = choose(sampler, options or {}, rj.PatternLogit.fit)
     return run_sampler(problem, name, chosen, settings_of(**changes))
 
 
 def job_of(problem, sampler, draws=10, burn_in=5, thin=2):
-    return PatternJob(problem, choose(sampler, {}, "test", rj.PatternLogit.fit)[1], draws, burn_in, thin)
+    return PatternJob(problem, choose(sampler, {}, rj.PatternLogit.fit)[1], draws, burn_in, thin)
 
 
 def same_draws(one, two):
@@ -166,21 +166,21 @@ def test_an_interrupt_before_the_first_draw(monkeypatch):
 
 
 def test_samplers_and_options():
-    assert choose("auto", {}, "fit", rj.PatternLogit.fit) == (
+    assert choose("auto", {}, rj.PatternLogit.fit) == (
         "interweaving",
         InterweavingOptions(),
     )
-    assert choose("slice", {"width": 3}, "fit", rj.PatternLogit.fit)[1].width == 3
-    with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of fit must be one of 'auto'"):
-        choose("gibbs", {}, "fit", rj.PatternLogit.fit)
+    assert choose("slice", {"width": 3}, rj.PatternLogit.fit)[1].width == 3
+    with pytest.raises(rj.ParameterError, match=r"'sampler' parameter of choose must be one of 'auto'"):
+        choose("gibbs", {}, rj.PatternLogit.fit)
     with pytest.raises(rj.UnknownNameError, match=r"option 'sigma_with'.*Did you mean 'sigma_width'"):
-        choose("slice", {"sigma_with": 1}, "fit", rj.PatternLogit.fit)
+        choose("slice", {"sigma_with": 1}, rj.PatternLogit.fit)
     for name, value in (("width", 0), ("sigma_width", -1), ("steps", 0), ("sigma_updates", 1.5)):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of sampler='slice'"):
-            choose("slice", {name: value}, "fit", rj.PatternLogit.fit)
+            choose("slice", {name: value}, rj.PatternLogit.fit)
     for name in ("steps", "sigma_updates"):
         with pytest.raises(rj.ParameterError, match=f"'{name}' parameter of sampler='interweaving'"):
-            choose("auto", {name: 0}, "fit", rj.PatternLogit.fit)
+            choose("auto", {name: 0}, rj.PatternLogit.fit)
 
 
 def test_the_loop_refuses_arrays_that_do_not_fit():

@@ -58,7 +58,7 @@ def folder(tmp_path):
 
 
 def run(folder, job=None, chains=2, rng=1, about=None, **options):
-    place, generator = Checkpoint.open(folder, about or {"what": "a walk"}, rng, "test")
+    place, generator = Checkpoint.open(folder, about or {"what": "a walk"}, rng)
     job = Walk() if job is None else job
     return run_chains(job, chains, generator, progress=False, checkpoint=place, label="walk", **options)
 
@@ -285,7 +285,7 @@ def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "empty").mkdir()
     assert run(tmp_path / "empty").completed
     for wrong in (3, "", b"", b"a", True, "a\0b", "a\ud800b"):
-        with pytest.raises(ParameterError, match="'checkpoint' parameter of test must be None or the path"):
+        with pytest.raises(ParameterError, match="'checkpoint' parameter of open must be None or the path"):
             run(wrong)
 
 
@@ -343,7 +343,7 @@ def test_random_numbers_are_kept_whatever_makes_them(folder, bits):
         return made
 
     first, wanted = run(folder, rng=generator()), generator()
-    _, found = Checkpoint.open(folder, {"what": "a walk"}, None, "test")
+    _, found = Checkpoint.open(folder, {"what": "a walk"}, None)
     assert type(found.bit_generator) is bits
     assert found.integers(2**32, size=5, dtype=np.uint32).tolist() == (
         wanted.integers(2**32, size=5, dtype=np.uint32).tolist()
@@ -362,7 +362,7 @@ def test_random_numbers_that_cannot_be_kept_are_refused(folder):
         def spawn(self, n_children):
             return [Odd() for _ in range(n_children)]
 
-    with pytest.raises(ParameterError, match="'rng' parameter of test must be None, an int, a SeedSequence"):
+    with pytest.raises(ParameterError, match="'rng' parameter of open must be None, an int, a SeedSequence"):
         run(folder, rng=np.random.Generator(np.random.PCG64(Odd())))
 
 
@@ -377,7 +377,7 @@ def test_settings_are_part_of_what_a_run_is(folder):
             "n_jobs": 1,
             "progress": False,
         }
-        return FitSettings.check("test", **{**given, **changed}, checkpoint=folder, about={"what": "a walk"})
+        return FitSettings.check(**{**given, **changed}, checkpoint=folder, about={"what": "a walk"})
 
     def size(result):
         return len(result)

@@ -115,9 +115,9 @@ def test_a_chain_that_kills_every_worker_costs_no_other(tmp_path, loky, monkeypa
     right = wanted(tmp_path)
     job = Mortal(tmp_path, {1: 99})
     with pytest.warns(rj.WorkerWarning, match=AGAIN):
-        drawn = FitSettings.check(
-            "test", draws=40, burn_in=0, thin=1, chains=4, rng=1, n_jobs=2, progress=False
-        ).run(job, "walk", len)
+        drawn = FitSettings.check(draws=40, burn_in=0, thin=1, chains=4, rng=1, n_jobs=2, progress=False).run(
+            job, "walk", len
+        )
     assert drawn.results == [right[0], right[2], right[3]]
     assert job.marks(1) == [0, 0]
     assert len(drawn.notes) == 1
@@ -143,7 +143,7 @@ def test_with_a_checkpoint_chains_go_on_where_they_were(tmp_path, loky):
     """They write down where they are at every block, of one step here; the worker dies in the tenth."""
     right = wanted(tmp_path, n=2)
     folder = tmp_path / "run"
-    place, generator = Checkpoint.open(folder, {"what": "a walk"}, 1, "test")
+    place, generator = Checkpoint.open(folder, {"what": "a walk"}, 1)
     file = Eager(place)
     job = Mortal(tmp_path, {1: 2})
     with pytest.warns(rj.WorkerWarning, match=AGAIN):

@@ -51,7 +51,6 @@ class Selection(Fitting, Studies, OverSpace):
     """
 
     title: ClassVar[str]
-    _owner: ClassVar[str]
     _family: ClassVar[Family]
     # Coefficient priors supported by the family, and the default.
     _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
@@ -94,7 +93,6 @@ class Selection(Fitting, Studies, OverSpace):
             extras=extras,
             missing=missing,
             events=self._family.events,
-            owner=self._owner,
         )
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
@@ -177,7 +175,6 @@ class Selection(Fitting, Studies, OverSpace):
             missing=missing,
             functions=functions,
             events=cls._family.events,
-            owner=cls._owner,
         )
         return cls._from_parts(design, rows, replace(choices, known=tuple(data)))
 
@@ -228,7 +225,7 @@ class Selection(Fitting, Studies, OverSpace):
 
     def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
         self.design, self.data = design, data
-        check_right_side(design, self._owner)
+        check_right_side(design)
         self._check_rows()
         self._constrain(choices, self._n_observations())
         self.regression = self._make_regression()
@@ -264,7 +261,6 @@ class Selection(Fitting, Studies, OverSpace):
             max_size=choices.max_size,
             data_columns=[str(name) for name in choices.known],
             n_observations=n_observations,
-            owner=self._owner,
         )
         self._priced = costs is not None
         # Checked copies: later changes of the originals by the user have no effect.
@@ -279,7 +275,7 @@ class Selection(Fitting, Studies, OverSpace):
         if not isinstance(given, self._coef_priors):
             names = [kind.__name__ for kind in self._coef_priors]
             several = f"{', '.join(names[:-1])} or {names[-1]}"
-            raise bad_value("coef_prior", self._owner, f"a {several}, such as {self._default_prior!r}", given)
+            raise bad_value("coef_prior", f"a {several}, such as {self._default_prior!r}", given)
         return given
 
     # ------------------------------------------------------------------ specific to a family
@@ -288,7 +284,7 @@ class Selection(Fitting, Studies, OverSpace):
         """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
         data = self.data
         assert isinstance(data, DesignData)  # overridden for linear models
-        check_columns(self.design, largest_values(data), data.extras, self._owner)
+        check_columns(self.design, largest_values(data), data.extras)
         self._family.check(data.y, data.extras.get("weights"), self.design.response)
 
     def _response_facts(self) -> list[tuple[str, str]]:

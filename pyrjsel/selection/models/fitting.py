@@ -6,6 +6,7 @@ import os
 from dataclasses import fields
 from typing import Any, cast
 
+from pyrjsel._called import named
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import unknown_option
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
@@ -137,16 +138,15 @@ class Fitting:
         <sampler options>
         """
         model = cast(SelectionModel, self)
-        owner = f"{model._owner}.fit"
-        found, usual = sampler_named(sampler, model.regression, model.space, options, owner)
+        found, usual = sampler_named(sampler, model.regression, model.space, options)
         options = {**usual, **options}
         names = [item.name for item in fields(found.options)]
         for name in options:
             if name not in names:
-                raise unknown_option(name, f"for {found.owner}", owner, names, model.fit)
-        chosen = found.options(**options)
+                raise unknown_option(name, f"for sampler={found.name!r}", names, model.fit)
+        with named(f"sampler={found.name!r}"):
+            chosen = found.options(**options)
         settings = FitSettings.check(
-            owner,
             draws=draws,
             mcse=mcse,
             max_draws=max_draws,

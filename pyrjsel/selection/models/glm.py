@@ -61,7 +61,6 @@ class LogitSelection(Selection):
     """
 
     title = "Logistic model selection"
-    _owner = "LogitSelection"
     _family = Binomial()
     _default_prior = GPrior("n", information="null")
 
@@ -140,7 +139,6 @@ class PoissonSelection(Selection):
     """
 
     title = "Poisson model selection"
-    _owner = "PoissonSelection"
     _family = Poisson()
     _default_prior = GPrior("n", information="null")
 

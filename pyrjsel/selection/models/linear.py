@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value
@@ -105,7 +106,6 @@ class LinearSelection(Selection):
     """
 
     title = "Linear model selection"
-    _owner = "LinearSelection"
     _family: ClassVar[Gaussian] = Gaussian()
     _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
@@ -206,7 +206,7 @@ class LinearSelection(Selection):
     ) -> Self:
         """Make a model; from chunks, with its terms in the order `listed` of an earlier model."""
         data = as_pandas(data)
-        chunks = as_chunks(data, cls._owner)
+        chunks = as_chunks(data)
         if chunks is None:
             return super()._from_rows(formula, data, choices, extras, missing, functions)
         design, reduced = Design.from_chunks(
@@ -217,7 +217,6 @@ class LinearSelection(Selection):
             extras=extras,
             missing=missing,
             functions=functions,
-            owner=cls._owner,
             listed=listed,
         )
         choices = replace(choices, known=tuple(chunks.names))
@@ -229,7 +228,7 @@ class LinearSelection(Selection):
         if nu <= 2:
             what = "mean" if nu <= 1 else "standard deviation"
             warn(
-                f"{self._owner} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
+                f"{called()} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
                 f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
                 "rows, or a sigma_prior.",
                 PyrjselWarning,
@@ -240,7 +239,7 @@ class LinearSelection(Selection):
             super()._check_rows()
             return
         sums = self.data.sums
-        check_columns(self.design, sums.largest, sums.extras, self._owner)
+        check_columns(self.design, sums.largest, sums.extras)
         # Only the smallest and the largest weight are needed.
         self._family.check(np.zeros(2), sums.extras.get("weights"), self.design.response)
 
@@ -261,7 +260,7 @@ class LinearSelection(Selection):
     def _make_regression(self) -> GaussianRegression:
         sigma_prior = self._choices.sigma_prior
         if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
-            raise bad_value("sigma_prior", self._owner, "None or an InverseGamma", sigma_prior)
+            raise bad_value("sigma_prior", "None or an InverseGamma", sigma_prior)
         sizes = [len(term.columns) for term in self.design.terms]
         prior = self._by_column(self.coef_prior)
         if isinstance(self.data, SummedRows):

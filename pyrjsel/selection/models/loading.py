@@ -40,7 +40,6 @@ from pyrjsel.storage import (
     register,
 )
 
-OWNER = "load"
 # Tolerance for agreement of dependent figures; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
 
@@ -48,7 +47,7 @@ ROUNDING, LEAST = 1e-6, 1e-290
 def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
     """Return the results in a file; reads schemas 1 and 2."""
     kind = CLASSES[content.text("class", CLASSES)]
-    design = Design.from_dict(content.plain("design"), given.functions, owner=OWNER)
+    design = Design.from_dict(content.plain("design"), given.functions)
     choices = _choices(content.part("choices"))
     rows = content.part("rows")
     with catching_warnings, warnings.catch_warnings():
@@ -140,7 +139,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
     if "audit" in content:  # missing in older files
         posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
-    settings = FitSettings.from_plain(content.part("settings"), OWNER, seed)
+    settings = FitSettings.from_plain(content.part("settings"), seed)
     if settings.anew is not None:
         _check_models(content.part("settings").part("anew"), model)
     separated = {}

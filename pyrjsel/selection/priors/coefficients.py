@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pyrjsel._called import called, named
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_real
@@ -89,16 +90,16 @@ class Normal(CoefficientPrior):
     intercept: "str | Normal | None" = None
 
     def __post_init__(self) -> None:
-        scale = check_real(self.scale, "scale", "Normal", low=0, open_low=True)
-        mean = check_real(self.mean, "mean", "Normal")
+        scale = check_real(self.scale, "scale", low=0, open_low=True)
+        mean = check_real(self.mean, "mean")
         if not 1 / FARTHEST <= scale <= FARTHEST:
-            raise bad_value("scale", "Normal", "between 1e-100 and 1e100, since it is squared", self.scale)
+            raise bad_value("scale", "between 1e-100 and 1e100, since it is squared", self.scale)
         if abs(mean) > FARTHEST:
-            raise bad_value("mean", "Normal", "between -1e100 and 1e100, since it is squared", self.mean)
-        check_bool(self.standardize, "standardize", "Normal")
+            raise bad_value("mean", "between -1e100 and 1e100, since it is squared", self.mean)
+        check_bool(self.standardize, "standardize")
         if self.scaled is not None:
-            check_bool(self.scaled, "scaled", "Normal")
-        _check_intercept(self.intercept, "Normal", ("flat",))
+            check_bool(self.scaled, "scaled")
+        _check_intercept(self.intercept, ("flat",))
 
     def compile(self, columns: Columns) -> CompiledPrior:
         """Return the prior on the internal scale.
@@ -119,7 +120,8 @@ class Normal(CoefficientPrior):
             If `scaled` is true, since there is no error variance.
         """
         if self.scaled:
-            raise bad_value("scaled", "Normal", "None or False for a family without error variance", True)
+            with named("Normal"):
+                raise bad_value("scaled", "None or False for a family without error variance", True)
         size = columns.mean.size
         intercept = Normal(10.0) if self.intercept is None else self.intercept
         variance = np.full(size + 1, float(self.scale) ** 2)
@@ -216,14 +218,14 @@ class GPrior(CoefficientPrior):
     def __post_init__(self) -> None:
         if isinstance(self.g, str):
             if self.g not in ("n", "4n"):
-                raise bad_value("g", "GPrior", "a positive number, 'n' or '4n'", self.g)
+                raise bad_value("g", "a positive number, 'n' or '4n'", self.g)
         else:
-            check_real(self.g, "g", "GPrior", low=0, open_low=True)
-        check_choice(self.information, "information", "GPrior", ("unit", "null"))
+            check_real(self.g, "g", low=0, open_low=True)
+        check_choice(self.information, "information", ("unit", "null"))
         if self.information == "null" and isinstance(self.intercept, str) and self.intercept == "joint":
             must = "None, 'flat' or a Normal where its information is 'null'"
-            raise bad_value("intercept", "GPrior", must, self.intercept)
-        _check_intercept(self.intercept, "GPrior", ("joint", "flat"))
+            raise bad_value("intercept", must, self.intercept)
+        _check_intercept(self.intercept, ("joint", "flat"))
 
     @property
     def of_null_model(self) -> bool:
@@ -304,20 +306,19 @@ class GPrior(CoefficientPrior):
 
 def _check_flat(prior: "Normal | GPrior") -> None:
     if prior.intercept is not None and prior.intercept != "flat":
-        raise bad_value(
-            "intercept", type(prior).__name__, "None or 'flat' for linear models", prior.intercept
-        )
+        with named(type(prior).__name__):
+            raise bad_value("intercept", "None or 'flat' for linear models", prior.intercept)
 
 
-def _check_intercept(value: object, owner: str, words: tuple[str, ...]) -> None:
+def _check_intercept(value: object, words: tuple[str, ...]) -> None:
     if value is None or (isinstance(value, str) and value in words):
         return
     if isinstance(value, Normal):
         if value.standardize or value.scaled is not None or value.intercept is not None:
             raise ParameterError(
-                f"The 'intercept' parameter of {owner} must be a Normal with a scale and a mean alone. "
+                f"The 'intercept' parameter of {called()} must be a Normal with a scale and a mean alone. "
                 f"Got {value!r} instead."
             )
         return
     must = "None, " + ", ".join(repr(word) for word in words) + " or a Normal"
-    raise bad_value("intercept", owner, must, value)
+    raise bad_value("intercept", must, value)

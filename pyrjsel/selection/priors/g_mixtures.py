@@ -102,9 +102,9 @@ class Mixture(CoefficientPrior):
         raise NotImplementedError
 
     @staticmethod
-    def _check(a: object, owner: str) -> None:
+    def _check(a: object) -> None:
         # For a <= 2 the prior is improper, and Bayes factors against the null model are undefined.
-        check_real(a, "a", owner, low=2, open_low=True)
+        check_real(a, "a", low=2, open_low=True)
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class HyperG(Mixture):
     a: float = 3.0
 
     def __post_init__(self) -> None:
-        self._check(self.a, "HyperG")
+        self._check(self.a)
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
@@ -242,7 +242,7 @@ class HyperGN(Mixture):
     a: float = 3.0
 
     def __post_init__(self) -> None:
-        self._check(self.a, "HyperGN")
+        self._check(self.a)
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         scaled = log_g - np.log(n)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrjsel._called import called, named
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name
 from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior
 from pyrjsel.selection.priors.coefficients import FARTHEST
 
-OWNER = "SpikeSlab"
 Numbers = float | Sequence[float] | Mapping[str, float]
 
 
@@ -63,9 +63,9 @@ class SpikeSlab(CoefficientPrior):
         object.__setattr__(self, "c", _checked(self.c, "c", 1.0))
         for value in _numbers(self.tau):
             if not 1 / FARTHEST <= value <= FARTHEST:
-                raise bad_value("tau", OWNER, "between 1e-100 and 1e100, since it is squared", value)
-        check_bool(self.scaled, "scaled", OWNER)
-        check_bool(self.standardize, "standardize", OWNER)
+                raise bad_value("tau", "between 1e-100 and 1e100, since it is squared", value)
+        check_bool(self.scaled, "scaled")
+        check_bool(self.standardize, "standardize")
 
     def by_column(self, terms: Sequence[tuple[str, Sequence[str]]]) -> "SpikeSlab":
         """Return the prior with one number for each column.
@@ -87,7 +87,8 @@ class SpikeSlab(CoefficientPrior):
         UnknownNameError
             If a mapping has a key that is neither a term nor a column.
         """
-        return replace(self, tau=_spread(self.tau, "tau", terms), c=_spread(self.c, "c", terms))
+        with named("SpikeSlab"):
+            return replace(self, tau=_spread(self.tau, "tau", terms), c=_spread(self.c, "c", terms))
 
     def restrict(self, inside: BoolArray) -> "SpikeSlab":
         """Return the prior restricted to the columns `inside`; mappings must have been expanded before.
@@ -144,20 +145,20 @@ class SpikeSlab(CoefficientPrior):
 def _checked(value: Any, name: str, low: float) -> Any:
     must = f"a number above {low:g}, a sequence of them, or a mapping from names to them"
     if isinstance(value, Real):
-        check_real(value, name, OWNER, low=low, open_low=True)
+        check_real(value, name, low=low, open_low=True)
         return value
     if isinstance(value, Mapping):
         items = dict(value)
         numbers: Sequence[object] = list(items.values())
         if not items or not all(isinstance(key, str) for key in items):
-            raise bad_value(name, OWNER, must, value)
+            raise bad_value(name, must, value)
         found: Any = _Names(items)
     elif isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1:
         numbers = found = tuple(value.tolist() if isinstance(value, np.ndarray) else value)
     else:
-        raise bad_value(name, OWNER, must, value)
+        raise bad_value(name, must, value)
     for number in numbers:
-        check_real(number, name, OWNER, low=low, open_low=True)
+        check_real(number, name, low=low, open_low=True)
     return found
 
 
@@ -181,18 +182,18 @@ def _spread(value: Any, name: str, terms: Sequence[tuple[str, Sequence[str]]]) -
         known = {item for pair in names for item in pair} | {term for term, _ in terms}
         for key in value:
             if key not in known:
-                raise unknown_name(key, "name", OWNER, sorted(known), f"in {name!r}")
+                raise unknown_name(key, "name", sorted(known), f"in {name!r}")
         missing = [column for term, column in names if column not in value and term not in value]
         if missing:
             raise ParameterError(
-                f"The {name!r} parameter of {OWNER} must have a number for each column, by its own name or "
-                f"that of its term. There is none for {', '.join(missing[:8])}."
+                f"The {name!r} parameter of {called()} must have a number for each column, by its own "
+                f"name or that of its term. There is none for {', '.join(missing[:8])}."
             )
         return tuple(float(value[column] if column in value else value[term]) for term, column in names)
     if isinstance(value, tuple):
         if len(value) != len(names):
             raise ParameterError(
-                f"The {name!r} parameter of {OWNER} must have one number for each of the {len(names)} "
+                f"The {name!r} parameter of {called()} must have one number for each of the {len(names)} "
                 f"columns of the design. Got {len(value)} instead."
             )
         return tuple(float(v) for v in value)

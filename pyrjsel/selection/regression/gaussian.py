@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.special import gammaln
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
@@ -21,7 +22,6 @@ from pyrjsel.selection.regression.rank import Directions, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 # Name of the model, for messages.
-OWNER = "LinearSelection"
 # Cross-products of up to this many columns are computed at once; those of more only if there are as many
 # rows, since they would otherwise be larger than the data.
 SMALL_GRAM = 1024
@@ -193,26 +193,26 @@ class GaussianRegression(TermColumns):
     def _check(self) -> None:
         """Raise if some model has no posterior."""
         if self.n < 2:
-            raise DataError(f"{OWNER} needs at least 2 rows of positive weight. Got {self.n} instead.")
+            raise DataError(f"{called()} needs at least 2 rows of positive weight. Got {self.n} instead.")
         if self.b > 0:
             return
         if self.square == 0:
             raise DataError(
-                f"The response of {OWNER} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. Give a "
-                "sigma_prior, such as InverseGamma(2, 1)."
+                f"The response of {called()} is constant: p(sigma^2) = 1 / sigma^2 leaves no posterior. "
+                "Give a sigma_prior, such as InverseGamma(2, 1)."
             )
         if not self.prior.quadrature:
             return
         # Under spike-and-slab priors all columns are in every model.
         if self.prior.ratio is None and self.spare > 0 and self.least_residual <= ROUNDING:
             raise DataError(
-                f"The columns of {OWNER} fit the response perfectly (R^2 = 1): marginal likelihoods are "
+                f"The columns of {called()} fit the response perfectly (R^2 = 1): marginal likelihoods are "
                 "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
                 "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
             )
         if self.prior.ratio is not None and self.spectrum.rest <= ROUNDING * self.square:
             raise DataError(
-                f"The columns of {OWNER} fit the response perfectly, as columns that outnumber rows do: "
+                f"The columns of {called()} fit the response perfectly, as columns that outnumber rows do: "
                 "p(sigma^2) = 1 / sigma^2 and SpikeSlab(scaled=False) leave no posterior. Give a "
                 "sigma_prior, such as InverseGamma(2, 1), or SpikeSlab(scaled=True)."
             )
@@ -409,5 +409,5 @@ def _sigma(prior: InverseGamma | None, terms: int, coef_prior: CoefficientPrior)
         return np.zeros((2, terms + 1))
     if prior.by_size and not coef_prior.variance_by_size:
         must = "an InverseGamma of two numbers where the 'coef_prior' is no SpikeSlab"
-        raise bad_value("sigma_prior", OWNER, must, prior)
-    return prior.table(terms, OWNER)
+        raise bad_value("sigma_prior", must, prior)
+    return prior.table(terms)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
@@ -14,7 +15,7 @@ SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
 
 
-def check_right_side(design: Design, owner: str) -> None:
+def check_right_side(design: Design) -> None:
     """Raise :class:`FormulaError` if a term uses the response.
 
     A variable of a computed response, as in ``I(after > before) ~ before``, may be a term; the labels of a
@@ -29,12 +30,12 @@ def check_right_side(design: Design, owner: str) -> None:
     for term in design.terms:
         if response in term.factors or not own.isdisjoint(term.variables):
             raise FormulaError(
-                f"The formula {design.formula!r} of {owner} has its response {response!r} on the right-hand "
-                f"side, in the term {term.name!r}. Leave that term out."
+                f"The formula {design.formula!r} of {called()} has its response {response!r} on the "
+                f"right-hand side, in the term {term.name!r}. Leave that term out."
             )
 
 
-def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, FloatArray], owner: str) -> None:
+def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, FloatArray]) -> None:
     """Raise :class:`DataError` if a column has the intercept's name or numbers that cannot be squared.
 
     `largest` (D + 1,) are the largest absolute values of the columns and of the response; for `extras` the
@@ -42,7 +43,7 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
     """
     if INTERCEPT in design.column_names:
         raise DataError(
-            f"The data of {owner} have a column {INTERCEPT!r}, which is the name of the constant that is "
+            f"The data of {called()} have a column {INTERCEPT!r}, which is the name of the constant that is "
             "always included. Leave it out, or give it another name."
         )
     odd = (largest > LARGEST) | ((largest < SMALLEST) & (largest > 0))
@@ -54,6 +55,6 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
     names += ["weights"] if 0 < sizes.get("weights", 1.0) < SMALLEST else []
     if names:
         raise DataError(
-            f"The data of {owner} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
+            f"The data of {called()} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
             f"whose squares are numbers; rescale {listed(names)}."
         )

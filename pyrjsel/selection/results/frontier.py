@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
@@ -196,13 +197,12 @@ def frontier_table(
     results: PosteriorTables,
     budgets: ArrayLike | None,
     others: Sequence[PosteriorTables],
-    owner: str,
 ) -> pd.DataFrame:
     """Return the frontier."""
     if not results.model._priced:
-        raise NotAvailableError(f"{owner} needs costs: the model was made without any.")
-    _check_others(results, others, owner)
-    asked = _check_budgets(budgets, (results, *others), owner)
+        raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
+    _check_others(results, others)
+    asked = _check_budgets(budgets, (results, *others))
     runs = [_Run.of(run).integrated(asked) for run in (results, *others)]
     runs.sort(key=lambda run: (run.drawn, run.results.model.space.budget))
     chosen = np.unique(np.concatenate([run.changes for run in runs])) if asked is None else asked
@@ -217,37 +217,35 @@ def frontier_table(
     return table
 
 
-def _check_others(results: PosteriorTables, others: object, owner: str) -> None:
+def _check_others(results: PosteriorTables, others: object) -> None:
     kind = type(results)
     if not isinstance(others, Sequence) or not all(isinstance(run, kind) for run in others):
-        raise bad_value("others", owner, "a sequence of SelectionResults", others)
+        raise bad_value("others", "a sequence of SelectionResults", others)
     for place, run in enumerate(others):
         reason = same_data(results.model, run.model) or same_space(results.model, run.model, budget=False)
         if reason is not None:
             raise ParameterError(
-                f"The 'others' parameter of {owner} must hold results of the same data, terms and priors. "
+                f"The 'others' parameter of {called()} must hold results of the same data, terms and priors. "
                 f"These and others[{place}] have {reason}."
             )
 
 
-def _check_budgets(
-    budgets: ArrayLike | None, runs: Sequence[PosteriorTables], owner: str
-) -> FloatArray | None:
+def _check_budgets(budgets: ArrayLike | None, runs: Sequence[PosteriorTables]) -> FloatArray | None:
     """Return the distinct budgets in increasing order, or None if none are given."""
     if budgets is None:
         return None
     asked = [] if isinstance(budgets, str) or not isinstance(budgets, Iterable) else list(budgets)
     if not asked:
-        raise bad_value("budgets", owner, "a sequence of numbers, at least one", budgets)
+        raise bad_value("budgets", "a sequence of numbers, at least one", budgets)
     space = runs[0].model.space
     least = float(space.cost(space.empty_model()))
     most = max(run.model.space.budget for run in runs)
     low = least / (1.0 + BUDGET_TOLERANCE)
-    values = [check_real(value, "budgets", owner, low=low) for value in asked]
+    values = [check_real(value, "budgets", low=low) for value in asked]
     if max(values) > _limit(most):
         raise ParameterError(
-            f"The 'budgets' parameter of {owner} must be at most the budget of the fit, {most:g}: what more "
-            f"would buy is unknown. Got {max(values):g} instead."
+            f"The 'budgets' parameter of {called()} must be at most the budget of the fit, {most:g}: "
+            f"what more would buy is unknown. Got {max(values):g} instead."
         )
     return np.unique(values)
 

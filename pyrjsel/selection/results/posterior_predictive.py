@@ -87,7 +87,7 @@ class Predictive(PosteriorTables):
         ``mean_se`` with 4,000; dependent draws of chains are worth fewer. Intervals and ``mean_se`` are
         computed from the draws. The same call gives the same numbers.
         """
-        return self._prediction(new, which, {"offset": offset}, draws, "get_prediction")[0]
+        return self._prediction(new, which, {"offset": offset}, draws)[0]
 
     def predict(
         self,
@@ -125,7 +125,7 @@ class Predictive(PosteriorTables):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._prediction(new, which, {"offset": offset}, draws, "predict", spread=False)[0].mean()
+        return self._prediction(new, which, {"offset": offset}, draws, spread=False)[0].mean()
 
     def _prediction(
         self,
@@ -133,14 +133,13 @@ class Predictive(PosteriorTables):
         which: str,
         given: Mapping[str, ArrayLike | None],
         draws: int,
-        owner: str,
         *,
         spread: bool = True,
     ) -> tuple[Prediction, dict[str, FloatArray]]:
         """Return predictions for rows, with offset and weights as needed, see prediction_rows."""
-        check_choice(which, "which", owner, WHICH)
-        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-        x, extras, index = prediction_rows(self.model, new, given, owner)
+        check_choice(which, "which", WHICH)
+        draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
+        x, extras, index = prediction_rows(self.model, new, given)
         found = self._predict_at(x, extras["offset"], index, which, draws=draws, spread=spread)
         return found, extras
 
@@ -238,12 +237,11 @@ class Predictive(PosteriorTables):
         NotAvailableError
             If `new` is None and the training data came in chunks, of which only sums were kept.
         """
-        owner = "posterior_predictive"
         results = self
-        draws = check_int(draws, "draws", owner, low=1, high=MOST_DRAWS)
-        stream = _generator(results, rng, b"predictive", owner)
+        draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
+        stream = _generator(results, rng, b"predictive")
         given = {"offset": offset, "weights": weights}
-        prediction, extras = self._prediction(new, which, given, PREDICTION_DRAWS, owner)
+        prediction, extras = self._prediction(new, which, given, PREDICTION_DRAWS)
         return simulated_responses(prediction, extras["weights"], draws, stream)
 
     def check(
@@ -313,8 +311,8 @@ class Predictive(PosteriorTables):
         {'mean': True, 'brier': True, 'calibration': True}
         """
         results = self
-        known = results.model.regression.family.statistics(_weights(results, "check"))
-        found = _compare(results, chosen_statistics(statistics, known, "check"), draws, rng, "check")
+        known = results.model.regression.family.statistics(_weights(results))
+        found = _compare(results, chosen_statistics(statistics, known), draws, rng)
         rows = [compared.row() for compared in found.values()]
         return pd.DataFrame(rows, index=pd.Index(list(found), name="statistic"), columns=COLUMNS)
 
@@ -355,32 +353,29 @@ class Predictive(PosteriorTables):
         ParameterError, DataError
             As for :meth:`check`, or if `ax` is not valid.
         """
-        owner = "plot_check"
         results = self
-        known = results.model.regression.family.statistics(_weights(results, owner))
+        known = results.model.regression.family.statistics(_weights(results))
         if statistic is None:
             if ax is not None:
-                raise bad_value("ax", owner, "None where all statistics are drawn (statistic=None)", ax)
-            every = _compare(results, known, draws, rng, owner)
+                raise bad_value("ax", "None where all statistics are drawn (statistic=None)", ax)
+            every = _compare(results, known, draws, rng)
             return plot_checks(
                 [(name, each.replicated, each.observed, each.row()[-1]) for name, each in every.items()]
             )
-        name, chosen = named_statistic(statistic, known, owner)
-        found = _compare(results, {name: chosen}, draws, rng, owner)[name]
+        name, chosen = named_statistic(statistic, known)
+        found = _compare(results, {name: chosen}, draws, rng)[name]
         return plot_check(name, found.replicated, found.observed, found.row()[-1], ax=ax)
 
 
-def _weights(results: PosteriorTables, owner: str) -> FloatArray:
+def _weights(results: PosteriorTables) -> FloatArray:
     """Return the weights of the training data."""
-    rows = rows_of_fit(results.model, owner)
+    rows = rows_of_fit(results.model)
     return rows.extras.get("weights", np.ones(rows.n))
 
 
-def _generator(
-    results: PosteriorTables, rng: RNGLike | SeedLike | None, label: bytes, owner: str
-) -> np.random.Generator:
+def _generator(results: PosteriorTables, rng: RNGLike | SeedLike | None, label: bytes) -> np.random.Generator:
     """Return the generator of a call, by default a stream of the fit."""
-    return results._stream(label) if rng is None else check_rng(rng, owner)
+    return results._stream(label) if rng is None else check_rng(rng)
 
 
 def _compare(
@@ -388,11 +383,10 @@ def _compare(
     statistics: Mapping[str, Statistic],
     draws: int,
     rng: RNGLike | SeedLike | None,
-    owner: str,
 ) -> dict[str, Compared]:
-    draws = check_int(draws, "draws", owner, low=2, high=MOST_DRAWS)
-    stream = _generator(results, rng, b"check", owner)
+    draws = check_int(draws, "draws", low=2, high=MOST_DRAWS)
+    stream = _generator(results, rng, b"check")
     wanted = dict.fromkeys(("offset", "weights"))
-    prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS, owner)
+    prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS)
     y = results.model.data.y
-    return compare(prediction, y, extras["weights"], statistics, draws, stream, owner)
+    return compare(prediction, y, extras["weights"], statistics, draws, stream)

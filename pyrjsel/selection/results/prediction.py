@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
@@ -61,7 +62,7 @@ def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatAr
     return np.asarray(x @ means[1:] + (means[0] + offset))
 
 
-def rows_of_fit(model: SelectionModel, owner: str) -> DesignData:
+def rows_of_fit(model: SelectionModel) -> DesignData:
     """Return the training data.
 
     Raises
@@ -71,13 +72,13 @@ def rows_of_fit(model: SelectionModel, owner: str) -> DesignData:
     """
     if isinstance(model.data, SummedRows):
         raise NotAvailableError(
-            f"{owner} needs rows: the data of the fit came in chunks, of which only sums were kept."
+            f"{called()} needs rows: the data of the fit came in chunks, of which only sums were kept."
         )
     return model.data
 
 
 def prediction_rows(
-    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None], owner: str
+    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None]
 ) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
     """Return columns (rows, D), offset and the like, and labels of new rows or of the training data.
 
@@ -95,26 +96,24 @@ def prediction_rows(
         for name, values in given.items():
             if values is not None:
                 raise DataError(
-                    f"The {name!r} parameter of {owner} goes with new rows, and none are given: the rows of "
-                    "the fit have their own."
+                    f"The {name!r} parameter of {called()} goes with new rows, and none are given: the "
+                    "rows of the fit have their own."
                 )
-        data = rows_of_fit(model, owner)
+        data = rows_of_fit(model)
         found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
         return data.X, found, data.index
     known = model.design.extra_columns
     extras = {name: values for name, values in given.items() if values is not None}
-    rows = model.design.transform(
-        new, extras={**dict.fromkeys(set(known) - set(given)), **extras}, owner=owner
-    )
+    rows = model.design.transform(new, extras={**dict.fromkeys(set(known) - set(given)), **extras})
     found = {}
     for name in given:
         values = rows.extras.get(name)
         if values is None and name in known:
-            raise DataError(f"The fit had an array as {name}: {owner} needs {name!r} for new rows.")
+            raise DataError(f"The fit had an array as {name}: {called()} needs {name!r} for new rows.")
         found[name] = np.full(len(rows.index), ABSENT[name]) if values is None else values
     if "weights" in found and np.any(found["weights"] < 0):
         smallest = np.nanmin(found["weights"])
-        raise DataError(f"The 'weights' of {owner} must be non-negative. Got {smallest:g}.")
+        raise DataError(f"The 'weights' of {called()} must be non-negative. Got {smallest:g}.")
     return rows.X, found, rows.index
 
 
@@ -232,7 +231,7 @@ class Prediction:
         ParameterError
             If `alpha` is not in (0, 1).
         """
-        alpha = check_real(alpha, "alpha", "summary_frame", low=0, high=1, open_low=True, open_high=True)
+        alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
         out = np.full((len(self.index), 6), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):

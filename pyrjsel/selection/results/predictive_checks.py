@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, show, unknown_name
@@ -63,7 +64,7 @@ def simulated_responses(
     return pd.DataFrame(out, index=prediction.index.copy(), columns=pd.RangeIndex(draws, name="draw"))
 
 
-def chosen_statistics(given: Any, known: Mapping[str, Statistic], owner: str) -> dict[str, Statistic]:
+def chosen_statistics(given: Any, known: Mapping[str, Statistic]) -> dict[str, Statistic]:
     """Return the statistics of a call: those `given`, or all of the family.
 
     Raises
@@ -75,11 +76,11 @@ def chosen_statistics(given: Any, known: Mapping[str, Statistic], owner: str) ->
         return dict(known)
     must = "a mapping of names to functions of the responses, or of the responses and their means, or None"
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
-        raise bad_value("statistics", owner, must, given)
-    return {name: _own(function, f"statistics[{name!r}]", owner) for name, function in given.items()}
+        raise bad_value("statistics", must, given)
+    return {name: _own(function, f"statistics[{name!r}]") for name, function in given.items()}
 
 
-def named_statistic(given: Any, known: Mapping[str, Statistic], owner: str) -> tuple[str, Statistic]:
+def named_statistic(given: Any, known: Mapping[str, Statistic]) -> tuple[str, Statistic]:
     """Return name and function of a statistic, given by its name in the family or as a function.
 
     Raises
@@ -91,18 +92,18 @@ def named_statistic(given: Any, known: Mapping[str, Statistic], owner: str) -> t
     """
     if isinstance(given, str):
         if given not in known:
-            raise unknown_name(given, "statistic", owner, known)
+            raise unknown_name(given, "statistic", known)
         return given, known[given]
-    return getattr(given, "__name__", "statistic"), _own(given, "statistic", owner)
+    return getattr(given, "__name__", "statistic"), _own(given, "statistic")
 
 
-def _own(function: Any, name: str, owner: str) -> Statistic:
+def _own(function: Any, name: str) -> Statistic:
     count = _needed(function) if callable(function) else 0
     if count == 1:
         return Statistic(lambda y, mean, weights: function(y))
     if count == 2:
         return Statistic(lambda y, mean, weights: function(y, mean), discrepancy=True)
-    raise bad_value(name, owner, "a function of the responses, or of the responses and their means", function)
+    raise bad_value(name, "a function of the responses, or of the responses and their means", function)
 
 
 def _needed(function: Callable[..., Any]) -> int:
@@ -125,7 +126,6 @@ def compare(
     statistics: Mapping[str, Statistic],
     draws: int,
     rng: np.random.Generator,
-    owner: str,
 ) -> dict[str, Compared]:
     """Compute statistics for the data and for `draws` simulated data sets, over rows of positive weight.
 
@@ -142,11 +142,11 @@ def compare(
         for name, statistic in statistics.items():
             observed, replicated = values[name][:, part]
             for k, (mean, response) in enumerate(columns):
-                replicated[k] = _value(statistic, name, (response, mean, weights), owner)
+                replicated[k] = _value(statistic, name, (response, mean, weights))
                 if statistic.discrepancy:
-                    observed[k] = _value(statistic, name, (seen, mean, weights), owner)
+                    observed[k] = _value(statistic, name, (seen, mean, weights))
             if not statistic.discrepancy:
-                observed[:] = _value(statistic, name, (seen, columns[0][0], weights), owner)
+                observed[:] = _value(statistic, name, (seen, columns[0][0], weights))
     return {name: Compared(*value) for name, value in values.items()}
 
 
@@ -156,13 +156,13 @@ def _fixed(values: FloatArray) -> FloatArray:
     return values
 
 
-def _value(statistic: Statistic, name: str, arguments: tuple[FloatArray, ...], owner: str) -> float:
+def _value(statistic: Statistic, name: str, arguments: tuple[FloatArray, ...]) -> float:
     value: Any = statistic.function(*arguments)
     number: Any = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     real = isinstance(number, (Real, np.bool_))
     if not real or not abs(number) <= sys.float_info.max:
         raise ParameterError(
-            f"The statistic {name!r} of {owner} must be a finite number for every response, simulated ones "
-            f"among them. Got {show(value)} instead."
+            f"The statistic {name!r} of {called()} must be a finite number for every response, "
+            f"simulated ones among them. Got {show(value)} instead."
         )
     return float(number)

@@ -147,7 +147,7 @@ class SelectionResults(Predictive):
             If columns of kept terms are linearly dependent.
         """
         if not isinstance(others, Sequence) or not all(isinstance(run, SelectionResults) for run in others):
-            raise bad_value("others", "screen", "a sequence of SelectionResults", others)
+            raise bad_value("others", "a sequence of SelectionResults", others)
         return screened((self, *others), threshold)
 
     # ------------------------------------------------------------------ summary, files, more draws
@@ -213,7 +213,7 @@ class SelectionResults(Predictive):
         >>> found.posterior["included"].sel(term="smoke").shape
         (4, 500)
         """
-        whole = check_bool(coefficients, "coefficients", "to_arviz")
+        whole = check_bool(coefficients, "coefficients")
         return to_arviz(*arviz_groups(self.model, self.draws, self._column_names if whole else None))
 
     # ------------------------------------------------------------------ costs and budgets
@@ -271,7 +271,7 @@ class SelectionResults(Predictive):
         0     2.0                ()   0.0
         1     8.0  (lwt, smoke, ht)   8.0
         """
-        return frontier_table(self, budgets, others, "frontier")
+        return frontier_table(self, budgets, others)
 
     def plot_frontier(
         self,
@@ -310,7 +310,7 @@ class SelectionResults(Predictive):
         ConvergenceWarning
             As for :meth:`frontier`.
         """
-        return draw_frontier(frontier_table(self, budgets, others, "plot_frontier"), ax)
+        return draw_frontier(frontier_table(self, budgets, others), ax)
 
     # ------------------------------------------------------------------ plots
 
@@ -375,7 +375,7 @@ class SelectionResults(Predictive):
         ParameterError
             If `ax`, `top`, `sort` or `standardize` is not valid.
         """
-        per_sd = check_bool(standardize, "standardize", "plot_coefficients")
+        per_sd = check_bool(standardize, "standardize")
         return plot_columns(self, ax, top, sort, per_sd)
 
     def plot_trace(self, ax: Any = None) -> Any:

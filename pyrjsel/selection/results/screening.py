@@ -17,7 +17,7 @@ from pyrjsel.selection.results.tables import PosteriorTables
 
 def screened(runs: Sequence[PosteriorTables], threshold: float) -> SelectionModel:
     """Return the model of the first of `runs` without the terms below `threshold` in all of them."""
-    threshold = check_real(threshold, "threshold", "screen", low=0, high=1, open_low=True, open_high=True)
+    threshold = check_real(threshold, "threshold", low=0, high=1, open_low=True, open_high=True)
     model = runs[0].model
     for place, run in enumerate(runs[1:]):
         reason = same_data(model, run.model)

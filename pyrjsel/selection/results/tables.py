@@ -243,7 +243,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         error of 0.04 standard deviations for a normal posterior, and of up to 0.2 if tails are heavy or the
         end lies between the point mass at zero and the other values.
         """
-        alpha = check_real(alpha, "alpha", "conf_int", low=0, high=1, open_low=True, open_high=True)
+        alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
         return pd.DataFrame(ends.T, index=self._column_names)
 
@@ -390,7 +390,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
             If the median probability model violates a constraint or has linearly dependent columns; the
             feasible model closest to the inclusion probabilities is then returned.
         """
-        check_choice(which, "which", "best", WHICH[1:])
+        check_choice(which, "which", WHICH[1:])
         return self._terms(self._model(which))
 
     @kept_property

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrjsel._called import named
 from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Gaussian, Nuisance
 from pyrjsel.model_space import ModelSpace
@@ -62,11 +63,6 @@ class Sampler:
     name: ClassVar[str]
     options: ClassVar[type]
     warm: ClassVar[int] = WARM
-
-    @property
-    def owner(self) -> str:
-        """Owner of the options, for messages."""
-        return f"sampler={self.name!r}"
 
     def supports(self, regression: Any) -> bool:
         """Whether models of the regression's family can be sampled."""
@@ -436,7 +432,8 @@ class MCMC(Sampler):
         every = self.coefficients_every(regression, settings, settings.draws)
         sizes = (settings.draws, settings.burn_in, settings.thin)
         job = Job(self.kind, setup, regression, space, *sizes, None, every)
-        starts = given_starts(settings, options.start, space, self.kind.existence(job), self.owner)
+        with named(f"sampler={self.name!r}"):
+            starts = given_starts(settings, options.start, space, self.kind.existence(job))
         return replace(job, starts=starts)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:

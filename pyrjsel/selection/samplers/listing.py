@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs, enumerate_models, unpack
@@ -20,8 +21,6 @@ PARTS = 8
 # Models processed at a time: few enough for Ctrl-C, many enough for a small overhead.
 UNIT = 256
 
-OWNER = "sampler='enumerate'"
-
 
 def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
     """Return all feasible models (m, J), depth-first, and their log prior probabilities up to a constant.
@@ -33,7 +32,7 @@ def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
     """
     if not count_dfs(space, MOST_MODELS)[1]:
         raise NotAvailableError(
-            f"{OWNER} needs at most {MOST_MODELS:,} feasible models; this space has more. "
+            f"{called()} needs at most {MOST_MODELS:,} feasible models; this space has more. "
             "Use another sampler, or restrict it by budget=, max_size= or heredity=."
         )
     gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))

@@ -35,7 +35,7 @@ def samplers_of(regression: Any) -> Mapping[str, Sampler]:
 
 
 def sampler_named(
-    name: object, regression: Any, space: ModelSpace, options: Collection[str], owner: str
+    name: object, regression: Any, space: ModelSpace, options: Collection[str]
 ) -> tuple[Sampler, dict[str, Any]]:
     """Return a sampler by name; "auto" chooses it from the regression, the space and the given `options`.
 
@@ -48,7 +48,7 @@ def sampler_named(
     """
     known = samplers_of(regression)
     if not isinstance(name, str) or name not in (AUTO, *known):
-        raise unknown_name(name, "sampler", owner, (AUTO, *known))
+        raise unknown_name(name, "sampler", (AUTO, *known))
     chosen, usual = automatic(regression, space, options) if name == AUTO else (name, {})
     return known[chosen], usual
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import bad_value, check_int
@@ -16,7 +17,6 @@ from pyrjsel.report import model_stats
 from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.results.results import SelectionResults
 
-OWNER = "compare_samplers"
 FACTS = ("sampler", "chains", "iterations", "seconds")
 
 
@@ -90,11 +90,11 @@ def compare_samplers(
     ([0.5, 0.5], True)
     """
     runs, labels = _runs(results, names)
-    top = check_int(top, "top", OWNER, low=1)
+    top = check_int(top, "top", low=1)
     if reference is None:
         reference = next((run for run in runs if run.posterior.draws is None), None)
     elif not isinstance(reference, SelectionResults):
-        raise bad_value("reference", OWNER, "SelectionResults or None", reference)
+        raise bad_value("reference", "SelectionResults or None", reference)
     _check_alike(runs, labels, reference)
     models = _best(runs if reference is None else [reference], top)
     known = None if reference is None else _estimate(reference, models)
@@ -133,15 +133,15 @@ def _runs(results: object, names: object) -> tuple[list[SelectionResults], list[
     must = "a sequence of SelectionResults, or a mapping of names to them, at least one"
     if isinstance(results, Mapping):
         if names is not None:
-            raise bad_value("names", OWNER, "None where 'results' is a mapping, which has names", names)
+            raise bad_value("names", "None where 'results' is a mapping, which has names", names)
         runs, labels = list(results.values()), list(results)
     elif isinstance(results, Sequence) and not isinstance(results, str):
         runs = list(results)
         labels = list(range(1, len(runs) + 1)) if names is None else _labels(names, len(runs))
     else:
-        raise bad_value("results", OWNER, must, results)
+        raise bad_value("results", must, results)
     if not runs or not all(isinstance(run, SelectionResults) for run in runs):
-        raise bad_value("results", OWNER, must, results)
+        raise bad_value("results", must, results)
     return runs, labels
 
 
@@ -149,7 +149,7 @@ def _labels(names: object, count: int) -> list[Hashable]:
     good = isinstance(names, Sequence) and not isinstance(names, str)
     labels: list[Hashable] = list(names) if good else []  # type: ignore[call-overload]
     if not all(isinstance(label, str) for label in labels) or not len(labels) == count == len(set(labels)):
-        raise bad_value("names", OWNER, f"a sequence of {count} different strings, one per run", names)
+        raise bad_value("names", f"a sequence of {count} different strings, one per run", names)
     return labels
 
 
@@ -167,7 +167,7 @@ def _check_alike(
         reason = same_data(first, other.model) or same_space(first, other.model)
         if reason is not None:
             raise ParameterError(
-                f"The 'results' parameter of {OWNER} must be runs on the same data, terms, priors and "
+                f"The 'results' parameter of {called()} must be runs on the same data, terms, priors and "
                 f"constraints. Run {labels[0]!r} and {label} have {reason}."
             )
 

@@ -21,7 +21,6 @@ from pyrjsel.selection.results.prediction import rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
 
-OWNER = "cross_validate"
 WHICH = ("bma", "hpm", "mpm")
 FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
 
@@ -179,8 +178,8 @@ def cross_validated(
 ) -> CrossValidation:
     """Fit `model` without each fold, and score the predictions of that fold."""
     chosen = _predictors(which)
-    check_bool(stratify, "stratify", OWNER)
-    rows = rows_of_fit(model, OWNER)
+    check_bool(stratify, "stratify")
+    rows = rows_of_fit(model)
     weights = rows.extras.get("weights", np.ones(rows.n))
     used = weights > 0
     codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])
@@ -229,7 +228,7 @@ def _predictors(which: Any) -> list[str]:
         or any(not isinstance(name, str) or name not in WHICH for name in names)
         or len(set(names)) < len(names)
     ):
-        raise bad_value("which", OWNER, "some of 'bma', 'hpm' and 'mpm', each once", which)
+        raise bad_value("which", "some of 'bma', 'hpm' and 'mpm', each once", which)
     return list(names)
 
 

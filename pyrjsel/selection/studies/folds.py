@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, IntArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.design import DesignData
 from pyrjsel.runtime import deal
 
-OWNER = "cross_validate"
 MUST = "an int of at least 2, or a label for each row"
 
 
@@ -32,17 +32,21 @@ def make_folds(
     """
     if isinstance(folds, Integral):
         y = data.y[used]
-        count = check_int(folds, "folds", OWNER, low=2, high=y.size)
+        count = check_int(folds, "folds", low=2, high=y.size)
         return deal(y if stratify else np.zeros(y.size), count, rng), list(range(1, count + 1))
     labels = given_labels(data, folds)[used]
     if pd.isna(labels).any():
-        raise DataError(f"The 'folds' of {OWNER} must have a label for every row. Got missing ones.")
+        raise DataError(f"The 'folds' of {called()} must have a label for every row. Got missing ones.")
     try:
         codes, names = pd.factorize(labels, sort=True)
     except TypeError as error:
-        raise DataError(f"The 'folds' of {OWNER} must be labels such as numbers or text: {error}.") from error
+        raise DataError(
+            f"The 'folds' of {called()} must be labels such as numbers or text: {error}."
+        ) from error
     if len(names) < 2:
-        raise DataError(f"The 'folds' of {OWNER} must have at least two different labels. Got {len(names)}.")
+        raise DataError(
+            f"The 'folds' of {called()} must have at least two different labels. Got {len(names)}."
+        )
     return codes.astype(np.int64), list(names)
 
 
@@ -54,16 +58,16 @@ def given_labels(data: DesignData, folds: Any) -> pd.Index:
         if index.is_unique and wanted.is_unique and wanted.isin(index).all():
             return pd.Index(folds.loc[wanted])
     elif isinstance(folds, (str, bytes)) or not hasattr(folds, "__len__"):
-        raise bad_value("folds", OWNER, MUST, folds)
+        raise bad_value("folds", MUST, folds)
     try:
         labels = np.asarray(folds)
     except ValueError as error:
-        raise DataError(f"The 'folds' of {OWNER} must be one-dimensional: {error}.") from error
+        raise DataError(f"The 'folds' of {called()} must be one-dimensional: {error}.") from error
     if labels.ndim != 1 or labels.size not in (n, data.n_rows):
         rows = (
             f"{n:,} rows" if n == data.n_rows else f"{n:,} rows used, or of the {data.n_rows:,} of the data"
         )
         raise DataError(
-            f"The 'folds' of {OWNER} must be labels of the {rows}. Got shape {labels.shape} instead."
+            f"The 'folds' of {called()} must be labels of the {rows}. Got shape {labels.shape} instead."
         )
     return pd.Index(labels if labels.size == n else labels[data.positions])

@@ -78,7 +78,7 @@ class Studies:
         smoke        0.4               0.1
         ht           0.7               0.1
         """
-        stream = check_rng(rng, "sensitivity")
+        stream = check_rng(rng)
         model = cast("SelectionModel", self)
         return refit_over(model, coef_priors, model_priors, g, scale, stream, fit_options)
 
@@ -152,6 +152,6 @@ class Studies:
         >>> cv.scores["log_score"].round(2).to_dict()
         {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
         """
-        stream = check_rng(rng, "cross_validate")
+        stream = check_rng(rng)
         model = cast("SelectionModel", self)
         return cross_validated(model, folds, which, stratify, stream, fit_options)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
 from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
@@ -20,7 +21,6 @@ from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.studies.refits import refit
 
-OWNER = "sensitivity"
 NAMES = ("coef_prior", "model_prior")
 # Priors with longer names, which do not fit over a column of a summary, are numbered.
 LONGEST_HEAD = 10
@@ -251,7 +251,7 @@ def grid(model: SelectionModel, coef_priors: Any, model_priors: Any, g: Any, sca
     used = [name for name, value in ways.items() if value is not None]
     if len(used) > 1:
         raise ParameterError(
-            f"Only one of coef_priors, g and scale of {OWNER} may be given. Got {' and '.join(used)}."
+            f"Only one of coef_priors, g and scale of {called()} may be given. Got {' and '.join(used)}."
         )
     axes = []
     if coef_priors is not None:
@@ -270,7 +270,7 @@ def grid(model: SelectionModel, coef_priors: Any, model_priors: Any, g: Any, sca
         axes.append(Axis(NAMES[1], _by_name(model_priors, "model_priors")))
     if not axes:
         raise ParameterError(
-            f"One of coef_priors, g, scale and model_priors of {OWNER} must be given. Got none."
+            f"One of coef_priors, g, scale and model_priors of {called()} must be given. Got none."
         )
     return axes
 
@@ -278,7 +278,7 @@ def grid(model: SelectionModel, coef_priors: Any, model_priors: Any, g: Any, sca
 def _by_name(given: Any, name: str) -> dict[str, Any]:
     if isinstance(given, Mapping):
         if not given or not all(isinstance(key, str) for key in given):
-            raise bad_value(name, OWNER, "a mapping of names to priors, or a sequence of priors", given)
+            raise bad_value(name, "a mapping of names to priors, or a sequence of priors", given)
         return dict(given)
     priors = _values(given, name)
     return _named([repr_short(prior) for prior in priors], priors, name)
@@ -289,14 +289,14 @@ def _values(given: Any, name: str) -> list[Any]:
         given = given.tolist()
     if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) or not len(given):
         kind = "values" if name in ("g", "scale") else "priors, or a mapping of names to priors"
-        raise bad_value(name, OWNER, f"a sequence of {kind}", given)
+        raise bad_value(name, f"a sequence of {kind}", given)
     return list(given)
 
 
 def _named(names: list[str], priors: list[Any], name: str) -> dict[str, Any]:
     twice = [each for each in names if names.count(each) > 1]
     if twice:
-        raise bad_value(name, OWNER, f"without repetition; {twice[0]} occurs twice", names)
+        raise bad_value(name, f"without repetition; {twice[0]} occurs twice", names)
     return dict(zip(names, priors, strict=True))
 
 

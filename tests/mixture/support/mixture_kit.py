@@ -18,7 +18,7 @@ def space_of(p, prior=None, n=100, **options):
         for j in range(p)
     ]
     prior = BetaBinomial(1, 1) if prior is None else prior
-    return ModelSpace.build(terms, prior=prior, n_observations=n, owner="MixtureClassifier", **options)
+    return ModelSpace.build(terms, prior=prior, n_observations=n, **options)
 
 
 def to_range_units(x):

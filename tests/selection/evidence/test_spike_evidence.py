@@ -30,7 +30,7 @@ def models(terms):
 
 def rows_of(case, sigma, size):
     """The oracle's rows with the prior of sigma^2 for models of `size` terms."""
-    a, b = (0.0, 0.0) if sigma is None else sigma.table(len(case.regression.starts) - 1, "")[:, size]
+    a, b = (0.0, 0.0) if sigma is None else sigma.table(len(case.regression.starts) - 1)[:, size]
     return linear_oracle.Rows(case.x, case.y, case.weights, case.offset, a, b)
 
 

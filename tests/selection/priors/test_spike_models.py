@@ -35,7 +35,7 @@ def answers(case, sigma):
     """What the oracle says of all models."""
     found = []
     for gamma in product((0, 1), repeat=len(SIZES)):
-        a, b = (0.0, 0.0) if sigma is None else sigma.table(len(SIZES), "")[:, sum(gamma)]
+        a, b = (0.0, 0.0) if sigma is None else sigma.table(len(SIZES))[:, sum(gamma)]
         rows = linear_oracle.Rows(case.x, case.y, case.weights, case.offset, a, b)
         columns = case.regression.model_columns(np.array(gamma))[1:] - 1
         found.append(linear_oracle.answer(rows, case.prior, columns))

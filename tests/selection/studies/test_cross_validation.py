@@ -332,7 +332,11 @@ def test_samplers(births):
 # --- errors -----------------------------------------------------------------------------------------
 
 BAD = {
-    "one fold": ({"folds": 1}, rj.ParameterError, r"'folds' parameter of cross_validate.*\[2, 189\].*Got 1"),
+    "one fold": (
+        {"folds": 1},
+        rj.ParameterError,
+        r"'folds' parameter of LogitSelection.cross_validate.*\[2, 189\].*Got 1",
+    ),
     "too many": ({"folds": 190}, rj.ParameterError, r"'folds'.*\[2, 189\].*Got 190"),
     "a float": ({"folds": 5.0}, rj.ParameterError, "'folds'.*label for each row. Got 5.0"),
     "a bool": ({"folds": True}, rj.ParameterError, "'folds'.*Got True"),
@@ -350,11 +354,11 @@ BAD = {
         "'folds'.*labels such as numbers or text",
     ),
     "unknown predictor": ({"which": ["bma", "best"]}, rj.ParameterError, "'which'.*'mpm'.*Got .*'best'"),
-    "no predictor": ({"which": []}, rj.ParameterError, "'which' parameter of cross_validate"),
+    "no predictor": ({"which": []}, rj.ParameterError, "'which' parameter of LogitSelection.cross_validate"),
     "twice": ({"which": ["bma", "bma"]}, rj.ParameterError, "'which'.*each once"),
     "which None": ({"which": None}, rj.ParameterError, "'which'.*Got None"),
-    "stratify": ({"stratify": 1}, rj.ParameterError, "'stratify' parameter of cross_validate"),
-    "rng": ({"rng": "x"}, rj.ParameterError, "'rng' parameter of cross_validate"),
+    "stratify": ({"stratify": 1}, rj.ParameterError, "'stratify' parameter of LogitSelection.cross_validate"),
+    "rng": ({"rng": "x"}, rj.ParameterError, "'rng' parameter of LogitSelection.cross_validate"),
     "option": ({"folds": 2, "pears": 2}, rj.UnknownNameError, "^Fold 1: .*'pears'"),
     "draws": ({"folds": 2, "draws": 0}, rj.ParameterError, "^Fold 1: The 'draws' parameter"),
 }

@@ -162,7 +162,9 @@ def test_rows_of_weight_zero_are_left_out():
 
 def test_a_constant_response_in_the_training_rows():
     frame = FRAME.assign(y=np.where(LABELS == 0, FRAME["y"], 1.0), o=0.0)
-    with pytest.raises(rj.DataError, match=r"^Fold 0: The response of LinearSelection is constant"):
+    with pytest.raises(
+        rj.DataError, match=r"^Fold 0: The response of LinearSelection.cross_validate is constant"
+    ):
         model_of(PRIORS["g"], frame).cross_validate(LABELS, rng=1, progress=False)
 
 
@@ -278,7 +280,7 @@ def in_chunks():
         (lambda model, results: results.check(), "check"),
         (lambda model, results: results.plot_check("sd"), "plot_check"),
         (lambda model, results: results.posterior_predictive(), "posterior_predictive"),
-        (lambda model, results: model.cross_validate(3, rng=1), "cross_validate"),
+        (lambda model, results: model.cross_validate(3, rng=1), "LinearSelection.cross_validate"),
     ],
 )
 def test_what_needs_rows_says_so(call, owner, in_chunks):

@@ -128,7 +128,9 @@ def test_a_perfect_fit_names_the_prior():
     """A g-prior has a posterior there, a mixture has none."""
     frame = FRAME.assign(y=1 + 2 * FRAME["x"])
     model = rj.linear("y ~ x + z", frame)
-    with pytest.raises(rj.DataError, match=r"^Prior mixed: The columns of LinearSelection fit .* perfectly"):
+    with pytest.raises(
+        rj.DataError, match=r"^Prior mixed: The columns of LinearSelection.sensitivity fit .* perfectly"
+    ):
         model.sensitivity({"fixed": rj.GPrior(9.0), "mixed": rj.HyperG(3)}, rng=1, progress=False)
 
 

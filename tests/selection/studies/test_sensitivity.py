@@ -197,11 +197,19 @@ BAD = {
         rj.ParameterError,
         "Got coef_priors and g and scale",
     ),
-    "no priors": ({"coef_priors": []}, rj.ParameterError, "'coef_priors' parameter of sensitivity"),
+    "no priors": (
+        {"coef_priors": []},
+        rj.ParameterError,
+        "'coef_priors' parameter of LogitSelection.sensitivity",
+    ),
     "no named priors": ({"coef_priors": {}}, rj.ParameterError, "'coef_priors'.*mapping of names"),
     "names not text": ({"coef_priors": {1: PRIORS["unit"]}}, rj.ParameterError, "'coef_priors'.*mapping"),
     "a prior": ({"coef_priors": PRIORS["unit"]}, rj.ParameterError, "'coef_priors'.*sequence of priors"),
-    "a number": ({"g": 10}, rj.ParameterError, "'g' parameter of sensitivity.*sequence of values. Got 10"),
+    "a number": (
+        {"g": 10},
+        rj.ParameterError,
+        "'g' parameter of LogitSelection.sensitivity.*sequence of values. Got 10",
+    ),
     "a word": ({"g": "4n"}, rj.ParameterError, "'g'.*sequence of values. Got '4n'"),
     "twice": ({"g": [10, 10.0]}, rj.ParameterError, "'g'.*g=10 occurs twice"),
     "bad g": ({"g": [10, -1]}, rj.ParameterError, "'g' parameter of GPrior.*Got -1"),
@@ -214,7 +222,7 @@ BAD = {
         "'model_priors'.*sequence",
     ),
     "option": ({"g": [1], "pears": 2}, rj.UnknownNameError, "^Prior g=1: .*'pears'.*'pairs'"),
-    "rng": ({"g": [1], "rng": -1}, rj.ParameterError, "'rng' parameter of sensitivity"),
+    "rng": ({"g": [1], "rng": -1}, rj.ParameterError, "'rng' parameter of LogitSelection.sensitivity"),
 }
 
 
@@ -313,9 +321,9 @@ def test_plot_by_name(study):
 
 
 def test_bad_plots(study):
-    with pytest.raises(rj.ParameterError, match="'top' parameter of plot_sensitivity"):
+    with pytest.raises(rj.ParameterError, match="'top' parameter of plot_inclusion"):
         study.plot_inclusion(top=0)
-    with pytest.raises(rj.ParameterError, match="'ax' parameter of plot_sensitivity"):
+    with pytest.raises(rj.ParameterError, match="'ax' parameter of plot_inclusion"):
         study.plot_inclusion(ax=3)
 
 

@@ -11,7 +11,6 @@ from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 from pyrjsel.selection.samplers.moves import default_swaps, default_trades
 
-OWNER = "sampler='collapsed'"
 # Limit of sweeps, swaps, block updates and trades, so that a thinning interval ends.
 MOST = 1e4
 # Number of temperatures for "auto".
@@ -66,12 +65,12 @@ class CollapsedOptions:
 
     def __post_init__(self) -> None:
         if self.sweeps is not None:
-            check_real(self.sweeps, "sweeps", OWNER, low=0, high=MOST, open_low=True)
+            check_real(self.sweeps, "sweeps", low=0, high=MOST, open_low=True)
         for name in ("swaps", "blocks", "trades"):
             if getattr(self, name) is not None:
-                check_real(getattr(self, name), name, OWNER, low=0, high=MOST)
-        check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+                check_real(getattr(self, name), name, low=0, high=MOST)
+        check_temperatures(self.temperatures, AUTO_TEMPERATURES)
+        object.__setattr__(self, "start", checked_start(self.start))
 
     @property
     def time(self) -> float:
@@ -90,7 +89,7 @@ class CollapsedOptions:
 
     def powers(self) -> tuple[FloatArray, bool]:
         """Return the initial inverse temperatures of the replicas, and whether they are adapted."""
-        return check_temperatures(self.temperatures, OWNER, AUTO_TEMPERATURES)
+        return check_temperatures(self.temperatures, AUTO_TEMPERATURES)
 
 
 @dataclass(frozen=True)
@@ -114,10 +113,10 @@ class CorrectedOptions(CollapsedOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
-        check_int(self.pairs, "pairs", OWNER, low=2)
+        check_choice(self.integration, "integration", ("importance", "laplace"))
+        check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
-            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+            raise bad_value("pairs", "an even int", self.pairs)
 
     @property
     def exact(self) -> bool:

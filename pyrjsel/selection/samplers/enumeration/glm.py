@@ -18,7 +18,6 @@ from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Sampler, is_gaussian
 from pyrjsel.selection.samplers.listing import (
-    OWNER,
     ListJob,
     Part,
     feasible_models,
@@ -59,10 +58,10 @@ class EnumerateOptions:
     pairs: int = 256
 
     def __post_init__(self) -> None:
-        check_choice(self.integration, "integration", OWNER, ("importance", "laplace"))
-        check_int(self.pairs, "pairs", OWNER, low=2)
+        check_choice(self.integration, "integration", ("importance", "laplace"))
+        check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
-            raise bad_value("pairs", OWNER, "an even int", self.pairs)
+            raise bad_value("pairs", "an even int", self.pairs)
 
     @property
     def exact(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, IntArray
 from pyrjsel._validate import check_choice, check_int
@@ -26,8 +27,6 @@ from pyrjsel.selection.samplers.recording.gaussian_average import averaged_momen
 from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner
 from pyrjsel.storage import Content
-
-OWNER = "sampler='gibbs'"
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,11 @@ class GibbsOptions:
     renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks", "sweep": "scheme"}
 
     def __post_init__(self) -> None:
-        check_choice(self.scheme, "scheme", OWNER, ("collapsed", "conditional"))
+        check_choice(self.scheme, "scheme", ("collapsed", "conditional"))
         for name in ("swaps", "blocks", "trades"):
             if getattr(self, name) is not None:
-                check_int(getattr(self, name), name, OWNER, low=0)
-        object.__setattr__(self, "start", checked_start(self.start, OWNER))
+                check_int(getattr(self, name), name, low=0)
+        object.__setattr__(self, "start", checked_start(self.start))
 
     def proposed_swaps(self, space: ModelSpace) -> int:
         """Return the number of swaps per iteration."""
@@ -249,8 +248,9 @@ class GibbsSampler(MCMC):
         classical = options.scheme == "conditional" and bool(regression.mean.size)
         if classical and regression.prior.ratio is None:
             raise NotAvailableError(
-                f"scheme='conditional' of {OWNER} needs a SpikeSlab as 'coef_prior': under other priors the "
-                "coefficients of excluded terms are exactly 0, and conditional updates could not move a term."
+                f"scheme='conditional' of {called()} needs a SpikeSlab as 'coef_prior': under other "
+                "priors the coefficients of excluded terms are exactly 0, and conditional updates "
+                "could not move a term."
             )
         found = families(space)
         searching, sampling = map(ceil, family_rates(len(found), options.blocks, settings.burn_in))

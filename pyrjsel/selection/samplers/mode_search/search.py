@@ -308,7 +308,6 @@ def given_starts(
     start: str | Sequence[str] | None,
     space: ModelSpace,
     exists: Callable[[ByteArray], bool],
-    owner: str,
 ) -> ByteArray | None:
     """Return the starting models (m, J), assigned to chains in turn; None if not given.
 
@@ -321,7 +320,7 @@ def given_starts(
     ParameterError
         If the model is not feasible, or has no coefficient prior.
     """
-    gamma = given_start(start, space, exists, owner)
+    gamma = given_start(start, space, exists)
     if settings.anew is not None:
         return settings.anew.starts
     return None if gamma is None else gamma[None]

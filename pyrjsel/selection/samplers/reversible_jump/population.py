@@ -30,7 +30,6 @@ from pyrjsel.selection.samplers.reversible_jump.temperatures import (
 )
 from pyrjsel.storage import Content
 
-OWNER = "sampler='population'"
 # Iterations between adaptation steps during burn-in. Changing it changes the draws for a given seed.
 ADAPT_EVERY = 50
 # Proportions of burn-in after which the sums for the normalising constants are reset.
@@ -71,14 +70,14 @@ class PopulationOptions(RJMCMCOptions):
     renamed: ClassVar[Mapping[str, str]] = {**RJMCMCOptions.renamed, "temperatures": "scheme"}
 
     def __post_init__(self) -> None:
-        self.check(OWNER)
+        self.check()
         if self.surrogate:
-            raise bad_value("surrogate", OWNER, "0", self.surrogate)
-        check_choice(self.scheme, "scheme", OWNER, tuple(TEMPERATURES))
+            raise bad_value("surrogate", "0", self.surrogate)
+        check_choice(self.scheme, "scheme", tuple(TEMPERATURES))
         if not isinstance(self.tune, bool):
-            raise bad_value("tune", OWNER, "True or False", self.tune)
+            raise bad_value("tune", "True or False", self.tune)
         if not self.laws():
-            raise bad_value("cold", OWNER, "at least one pair (a, b) where 'hot' has none", self.cold)
+            raise bad_value("cold", "at least one pair (a, b) where 'hot' has none", self.cold)
 
     def laws(self) -> list[Law]:
         """Return the temperature distributions of the auxiliary chains, cold ones first."""
@@ -92,7 +91,7 @@ def _laws(value: object, kind: str, bounds: tuple[float, float]) -> list[Law]:
         if not bounds[0] <= law.mean <= bounds[1]:
             mean = "a / (a + b)" if kind == "hot" else "a / b"
             must = f"pairs (a, b) whose mean {mean} is between {bounds[0]:g} and {bounds[1]:g}"
-            raise bad_value(kind, OWNER, must, (law.a, law.b))
+            raise bad_value(kind, must, (law.a, law.b))
     return laws
 
 
@@ -100,11 +99,11 @@ def _pairs(value: object, name: str) -> list[tuple[float, float]]:
     low, high = PARAMETER_BOUNDS
     must = f"a pair (a, b) of numbers from {low:g} to {high:,g}, or a sequence of such pairs"
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise bad_value(name, OWNER, must, value)
+        raise bad_value(name, must, value)
     several = [value] if value and not isinstance(value[0], Sequence) else list(value)
     for pair in several:
         if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_parameter(item) for item in pair):
-            raise bad_value(name, OWNER, must, value)
+            raise bad_value(name, must, value)
     return [(float(a), float(b)) for a, b in several]
 
 

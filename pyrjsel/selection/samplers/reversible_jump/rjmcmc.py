@@ -29,7 +29,6 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
 )
 from pyrjsel.storage import Content
 
-OWNER = "sampler='rjmcmc'"
 # Moves in the order of their counts.
 ALL_MOVES = (*MOVES, "surrogate")
 # Trades per iteration if swaps are not enough.
@@ -129,17 +128,17 @@ class RJMCMCOptions:
     renamed: ClassVar[Mapping[str, str]] = {"families": "blocks"}
 
     def __post_init__(self) -> None:
-        self.check(OWNER)
+        self.check()
 
-    def check(self, owner: str) -> None:
+    def check(self) -> None:
         """Check the options common to all reversible-jump samplers."""
-        check_choice(self.proposal, "proposal", owner, ("conditional", "full"))
-        check_choice(self.entry, "entry", owner, ("score", "uniform"))
+        check_choice(self.proposal, "proposal", ("conditional", "full"))
+        check_choice(self.entry, "entry", ("score", "uniform"))
         for name in ("swaps", "trades", "blocks"):
             if getattr(self, name) is not None:
-                check_int(getattr(self, name), name, owner, low=0)
-        check_int(self.surrogate, "surrogate", owner, low=0)
-        object.__setattr__(self, "start", checked_start(self.start, owner))
+                check_int(getattr(self, name), name, low=0)
+        check_int(self.surrogate, "surrogate", low=0)
+        object.__setattr__(self, "start", checked_start(self.start))
 
 
 class JumpChain(Chain):
@@ -293,7 +292,7 @@ class RJMCMC(MCMC):
             If surrogate jumps are requested for linear models.
         """
         if options.surrogate and is_gaussian(regression):
-            raise bad_value("surrogate", self.owner, "0 for linear models", options.surrogate)
+            raise bad_value("surrogate", "0 for linear models", options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)
         if free < 2:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from selection_checks import far_away, fit
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -67,9 +68,8 @@ def faults(results, exact, least=0.02):
     )
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize("prior", PRIORS)
-def test_walks_find_the_posterior(prior, space):
+@pytest.mark.parametrize(("space", "prior"), by_turns(list(SPACES), list(PRIORS)))
+def test_walks_find_the_posterior(space, prior):
     model = make(prior, space)
     exact, results = model.fit(sampler="enumerate", rng=1), walk(model)
     assert faults(results, exact) == {}

@@ -22,6 +22,7 @@ from selection_checks import (
     terms_in_order,
 )
 from selection_oracle import cost_of, laplace
+from turns import by_turns
 
 import pyrjsel as rj
 
@@ -139,8 +140,11 @@ def test_reversible_jumps_find_the_posterior(scenario):
     assert np.nanmax(results.inclusion["mcse"]) < 0.02
 
 
-@pytest.mark.parametrize("options", [{"proposal": "full"}, {"swaps": 0}, {"swaps": 9, "thin": 2}], ids=str)
-@pytest.mark.parametrize("scenario", SOME, ids=str)
+@pytest.mark.parametrize(
+    ("options", "scenario"),
+    by_turns([{"proposal": "full"}, {"swaps": 0}, {"swaps": 9, "thin": 2}], SOME),
+    ids=str,
+)
 def test_the_way_of_proposing_does_not_matter(scenario, options):
     results = fit(build(scenario), sampler="rjmcmc", draws=3000, burn_in=500, rng=12, **options)
     assert sampler_faults(results, scenario) == {}
@@ -277,7 +281,20 @@ def broken(model, fault):
     return model
 
 
-@pytest.mark.parametrize("fault", ["sizes", "odds", "budget", "prior", "columns", "rows"])
+FAULTS = ("odds", "budget", "prior", "columns")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "sizes",
+        "rows",
+        *(
+            pytest.param(each, marks=pytest.mark.statistical)
+            for each in ("odds", "budget", "prior", "columns")
+        ),
+    ],
+)
 def test_the_thresholds_catch_a_wrong_sampler(fault):
     """Odds that are wrong by a fifth are caught by three times the draws that the tests above take."""
     scenario = Scenario("ward", "g joint", UNIFORM, {"costs": COSTS, "budget": 3.0})

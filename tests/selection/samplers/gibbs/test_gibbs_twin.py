@@ -71,9 +71,9 @@ def run_both(case, classical, steps=STEPS, swaps=2, seed=3, trades=0):
     return runner, want
 
 
-@pytest.mark.parametrize("space", SPACES)
-@pytest.mark.parametrize(("kind", "sigma"), PAIRS)
-def test_same_chain(linear_kit, kind, space, sigma):
+@pytest.mark.parametrize(("space", "pair"), by_turns(list(SPACES), PAIRS), ids=str)
+def test_same_chain(linear_kit, space, pair):
+    kind, sigma = pair
     case, classical = case_of(linear_kit, kind, space, sigma=SIGMAS[sigma])
     check(*run_both(case, classical))
 

@@ -191,12 +191,12 @@ def test_few_draws_are_visits_alone():
 
 
 def test_temperatures_that_users_give():
-    powers, adaptive = check_temperatures((1, 0.5, 0.25), "fit", 1)
+    powers, adaptive = check_temperatures((1, 0.5, 0.25), 1)
     assert powers.tolist() == [1.0, 0.5, 0.25]
     assert not adaptive
-    assert check_temperatures("auto", "fit", 1)[0].tolist() == [1.0]
+    assert check_temperatures("auto", 1)[0].tolist() == [1.0]
     for count in (1, 2, 5, 40):
-        powers, adaptive = check_temperatures(count, "fit", 1)
+        powers, adaptive = check_temperatures(count, 1)
         assert adaptive
         assert powers.size == count
         assert powers[0] == 1.0
@@ -204,13 +204,13 @@ def test_temperatures_that_users_give():
         assert powers[-1] >= HOTTEST
     for bad in ("hot", (), (0.9, 0.5), (1.0, 1.0), (1.0, -0.1), 0, True, 2.5, None):
         with pytest.raises(ParameterError, match="temperatures"):
-            check_temperatures(bad, "fit", 1)
+            check_temperatures(bad, 1)
 
 
 def test_gaps_are_adapted_to_the_rate_that_is_wanted():
     """Exchanges accepted with probability exp(-5 gap): the gap goes to where that is 30 %."""
     rng = np.random.default_rng(1)
-    powers = check_temperatures(4, "fit", 1)[0]
+    powers = check_temperatures(4, 1)[0]
     for step in range(1, 200):
         gaps = -np.diff(np.log(powers))
         proposed = np.full(3, 100)
@@ -223,7 +223,7 @@ def test_gaps_are_adapted_to_the_rate_that_is_wanted():
 
 
 def test_few_exchanges_change_nothing():
-    powers = check_temperatures(3, "fit", 1)[0]
+    powers = check_temperatures(3, 1)[0]
     counts = np.array([[19, 40], [0, 40]])
     moved, left = adapted(powers, counts, 1)
     assert moved[1] == powers[1]
@@ -235,7 +235,7 @@ def test_few_exchanges_change_nothing():
 
 
 def test_the_hottest_is_never_too_hot():
-    powers = check_temperatures(6, "fit", 1)[0]
+    powers = check_temperatures(6, 1)[0]
     for step in range(1, 50):
         powers, _ = adapted(powers, np.full((2, 5), 100), step)
     assert powers[-1] == pytest.approx(HOTTEST)

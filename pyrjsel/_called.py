@@ -1,0 +1,84 @@
+"""The name of what the user called, read from the stack, for the errors and warnings of the package."""
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from os import sep
+from types import FrameType
+
+PACKAGE = __name__.partition(".")[0]
+# Frames of libraries between this package and the user (joblib, contextlib, scikit-learn) are passed over.
+LIBRARIES = tuple({sysconfig.get_path(name) + sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+# The command line calls the package as users do.
+COMMAND_LINE = {f"{PACKAGE}.__main__", f"{PACKAGE}._command"}
+CONSTRUCTORS = {"__init__", "__post_init__", "__new__", "from_formula"}
+
+_given: ContextVar[str | None] = ContextVar("_given", default=None)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Context manager: what runs inside goes by this name instead of that of the user's call.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"sampler='gibbs'"``, for the options that only this sampler has.
+
+    Yields
+    ------
+    None
+        While the name holds.
+    """
+    token = _given.set(name)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def called() -> str:
+    """Return the name of the function that the user called.
+
+    It is the outermost function of this package on the stack, up to the first frame of the user's own code.
+    A constructor goes by its class, and a method by its own name; methods of a class that has a ``fit`` have
+    the class in front. A dataclass that checks its own fields goes by its class wherever it is made.
+
+    Returns
+    -------
+    str
+        Such as ``"LinearSelection.fit"``, ``"Normal"`` or ``"plot_models"``.
+    """
+    given = _given.get()
+    if given is not None:
+        return given
+    name = PACKAGE
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _is_ours(frame):
+            name = _name(frame) or name
+            if frame.f_code.co_name == "__post_init__":
+                break
+        elif not frame.f_code.co_filename.startswith(LIBRARIES):
+            break
+        frame = frame.f_back
+    return name
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Say whether a frame belongs to this package; constructors of dataclasses have no file."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] == PACKAGE and module not in COMMAND_LINE
+
+
+def _name(frame: FrameType) -> str:
+    """Return the name that a frame's function has for users, empty if it has none."""
+    name, me = frame.f_code.co_name, frame.f_locals.get("self", frame.f_locals.get("cls"))
+    kind = me if isinstance(me, type) else type(me)
+    if me is not None and name in CONSTRUCTORS:
+        return kind.__name__
+    if "<" in frame.f_code.co_qualname or name.startswith("__"):
+        return ""  # a comprehension, a function inside another, a descriptor
+    return f"{kind.__name__}.{name}" if hasattr(kind, "fit") else name
