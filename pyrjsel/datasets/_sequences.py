@@ -124,7 +124,7 @@ def english_text(kind: str = "essay") -> Dataset:
     >>> essay.data["symbol"].head(8).to_list()
     [2, 2, 1, 3, 2, 1, 2, 2]
     """
-    check_choice(kind, "kind", "english_text", ("essay", "technical"))
+    check_choice(kind, "kind", ("essay", "technical"))
     essay = kind == "essay"
     text = read_text("english/article.md" if essay else "english/technical.md")
     return Dataset(
