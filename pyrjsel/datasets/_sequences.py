@@ -5,7 +5,7 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_int, check_rng
+from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
 from pyrjsel.datasets._dataset import Dataset
 from pyrjsel.datasets._files import read_text
 
@@ -84,14 +84,36 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
     )
 
 
-def english_text() -> Dataset:
-    """Return an English essay as vowels, consonants and other characters.
+_TECHNICAL = """An English technical text for prediction of the next letter.
+
+The text is the mathematics of this package as its documentation explains it, without displayed formulas and
+lists of references, and with an x for each formula within a line. Its few words come again and again, so
+that long patterns help to predict, most of all in the pages on mixture classifiers, which come first for
+that reason. It stands in for the article that L. Li and R. M. Neal (2008, Bayesian Analysis 3, 793-821)
+use, which is not available.
+
+`data` has one column, `symbol`: 1 for a vowel (a, e, i, o, u), 2 for another letter, 3 for anything else.
+Runs of other characters count as one. `text` is the text itself."""
+
+
+def english_text(kind: str = "essay") -> Dataset:
+    """Return an English text as vowels, consonants and other characters.
+
+    Parameters
+    ----------
+    kind : {"essay", "technical"}
+        An essay, or a technical text, which is longer and repeats itself more.
 
     Returns
     -------
     Dataset
-        `text` is the essay, and `data` has its characters in the column `symbol`, coded by
-        :func:`letter_classes`.
+        `text` is the text, and `data` has its coded characters in the column `symbol`, as
+        :func:`letter_classes` gives them.
+
+    Raises
+    ------
+    ParameterError
+        If `kind` is something else.
 
     Examples
     --------
@@ -102,11 +124,13 @@ def english_text() -> Dataset:
     >>> essay.data["symbol"].head(8).to_list()
     [2, 2, 1, 3, 2, 1, 2, 2]
     """
-    text = read_text("english/article.md")
+    check_choice(kind, "kind", ("essay", "technical"))
+    essay = kind == "essay"
+    text = read_text("english/article.md" if essay else "english/technical.md")
     return Dataset(
         name="english_text",
         data=pd.DataFrame({"symbol": letter_classes(text)}),
-        description=read_text("english/README.md"),
+        description=read_text("english/README.md") if essay else _TECHNICAL,
         source="written for this package",
         terms="those of the package, BSD-3-Clause",
         text=text,

@@ -83,3 +83,14 @@ def test_letter_classes_of_what_is_no_text():
         datasets.letter_classes(["a"])
     with pytest.raises(DataError, match="at least one character"):
         datasets.letter_classes("")
+
+
+def test_technical_text():
+    dataset = datasets.english_text("technical")
+    assert dataset.data["symbol"].to_list() == datasets.letter_classes(dataset.text).tolist()
+    # As many symbols as the text of the article, and another text than the essay.
+    assert len(dataset.data) > 3930
+    assert dataset.text != datasets.english_text().text
+    assert "technical text" in dataset.description
+    with pytest.raises(ParameterError, match="'kind' parameter of english_text"):
+        datasets.english_text("poem")

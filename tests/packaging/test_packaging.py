@@ -23,6 +23,7 @@ DATA = {
     "pyrjsel/datasets/data/pneumonia/published.csv",
     "pyrjsel/datasets/data/english/README.md",
     "pyrjsel/datasets/data/english/article.md",
+    "pyrjsel/datasets/data/english/technical.md",
     "pyrjsel/datasets/data/classic/birthwt.csv",
     "pyrjsel/datasets/data/classic/hald.csv",
     "pyrjsel/datasets/data/classic/uscrime.csv",
