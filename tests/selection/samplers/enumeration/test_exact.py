@@ -281,20 +281,10 @@ def broken(model, fault):
     return model
 
 
-FAULTS = ("odds", "budget", "prior", "columns")
+LONG = [pytest.param(name, marks=pytest.mark.statistical) for name in ("odds", "budget", "prior", "columns")]
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "sizes",
-        "rows",
-        *(
-            pytest.param(each, marks=pytest.mark.statistical)
-            for each in ("odds", "budget", "prior", "columns")
-        ),
-    ],
-)
+@pytest.mark.parametrize("fault", ["sizes", "rows", *LONG])
 def test_the_thresholds_catch_a_wrong_sampler(fault):
     """Odds that are wrong by a fifth are caught by three times the draws that the tests above take."""
     scenario = Scenario("ward", "g joint", UNIFORM, {"costs": COSTS, "budget": 3.0})
