@@ -86,12 +86,12 @@ def hmm_sequences(n: int = 5500, length: int = 21, rng: RNGLike | SeedLike | Non
 
 _TECHNICAL = """An English technical text for prediction of the next letter.
 
-The text is the mathematics of this package as its documentation explains it, without displayed formulas and
-lists of references, and with an x for each formula within a line. Its few words come again and again, so
-that long patterns help to predict, most of all in the pages on mixture classifiers, which come first for
-that reason: the text was chosen by its outcome, and formulas that are kept, or other pages that come first,
-make long patterns help less. It stands in for the article that L. Li and R. M. Neal (2008, Bayesian Analysis 3, 793-821)
-use, which is not available.
+The text is the mathematics of this package as its documentation explains it, without displayed formulas
+and lists of references, and with an x for each formula within a line. Its few words come again and again,
+so that long patterns help to predict, most of all in the pages on mixture classifiers, which come first
+for that reason: the text was chosen by its outcome, and formulas that are kept, or other pages that come
+first, make long patterns help less. It stands in for the article that L. Li and R. M. Neal (2008,
+Bayesian Analysis 3, 793-821) use, which is not available.
 
 `data` has one column, `symbol`: 1 for a vowel (a, e, i, o, u), 2 for another letter, 3 for anything else.
 Runs of other characters count as one. `text` is the text itself."""
