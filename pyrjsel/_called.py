@@ -1,16 +1,17 @@
 """The name of what the user called, read from the stack, for the errors and warnings of the package."""
 
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from os import sep
 from types import FrameType
 
 PACKAGE = __name__.partition(".")[0]
-# Frames of libraries between this package and the user (joblib, contextlib, scikit-learn) are passed over.
-LIBRARIES = tuple({sysconfig.get_path(name) + sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+# Frames of libraries that call back into this package are passed over, wherever they are installed.
+LIBRARIES = sys.stdlib_module_names | {
+    *("arviz", "dask", "distributed", "joblib", "matplotlib", "numpy", "pandas", "patsy"),
+    *("scipy", "sklearn", "statsmodels", "threadpoolctl", "tqdm"),
+}
 # The command line calls the package as users do.
 COMMAND_LINE = {f"{PACKAGE}.__main__", f"{PACKAGE}._command"}
 CONSTRUCTORS = {"__init__", "__post_init__", "__new__", "from_formula"}
@@ -44,7 +45,7 @@ def called() -> str:
 
     It is the outermost function of this package on the stack, up to the first frame of the user's own code.
     A constructor goes by its class, and a method by its own name; methods of a class that has a ``fit`` have
-    the class in front. A dataclass that checks its own fields goes by its class wherever it is made.
+    the class in front. A public dataclass that checks its own fields goes by its class wherever it is made.
 
     Returns
     -------
@@ -59,9 +60,9 @@ def called() -> str:
     while frame is not None:
         if _is_ours(frame):
             name = _name(frame) or name
-            if frame.f_code.co_name == "__post_init__":
+            if frame.f_code.co_name == "__post_init__" and hasattr(sys.modules[PACKAGE], name):
                 break
-        elif not frame.f_code.co_filename.startswith(LIBRARIES):
+        elif _library(frame) not in LIBRARIES:
             break
         frame = frame.f_back
     return name
@@ -69,8 +70,12 @@ def called() -> str:
 
 def _is_ours(frame: FrameType) -> bool:
     """Say whether a frame belongs to this package; constructors of dataclasses have no file."""
-    module = str(frame.f_globals.get("__name__", ""))
-    return module.partition(".")[0] == PACKAGE and module not in COMMAND_LINE
+    return _library(frame) == PACKAGE and frame.f_globals["__name__"] not in COMMAND_LINE
+
+
+def _library(frame: FrameType) -> str:
+    """Return the name of the library whose code runs in a frame, empty if it has none."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _name(frame: FrameType) -> str:

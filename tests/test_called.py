@@ -72,7 +72,9 @@ def test_functions_methods_and_constructors():
     assert OURS["Model"].from_formula() == "Model"
 
 
-def test_a_dataclass_goes_by_its_class_wherever_it_is_made():
+def test_a_public_dataclass_goes_by_its_class_wherever_it_is_made(monkeypatch):
+    """One that users do not know goes by what made it (``fit`` with options of one sampler, below)."""
+    monkeypatch.setattr(rj, "Record", OURS["Record"], raising=False)
     assert OURS["make"]() == "Record"
 
 
@@ -97,6 +99,14 @@ def test_libraries_on_the_stack_are_passed_over():
     assert across(Parallel, delayed, ours["inner_again"]) == "across"
 
 
+def test_libraries_are_known_by_name_wherever_they_are_installed():
+    """As for those that pip puts into the user's own folder, or into that of an application."""
+    theirs = {"__name__": "joblib.made_up"}
+    exec(compile("def run(work):\n    return work()\n", "/home/me/app/joblib/made_up.py", "exec"), theirs)
+    across = package_module("def across(run, work):\n    return run(work)\n")["across"]
+    assert across(theirs["run"], OURS["inner"]) == "across"
+
+
 @pytest.mark.parametrize(
     ("call", "name"),
     [
@@ -104,6 +114,9 @@ def test_libraries_on_the_stack_are_passed_over():
         (lambda model: model.fit(draws=0, sampler="rjmcmc"), "LogitSelection.fit"),
         (lambda model: model.fit(sampler="rjmcmc", swaps=-1), "sampler='rjmcmc'"),
         (lambda model: rj.Normal(-1), "Normal"),
+        (lambda model: rj.kernel_regression("z ~ x", FRAME).fit(particles=0), "KernelRegression.fit"),
+        (lambda model: rj.kernel_regression("z ~ x", FRAME).fit(runs=0), "KernelRegression.fit"),
+        (lambda model: rj.mixture_classifier("y ~ x + z", FRAME).fit(start=1), "MixtureClassifier.fit"),
         (lambda model: model.fit(sampler="enumerate", progress=False).summary(top=0), "summary"),
     ],
 )
