@@ -56,16 +56,30 @@ def called() -> str:
     if given is not None:
         return given
     name = PACKAGE
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    for frame in inside(sys._getframe(1)):
         if _is_ours(frame):
             name = _name(frame) or name
             if frame.f_code.co_name == "__post_init__" and hasattr(sys.modules[PACKAGE], name):
                 break
-        elif _library(frame) not in LIBRARIES:
-            break
-        frame = frame.f_back
     return name
+
+
+def inside(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield a frame and those that led to it, up to the user's own code.
+
+    Parameters
+    ----------
+    frame : frame or None
+        Where the stack begins.
+
+    Yields
+    ------
+    frame
+        Of this package, or of a library that lies between.
+    """
+    while frame is not None and (_is_ours(frame) or _library(frame) in LIBRARIES):
+        yield frame
+        frame = frame.f_back
 
 
 def _is_ours(frame: FrameType) -> bool:

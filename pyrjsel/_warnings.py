@@ -1,23 +1,19 @@
-"""Warnings that point at the user's code."""
+"""Warnings that point at the line of the user's code which led to them."""
 
-import os
 import sys
 import warnings
 
-HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+from pyrjsel._called import inside
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that points at the first frame on the stack outside this package.
+    """Warn, and point at the innermost line of the user's own code on the stack.
 
     Parameters
     ----------
     message : str
-        Text of the warning.
+        What is to be said.
     category : type
-        Warning class of :mod:`pyrjsel`.
+        A class of warnings of :mod:`pyrjsel`.
     """
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(message, category, stacklevel=1 + sum(1 for _ in inside(sys._getframe())))

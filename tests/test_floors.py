@@ -36,6 +36,7 @@ FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
 SIBLINGS = {
     "_typing": {"_errors"},
     "_validate": {"_called", "_errors", "_typing"},
+    "_warnings": {"_called"},
     "design": {"storage"},
     "model_space": {"design"},
     "runtime": {"storage"},
