@@ -14,7 +14,7 @@ from pyrjsel.patterns.matching import match
 KINDS = ["interactions", "sequence"]
 
 
-def listed(features, groups, extents, case):
+def listed(features, groups, extents, case, unseen_levels):
     """Counts by group and order, and of patterns that no case of the fit has, from a list of all patterns."""
     p, order = features.n_features, features.order
     if groups.compressed:
@@ -25,6 +25,7 @@ def listed(features, groups, extents, case):
     for o in range(order + 1):
         for fixed in combinations(range(p), o) if features.kind == "interactions" else [range(p - o, p)]:
             if any(case[j] < 0 for j in fixed):
+                unseen[o] += unseen_levels
                 continue
             pattern = tuple(int(case[j]) if j in fixed else -1 for j in range(p))
             if pattern not in extents:
@@ -51,9 +52,10 @@ def found(groups, blocks):
             yield counts, block.unseen[i]
 
 
+@pytest.mark.parametrize("unseen_levels", [False, True])
 @pytest.mark.parametrize("compress", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_matches_are_those_of_a_list_of_all_patterns(kind, compress, rng):
+def test_matches_are_those_of_a_list_of_all_patterns(kind, compress, unseen_levels, rng):
     n_parts = n_unseen = 0
     for _ in range(25):
         codes = random_codes(rng, int(rng.integers(2, 31)), int(rng.integers(1, 7)), int(rng.integers(2, 4)))
@@ -65,9 +67,9 @@ def test_matches_are_those_of_a_list_of_all_patterns(kind, compress, rng):
             new[:2] = codes[:2]
             new[8:] = rng.integers(codes.max() + 1, size=new[8:].shape)
             new = np.where(new > codes.max(axis=0), -1, new)
-            blocks = list(match(groups, features, new))
+            blocks = list(match(groups, features, new, unseen_levels=unseen_levels))
             for case, (counts, unseen) in zip(new, found(groups, blocks), strict=True):
-                expected, missing = listed(features, groups, extents, case)
+                expected, missing = listed(features, groups, extents, case, unseen_levels)
                 assert counts.keys() == expected.keys()
                 assert all((counts[g] == expected[g]).all() for g in expected)
                 assert (unseen == missing).all()
