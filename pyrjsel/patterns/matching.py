@@ -105,9 +105,15 @@ def with_unseen_levels(groups: Groups, new: CodeArray) -> FloatArray:
         # A pattern of order o fixes the last o features.
         beyond = np.arange(groups.order + 1) > _known_end(groups, new)[:, None]
         return beyond.astype(np.float64)
-    p, orders = new.shape[1], range(groups.order + 1)
-    table = np.array([[float(comb(p, o) - comb(known, o)) for o in orders] for known in range(p + 1)])
-    return table[(new != ANY).sum(axis=1)]
+    p = new.shape[1]
+    return _numbers(np.full(len(new), p), groups.order) - _numbers((new != ANY).sum(axis=1), groups.order)
+
+
+def _numbers(features: IntArray, order: int) -> FloatArray:
+    """Return the numbers of patterns of each order among so many features, (m, order + 1)."""
+    distinct, which = np.unique(features, return_inverse=True)
+    numbers = [[comb(int(size), o) for o in range(order + 1)] for size in distinct]
+    return np.array(numbers, dtype=np.float64)[which]
 
 
 def _known_end(groups: Groups, new: CodeArray) -> IntArray:
@@ -167,10 +173,7 @@ def _patterns(groups: Groups, new: CodeArray) -> Iterator[Matches]:
         ends, found = contained(new, first, indptr, features, levels)
         block = new[first : first + len(ends)]
         first += len(ends)
-        known = (block != ANY).sum(axis=1)
-        every = np.array(
-            [[comb(int(k), o) for o in range(groups.order + 1)] for k in known], dtype=np.float64
-        )
+        every = _numbers((block != ANY).sum(axis=1), groups.order)
         starts = np.concatenate([[0], ends])
         seen = np.zeros_like(every)
         np.add.at(seen, (np.repeat(np.arange(len(ends)), np.diff(starts)), sizes[found]), 1.0)
