@@ -13,6 +13,7 @@ from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.build import report_missing
 from pyrjsel.design.frame import Level, array_series
 from pyrjsel.design.labels import MISSING, read_labels
+from pyrjsel.design.levels import MOST_WHOLE
 
 NEXT = "next"  # the response: the symbol that follows a history
 
@@ -34,7 +35,8 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     Returns
     -------
     DataFrame, n rows
-        Columns `x1` to `x<order>`, the last the most recent, and `next`.
+        Columns `x1` to `x<order>`, the last the most recent, and `next`. More than 20 symbols that are
+        whole numbers are categories in the first: labels, as models take so many only when marked.
 
     Raises
     ------
@@ -57,7 +59,10 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     names, levels, codes = cut(sequence, order, missing)
     table = np.full(len(levels) + 1, None, dtype=object)
     table[:-1] = levels
-    return pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
+    frame = pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
+    if len(levels) > MOST_WHOLE and not isinstance(levels[0], (str, bool)):
+        frame[names] = frame[names].astype(pd.CategoricalDtype(levels))
+    return frame
 
 
 def read_histories(sequence: Any, order: int, missing: str) -> tuple[LabelDesign, LabelRows]:

@@ -81,6 +81,7 @@ TEXT = "abracadabra and abracadabra again"
         (pd.Series(list(TEXT), index=range(7, 40), dtype="string"), tuple(sorted(set(TEXT)))),
         (pd.Categorical(list(TEXT), sorted(set(TEXT), reverse=True)), tuple(sorted(set(TEXT), reverse=True))),
         ([letter == "a" for letter in TEXT], (False, True)),
+        (np.random.default_rng(0).integers(26, size=400), tuple(range(26))),
     ],
 )
 def test_a_sequence_is_cut_into_overlapping_histories(sequence, classes):
