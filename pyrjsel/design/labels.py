@@ -279,7 +279,8 @@ class LabelDesign:
         values = [tuple(level for level in known if level is not None) for known in levels]
         columns = list(zip((response, *names), (tuple(classes), *values), strict=True))
         left, *factors = (Factor(labelled(column_expression(name)), (), 1, known) for name, known in columns)
-        variables = {name: Variable(name, kind_of(known), False) for name, known in columns}
+        # Features may come as categories or not: their levels are known either way.
+        variables = {name: Variable(name, kind_of(known), name != response) for name, known in columns}
         gaps = tuple(None in known for known in levels) if missing_levels else None
         return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 

@@ -61,7 +61,7 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     table[:-1] = levels
     frame = pd.DataFrame(table[codes], columns=[*names, NEXT]).infer_objects()
     if len(levels) > MOST_WHOLE and not isinstance(levels[0], (str, bool)):
-        frame[names] = frame[names].astype(pd.CategoricalDtype(levels))
+        frame[names] = frame[names].astype(pd.CategoricalDtype(list(levels)))
     return frame
 
 
