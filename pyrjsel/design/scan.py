@@ -350,13 +350,14 @@ def merge_scans(one: Scan, other: Scan, plan: Plan) -> Scan:
     counts = dict(one.missing)
     for name, count in other.missing.items():
         counts[name] = counts.get(name, 0) + count
-    columns = {name: seen.merge(other.columns[name], name, plan) for name, seen in one.columns.items()}
     factors = one.factors if other.factors is None else other.factors
-    if one.factors is not None and other.factors is not None:
-        factors = tuple(
-            left.merge(right, expression)
-            for left, right, expression in zip(one.factors, other.factors, plan.expressions, strict=True)
-        )
+    with named(plan.caller):
+        columns = {name: seen.merge(other.columns[name], name, plan) for name, seen in one.columns.items()}
+        if one.factors is not None and other.factors is not None:
+            factors = tuple(
+                left.merge(right, expression)
+                for left, right, expression in zip(one.factors, other.factors, plan.expressions, strict=True)
+            )
     sample = one.sample if one.n_complete else other.sample
     return Scan(
         one.n_rows + other.n_rows, one.n_complete + other.n_complete, counts, columns, factors, sample

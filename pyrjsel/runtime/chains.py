@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
+from pyrjsel._called import called, named
 from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
 from pyrjsel._validate import bad_value, check_bool, check_int, listed
 from pyrjsel.runtime.blas import one_blas_thread
@@ -308,6 +309,7 @@ def run_chains(
             earlier[chain] if earlier else None,
             keep_ends and hasattr(job, "resume"),
             live,
+            called(),
         )
         return joblib.delayed(_run_chain)(sent, start, signals, parent)
 
@@ -400,6 +402,7 @@ class _Start:
     earlier: ChainEnd | None
     keep_end: bool
     live: LiveChains | None
+    caller: str  # what the user called, for messages: a worker's stack does not show it
 
     def runner(self, job: Any) -> tuple[Any, int, RunTime]:
         """Return a runner, with the iterations and the run time done so far."""
@@ -428,7 +431,7 @@ def _run_chain(
     chain = start.chain
     if not signals.begin(chain):
         return chain, None
-    with _ChainContext(chain, signals), start.file or nullcontext():
+    with named(start.caller), _ChainContext(chain, signals), start.file or nullcontext():
         if signals.remote:
             ignore_in_worker(parent)
         with one_blas_thread:

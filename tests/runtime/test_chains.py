@@ -17,6 +17,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 from threadpoolctl import threadpool_info
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel.runtime import run_chains
 from pyrjsel.runtime.chains import BLOCK_SECONDS, next_block
@@ -41,7 +42,7 @@ class WalkRunner:
 
     def advance(self, n):
         if self.job.fail_in == self.chain:
-            raise ValueError("the chain fell over")
+            raise ValueError(f"a chain of {called()} fell over")
         self.blocks.append(n)
         for _ in range(n):
             self.draws.append(self.rng.standard_normal())
@@ -207,8 +208,8 @@ def test_an_error_names_its_chain(n_jobs):
     assert signal.getsignal(signal.SIGINT) is former
 
 
-def test_an_error_in_a_process_names_its_chain(loky):
-    with pytest.raises(ValueError, match="fell over") as caught:
+def test_an_error_in_a_process_names_its_chain_and_the_call(loky):
+    with pytest.raises(ValueError, match="a chain of run_chains fell over") as caught:
         run_chains(Walk(50, fail_in=1), 2, np.random.default_rng(1), n_jobs=2, progress=False)
     assert any("chain 1" in note for note in caught.value.__notes__)
 

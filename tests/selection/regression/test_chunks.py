@@ -277,7 +277,7 @@ def test_parquet_reads_the_columns_it_needs(table, tmp_path, monkeypatch):
 
 
 def test_dask(gaps):
-    dataframe = pytest.importorskip("dask.dataframe")
+    dask, dataframe = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
     data = gaps.assign(g=gaps["g"].astype("category"))
     with pytest.warns(rj.MissingDataWarning):
         check(FORMULA, data, dataframe.from_pandas(data, npartitions=7), weights="w", offset="o")
@@ -287,6 +287,12 @@ def test_dask(gaps):
         check(FORMULA, unknown.compute(), unknown, weights="w", offset="o")
     with pytest.raises(rj.DataError, match=r"LinearSelection \(chunk \d\) have infinite values .*'x1'"):
         rj.linear(NUMBERS, dataframe.from_pandas(data.assign(x1=np.inf), npartitions=2))
+    # Found where two partitions are merged, in a thread of Dask.
+    with (
+        dask.config.set(scheduler="threads"),
+        pytest.raises(rj.DataError, match="'x1' of LinearSelection must"),
+    ):
+        rj.linear(NUMBERS, dataframe.from_map(lambda kind: data.astype({"x1": kind}), ["float", "str"]))
 
 
 def test_dask_on_a_cluster_of_two_workers(dask_client, gaps):
