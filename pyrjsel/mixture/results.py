@@ -145,6 +145,10 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         said = self._description()
         return content_of(self.model, self.posterior, self.components, self._comparison, said, with_rows)
 
+    @property
+    def _visits(self) -> IntArray:
+        return self.posterior.index
+
     def _inclusion_parts(self) -> tuple[PriorInclusion, IndicatorStats, FloatArray]:
         posterior = self.posterior
         excluded = posterior.probability @ (1.0 - posterior.models)

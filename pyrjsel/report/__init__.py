@@ -15,6 +15,7 @@ from pyrjsel.report.errors import (
 from pyrjsel.report.forest import plot_coefficients
 from pyrjsel.report.frontier import plot_frontier
 from pyrjsel.report.intervals import plot_intervals
+from pyrjsel.report.jointness import MEASURES, jointness_errors, jointness_table, plot_jointness
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.page import Picture, as_png, html_page
@@ -44,6 +45,7 @@ from pyrjsel.report.tables import (
 from pyrjsel.report.traces import plot_trace
 
 __all__ = [
+    "MEASURES",
     "Ellipses",
     "IndicatorStats",
     "ModelStats",
@@ -61,6 +63,8 @@ __all__ = [
     "inclusion_of",
     "inclusion_table",
     "indicator_stats",
+    "jointness_errors",
+    "jointness_table",
     "kept_table",
     "log_chosen",
     "model_html",
@@ -75,6 +79,7 @@ __all__ = [
     "plot_frontier",
     "plot_inclusion",
     "plot_intervals",
+    "plot_jointness",
     "plot_lines",
     "plot_models",
     "plot_path",

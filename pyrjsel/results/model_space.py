@@ -9,16 +9,21 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel._validate import check_int, listed
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import check_bool, check_choice, check_int, listed
 from pyrjsel.model_space import PriorInclusion
 from pyrjsel.report import (
+    MEASURES,
     IndicatorStats,
     covered_caption,
     inclusion_of,
+    jointness_errors,
+    jointness_table,
     kept_table,
     model_table,
     plot_inclusion,
+    plot_jointness,
     plot_models,
     shown_inclusion,
     without_errors,
@@ -40,6 +45,11 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
     @abstractmethod
     def _inclusion_parts(self) -> tuple[PriorInclusion, IndicatorStats, FloatArray]:
         """Return prior and posterior inclusion, and posterior probabilities of exclusion (J,)."""
+
+    @property
+    @abstractmethod
+    def _visits(self) -> IntArray | None:
+        """Model of each draw (chains, draws), as a row of the posterior; None after enumeration."""
 
     @property
     def _found(self) -> str:
@@ -104,6 +114,94 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
     def covered(self) -> float:
         """Posterior mass of the models listed in `models`."""
         return float(min(self.posterior.probability[: self._n_listed].sum(), 1.0))
+
+    def jointness(self, measure: str = "yule", *, mcse: bool = False) -> pd.DataFrame:
+        """Return whether pairs of terms are in the same models more often than not.
+
+        Terms that stand for each other, such as two measurements of one thing, are disjoint: one of them is
+        enough. Their inclusion probabilities can then be small, although nearly every model has one of them.
+        Complements are in the same models.
+
+        Parameters
+        ----------
+        measure : {"yule", "doppelhofer-weeks", "ley-steel", "joint"}
+            With the posterior probabilities a of models with both terms, b and c of those with the first or
+            the second alone, and d of those with none, ``"yule"`` is Yule's Q, (ad - bc) / (ad + bc), from -1
+            (never together) to 1 [3]_; ``"doppelhofer-weeks"`` is log(ad / bc), above 1 for complements and
+            below -1 for substitutes [2]_; ``"ley-steel"`` is a / (a + b + c), the
+            probability of both given one or both [1]_; ``"joint"`` is a, the joint inclusion probability.
+        mcse : bool, default False
+            Whether to return the Monte Carlo standard errors of the measure instead: by batch means, as for
+            inclusion probabilities, and the delta method.
+
+        Returns
+        -------
+        DataFrame
+            Term by term, symmetric. The diagonal is NaN, or has the inclusion probabilities for ``"joint"``.
+            Where a cell has no mass a measure can be infinite, 1 or -1, and NaN for a term that is in all
+            models or in none. After sampling, probabilities are frequencies of visits.
+
+        Raises
+        ------
+        ParameterError
+            If `measure` or `mcse` is not valid.
+        NotAvailableError
+            If errors are requested after enumeration, which has no draws.
+
+        References
+        ----------
+        .. [1] Ley, E. and Steel, M. F. J. (2007). Jointness in Bayesian variable selection with applications
+           to growth regression. Journal of Macroeconomics 29, 476-493.
+        .. [2] Doppelhofer, G. and Weeks, M. (2009). Jointness of growth determinants. Journal of Applied
+           Econometrics 24, 209-244.
+        .. [3] Hofmarcher, P., Crespo Cuaresma, J., Gruen, B., Humer, S. and Moser, M. (2018). Bivariate
+           jointness measures in Bayesian model averaging: Solving the conundrum. Journal of Macroeconomics
+           57, 150-165.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> hald = rj.datasets.hald().data
+        >>> table = rj.linear("y ~ x1 + x2 + x3 + x4", hald).fit().jointness("joint")
+        >>> round(float(table.loc["x1", "x2"]), 3)
+        0.619
+        """
+        check_choice(measure, "measure", tuple(MEASURES))
+        names, posterior = list(self.model.term_names), self.posterior
+        if not check_bool(mcse, "mcse"):
+            return jointness_table(names, posterior.packed, posterior.probability, measure)
+        visits = self._visits
+        if visits is None:
+            raise NotAvailableError("Enumeration has no draws, and joint probabilities no Monte Carlo error.")
+        return jointness_errors(names, posterior.packed, visits, measure)
+
+    def plot_jointness(self, measure: str = "yule", ax: Any = None, *, top: int = 15) -> Any:
+        """Plot which terms go together and which replace each other, as a coloured matrix.
+
+        Parameters
+        ----------
+        measure : {"yule", "doppelhofer-weeks", "ley-steel", "joint"}
+            As for :meth:`jointness`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        top : int, default 15
+            Show only the `top` terms with inclusion probabilities closest to a half: those in nearly all
+            models, or in nearly none, say little about others.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes, with one row and one column per term.
+
+        Raises
+        ------
+        NotAvailableError
+            If matplotlib is not installed.
+        ParameterError
+            If `measure`, `ax` or `top` is not valid.
+        """
+        table = self.jointness(measure)
+        return plot_jointness(table, self._inclusion_parts()[1].mean, measure, ax=ax, top=top)
 
     def _tables(self, top: int) -> list[tuple[Any, ...]]:
         probability = self.posterior.probability

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel._warnings import warn
 from pyrjsel.families import Values
@@ -152,6 +152,10 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         if excluded is None:
             excluded = np.array([posterior.probability[column == 0].sum() for column in posterior.gamma.T])
         return self.prior_inclusion, stats, excluded
+
+    @property
+    def _visits(self) -> IntArray | None:
+        return None if self.posterior.draws is None else self.posterior.draws.model
 
     @property
     def _found(self) -> str:

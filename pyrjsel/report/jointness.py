@@ -1,0 +1,295 @@
+"""Jointness: whether pairs of terms are in the same models, and a plot of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import check_int
+from pyrjsel.model_space import PackedModels
+from pyrjsel.report._batches import Plan, combine
+from pyrjsel.report._drawing import BLUE, VERMILION, name_axis, one_at_a_time, row_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Joint probabilities of two terms: both in, the first alone, the second alone, none.
+Cells = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+# With at most this many terms, the plot has the numbers.
+WRITTEN = 12
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function of the four joint probabilities of two terms.
+
+    Attributes
+    ----------
+    value : callable
+        The measure; NaN where it is not defined.
+    gradient : callable
+        Its derivatives, for Monte Carlo errors.
+    label : str
+        Name on a plot.
+    range : float
+        Largest absolute value; inf if there is none.
+    signed : bool
+        Whether it is negative for terms that replace each other.
+    """
+
+    value: Callable[[Cells], FloatArray]
+    gradient: Callable[[Cells], Cells]
+    label: str
+    range: float
+    signed: bool
+
+
+def _joint(cells: Cells) -> FloatArray:
+    return cells[0]
+
+
+def _joint_gradient(cells: Cells) -> Cells:
+    zero = np.zeros_like(cells[0])
+    return np.ones_like(zero), zero, zero, zero
+
+
+def _yule(cells: Cells) -> FloatArray:
+    both, first, second, none = cells
+    return (both * none - first * second) / (both * none + first * second)
+
+
+def _yule_gradient(cells: Cells) -> Cells:
+    both, first, second, none = cells
+    unit = 2.0 / (both * none + first * second) ** 2
+    return (
+        unit * first * second * none,
+        -unit * both * second * none,
+        -unit * both * first * none,
+        unit * both * first * second,
+    )
+
+
+def _log_ratio(cells: Cells) -> FloatArray:
+    both, first, second, none = map(np.log, cells)
+    return both + none - first - second
+
+
+def _log_ratio_gradient(cells: Cells) -> Cells:
+    both, first, second, none = cells
+    return 1.0 / both, -1.0 / first, -1.0 / second, 1.0 / none
+
+
+def _share(cells: Cells) -> FloatArray:
+    both, first, second, _ = cells
+    return both / (both + first + second)
+
+
+def _share_gradient(cells: Cells) -> Cells:
+    both, first, second, _ = cells
+    union = (both + first + second) ** 2
+    return (first + second) / union, -both / union, -both / union, np.zeros_like(both)
+
+
+MEASURES = {
+    "yule": Measure(_yule, _yule_gradient, "Yule's Q", 1.0, True),
+    "doppelhofer-weeks": Measure(_log_ratio, _log_ratio_gradient, "Log cross-product ratio", np.inf, True),
+    "ley-steel": Measure(_share, _share_gradient, "Models with both of those with one or both", 1.0, False),
+    "joint": Measure(_joint, _joint_gradient, "Joint inclusion probability", 1.0, False),
+}
+
+
+def jointness_table(
+    names: Sequence[str], models: PackedModels, probability: FloatArray, measure: str
+) -> pd.DataFrame:
+    """Return a measure of jointness for all pairs of terms.
+
+    Parameters
+    ----------
+    names : sequence of str, length J
+        Terms.
+    models : PackedModels (m, J)
+        Models, each once.
+    probability : ndarray (m,)
+        Their probabilities.
+    measure : str
+        A key of `MEASURES`.
+
+    Returns
+    -------
+    DataFrame, shape (J, J)
+        Symmetric; its diagonal is NaN, or holds the inclusion probabilities for ``"joint"``.
+
+    Examples
+    --------
+    >>> models = PackedModels.of([[1, 1], [0, 0], [1, 0]])
+    >>> table = jointness_table(["age", "sex"], models, np.array([0.5, 0.3, 0.2]), "ley-steel")
+    >>> round(float(table.loc["age", "sex"]), 3)
+    0.714
+    """
+    count = len(names)
+    both, first, none = (np.zeros((count, count)) for _ in range(3))
+    at = 0
+    for block in models.blocks():
+        inside = block.astype(float)
+        mass = inside * probability[at : at + len(block), None]
+        rest = probability[at : at + len(block), None] - mass
+        both += mass.T @ inside
+        first += mass.T @ (1.0 - inside)  # not by subtraction, which would leave rounding errors
+        none += rest.T @ (1.0 - inside)
+        at += len(block)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = MEASURES[measure].value((both, first, first.T, none))
+    return _square(names, found, measure)
+
+
+def jointness_errors(
+    names: Sequence[str], models: PackedModels, index: IntArray, measure: str
+) -> pd.DataFrame:
+    """Return Monte Carlo errors of a measure of jointness, by batch means and the delta method.
+
+    Parameters
+    ----------
+    names : sequence of str, length J
+        Terms.
+    models : PackedModels (m, J)
+        Visited models, each once.
+    index : ndarray of int, shape (chains, draws)
+        Model of each draw.
+    measure : str
+        A key of `MEASURES`.
+
+    Returns
+    -------
+    DataFrame, shape (J, J)
+        NaN where the measure does not vary between the batches, as for a term that never moved.
+
+    Examples
+    --------
+    >>> models = PackedModels.of([[1, 1], [0, 0], [1, 0]])
+    >>> index = np.random.default_rng(1).integers(3, size=(1, 900))
+    >>> round(float(jointness_errors(["age", "sex"], models, index, "joint").loc["age", "sex"]), 3)
+    0.016
+    """
+    gamma = np.asarray(models).astype(float)
+    draws = index.shape[1]
+    plan = Plan.of(draws)
+    start = draws - plan.batches * plan.length
+    edges = np.arange(0, draws - start + 1, plan.length)
+    # Visits of each model, by batch and, in the last row, in the whole chain.
+    visits = []
+    for chain in index:
+        ones = np.ones(draws)
+        by_batch = sparse.csr_array((ones[start:], chain[start:], edges), (plan.batches, len(gamma)))
+        whole = sparse.csr_array((ones, chain, [0, draws]), (1, len(gamma)))
+        shares = sparse.vstack([by_batch / plan.length, whole / draws]).tocsc()
+        shares.sum_duplicates()
+        visits.append(shares)
+    inside = np.stack([shares @ gamma for shares in visits])  # (chains, batches + 1, J)
+    found = np.full((len(names), len(names)), np.nan)
+    for row in range(len(names)):
+        here = np.flatnonzero(gamma[:, row])
+        both = np.stack([shares[:, here] @ gamma[here] for shares in visits])
+        alone = inside[:, :, [row]] - both
+        cells = both, alone, inside - both, 1.0 - inside - alone
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = MEASURES[measure].gradient(tuple(cell[:, -1].mean(axis=0) for cell in cells))
+            linear = sum(slope * cell for slope, cell in zip(slopes, cells, strict=True))
+        known = np.isfinite(linear).all(axis=(0, 1))
+        error = combine(linear[:, -1, known], linear[:, :-1, known], plan)[1]
+        # Rounding leaves about 1e-16 where no batch differs from another.
+        found[row, known] = np.where(error > 1e-12, error, np.nan)
+    return _square(names, found, measure)
+
+
+def _square(names: Sequence[str], values: FloatArray, measure: str) -> pd.DataFrame:
+    below = np.tril_indices(len(names), -1)
+    values[below] = values.T[below]  # which may differ by rounding
+    if measure != "joint":
+        np.fill_diagonal(values, np.nan)
+    labels = pd.Index(list(names), name="term", dtype=object)
+    return pd.DataFrame(values, index=labels, columns=labels)
+
+
+@one_at_a_time
+def plot_jointness(
+    table: pd.DataFrame, inclusion: FloatArray, measure: str, *, ax: Axes | None = None, top: int = 15
+) -> Axes:
+    """Plot a measure of jointness as a coloured matrix.
+
+    Parameters
+    ----------
+    table : DataFrame (J, J)
+        As from :func:`jointness_table`.
+    inclusion : ndarray (J,)
+        Inclusion probabilities, which decide on the terms that are shown.
+    measure : str
+        The measure, for the scale and the label of the colours.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    top : int
+        Number of terms, those with inclusion probabilities closest to a half, in their order.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes, one row and one column per term; up to 12 terms with the numbers.
+
+    Raises
+    ------
+    NotAvailableError
+        If matplotlib is not installed.
+    ParameterError
+        If `ax` or `top` is not valid.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> table = pd.DataFrame([[np.nan, -0.8], [-0.8, np.nan]], ["age", "sex"], ["age", "sex"])
+    >>> ax = plot_jointness(table, np.array([0.9, 0.2]), "yule", ax=Figure().subplots())
+    >>> [text.get_text() for text in ax.texts]
+    ['-0.80', '-0.80']
+    """
+    top = check_int(top, "top", low=1)
+    chosen = MEASURES[measure]
+    kept = np.sort(np.argsort(np.abs(inclusion - 0.5), kind="stable")[:top])
+    values = table.to_numpy()[np.ix_(kept, kept)]
+    names = [str(table.index[place]) for place in kept]
+    ax = row_axes(ax, width=max(4.0, 2.4 + 0.28 * len(names)), rows=max(len(names), 6))
+    from matplotlib.colors import LinearSegmentedColormap
+
+    finite = np.abs(values[np.isfinite(values)])
+    limit = chosen.range if np.isfinite(chosen.range) else max(float(finite.max(initial=0.0)), 1.0)
+    colours = [VERMILION, "#FFFFFF", BLUE] if chosen.signed else ["#FFFFFF", BLUE]
+    places = np.arange(len(names))
+    edges = np.arange(len(names) + 1) - 0.5
+    mesh = ax.pcolormesh(
+        edges,
+        edges,
+        np.ma.masked_invalid(np.clip(values, -limit, limit)),
+        cmap=LinearSegmentedColormap.from_list(measure, colours),
+        vmin=-limit if chosen.signed else 0.0,
+        vmax=limit,
+        edgecolors="white",
+        linewidth=0.8,
+    )
+    name_axis(ax, names)
+    ax.set_xticks(places, [label.get_text() for label in ax.get_yticklabels()], rotation=90)
+    ax.tick_params(axis="x", length=0, labelsize="small")
+    ax.spines["bottom"].set_visible(False)
+    ax.set_aspect("equal")
+    if len(names) <= WRITTEN:
+        for row, column in np.argwhere(~np.isnan(values)).tolist():
+            value = values[row, column]
+            colour = "white" if abs(value) > 0.6 * limit else "black"
+            ax.text(column, row, f"{value:.2f}", ha="center", va="center", size="x-small", color=colour)
+    bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.8)
+    bar.outline.set_visible(False)
+    rest = f"\n({len(names)} of {len(table)} terms)" if len(names) < len(table) else ""
+    bar.set_label(chosen.label + rest)
+    return ax
