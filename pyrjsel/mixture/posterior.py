@@ -28,13 +28,14 @@ class MixtureDraws:
     index : ndarray of int32 (draws,)
         The subset of each draw.
     log_posterior : ndarray (draws,)
-        Log density of labels, inputs, kernels, weights and subset, up to a constant; it can be compared
-        between subsets only as what a sampler visits.
+        Log density of labels (for the joint target, and inputs), kernels, weights and subset, up to a constant;
+        it can be compared between subsets only as what a sampler visits.
     log_likelihood : ndarray (draws,)
-        Log density of labels and inputs given kernels, weights and subset, with the background; of missing
-        inputs that are imputed (of the gaussian background) too.
+        Log probability of the labels given the inputs, kernels, weights and subset. For the joint target, log
+        density of labels and inputs, with the background; of missing inputs that are imputed (of the gaussian
+        background) too.
     occupied : ndarray of int32 (draws,)
-        Kernels with at least one row.
+        Kernels with at least one row; for labels given inputs, those that answer for half a row or more.
     counts : ndarray (2, moves + T - 1)
         Proposals and acceptances, by `MOVES`, and those of exchanges between neighbouring replicas.
     mean, variance : ndarray (kept, D, p)

@@ -274,9 +274,9 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         each. The product is over the inputs that are selected and known: kernels are diagonal, and leaving a
         missing input out is integrating over it. A row without any gets the class probabilities P. What new
         rows hold is not learnt from: draws are not weighed by the density of the row, and where a selected
-        input is missing, the inputs that are not selected say nothing about it, although under
-        ``background="gaussian"`` they do in the fit. Rows without a label that are among those of the fit
-        inform kernels and subsets.
+        input is missing, the inputs that are not selected say nothing about it, although under the joint
+        target with ``background="gaussian"`` they do in the fit. There, rows without a label that are among
+        those of the fit inform kernels and subsets.
         """
         z, index = self._rows(new)
         return pd.DataFrame(
@@ -326,11 +326,16 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         UnknownNameError
             If an input or a variable is not there.
         NotAvailableError
-            If no draw whose kernels are kept has all of them selected, or the best subset has no inputs.
+            If the target is not joint; if no draw whose kernels are kept has all of them selected, or the best
+            subset has no inputs.
         DataError
             As for :meth:`predict`.
         """
         model = self.model
+        if model.target != "joint":
+            raise NotAvailableError(
+                f"{called()} needs target='joint': given the inputs, labels say nothing about their density."
+            )
         if inputs is None:
             inputs = self.models["terms"].iloc[0]
             if not inputs:
