@@ -170,3 +170,7 @@ cdef class Chain:
     cdef int n_occupied(self) noexcept nogil:
         """The number of kernels in use."""
         return 0
+
+    def state(self):
+        """Return copies of the arrays of a ``Replica``, in its order."""
+        raise NotImplementedError

@@ -49,24 +49,24 @@ class MixtureClassifier(OverSpace):
     target : {"labels", "joint"}
         ``"labels"`` is the posterior given the inputs: inputs are selected if they tell classes apart. Rows
         without a label say nothing and are left out. ``"joint"`` is that of a model of labels and inputs, in
-        which kernels are densities: an input can also be selected because it has clusters that are no classes.
-        It is for rows without a label, for densities and for outliers; as a classifier it is worse.
+        which kernels are densities: an input can also be selected because it has clusters that are no
+        classes. It is for rows without a label, for densities and for outliers; as a classifier it is worse.
     background : {"gaussian", "independent"} or None, default "gaussian"
         For the joint target, the density of the inputs that are not selected, without which subsets of
-        different size could not be compared. ``"gaussian"``: one normal distribution of all inputs, the same for all classes, given the
-        selected ones, so that an input must say more than what others say about it. ``"independent"``: one
-        for each input. None: the density of the selected inputs alone, as in the paper, whose posterior
-        changes with the units of the inputs; there is a warning.
+        different size could not be compared. ``"gaussian"``: one normal distribution of all inputs, the same
+        for all classes, given the selected ones, so that an input must say more than what others say about
+        it. ``"independent"``: one for each input. None: the density of the selected inputs alone, as in the
+        paper, whose posterior changes with the units of the inputs; there is a warning.
     model_prior : prior over models, optional
         Prior over subsets of inputs; None is ``BetaBinomial(1, 1)``.
     proposal : {"conditional", "prior"}
         Kernels of an input that enters come from what the data say, or from their prior as in the paper.
     prior : KernelPrior or MixturePrior, optional
-        Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also for
-        the normal distribution of the background.
+        Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also
+        for the normal distribution of the background.
     weight_prior : float, default 1
-        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. Below 1, kernels tend to
-        belong to one class, and class probabilities can approach 0 and 1.
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. Below 1, kernels tend
+        to belong to one class, and class probabilities can approach 0 and 1.
     costs : mapping or Series, optional
         Prices of inputs by name, or of columns of the data, which are paid for once.
     budget : float, optional
@@ -120,8 +120,8 @@ class MixtureClassifier(OverSpace):
     ----------
     P. Sykacek (1999), On input selection with reversible jump Markov chain Monte Carlo sampling, Advances in
     Neural Information Processing Systems 12. Its formulas are those of a joint density of labels and selected
-    inputs, and compare densities of different numbers of inputs; its results are those of labels given inputs.
-    Under ``target="joint"`` every subset gives a density to all inputs.
+    inputs, and compare densities of different numbers of inputs; its results are those of labels given
+    inputs. Under ``target="joint"`` every subset gives a density to all inputs.
 
     Examples
     --------
@@ -431,7 +431,7 @@ class MixtureClassifier(OverSpace):
         >>> import pyrjsel as rj
         >>> pima = rj.datasets.pima().data.query("split == 'train'")
         >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
-        >>> results = model.fit(draws=500, chains=2, rng=1)
+        >>> results = model.fit(rng=1)
         >>> results.predict(pima.head(2)).columns.tolist()
         ['No', 'Yes']
         """

@@ -28,8 +28,8 @@ class MixtureDraws:
     index : ndarray of int32 (draws,)
         The subset of each draw.
     log_posterior : ndarray (draws,)
-        Log density of labels (for the joint target, and inputs), kernels, weights and subset, up to a constant;
-        it can be compared between subsets only as what a sampler visits.
+        Log density of labels (for the joint target, also of inputs), kernels, weights and subset, up to a
+        constant; it can be compared between subsets only as what a sampler visits.
     log_likelihood : ndarray (draws,)
         Log probability of the labels given the inputs, kernels, weights and subset. For the joint target, log
         density of labels and inputs, with the background; of missing inputs that are imputed (of the gaussian
@@ -67,12 +67,12 @@ class SubsetDraws(ModelDraws):
     model, packed, model_cost
         As in :class:`pyrjsel.model_space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
-        Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
-        selected among them by the background.
+        Unnormalised log density of labels, kernels, weights and subset; for the joint target also of inputs,
+        those that are not selected by the background.
     log_likelihood : ndarray (chains, draws)
-        Log density of labels and inputs given kernels, weights and subset.
+        Log density of labels (for the joint target, and inputs) given kernels, weights and subset.
     occupied : ndarray of int32 (chains, draws)
-        Kernels that have a row.
+        Kernels that answer for half a row or more; for the joint target, those that have a row.
     """
 
     log_likelihood: FloatArray

@@ -26,9 +26,9 @@ SURPLUS = 31.0
 class KernelPrior:
     """The prior of kernels of ``target="labels"``.
 
-    The means of an input's kernels are normal, with the midpoint of its range as mean and the range as standard
-    deviation. Precisions of an input of standard deviation 1 are Gamma(alpha, beta_i), and the rate beta_i is
-    Gamma(g, h); that of an input of standard deviation s is s^2 times as large.
+    The means of an input's kernels are normal, with the midpoint of its range as mean and the range as
+    standard deviation. Precisions of an input of standard deviation 1 are Gamma(alpha, beta_i), and the rate
+    beta_i is Gamma(g, h); the rate of an input of standard deviation s is s^2 times as large.
 
     Parameters
     ----------

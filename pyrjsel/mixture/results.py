@@ -326,7 +326,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         UnknownNameError
             If an input or a variable is not there.
         NotAvailableError
-            If the target is not joint; if no draw whose kernels are kept has all of them selected, or the best
+            If the target is not joint, no draw whose kernels are kept has all of them selected, or the best
             subset has no inputs.
         DataError
             As for :meth:`predict`.

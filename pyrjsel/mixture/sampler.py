@@ -37,8 +37,8 @@ KERNEL_BYTES, MOST_KERNEL_BYTES = 32 * 2**20, 64 * 2**20
 # Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
 # many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
 STARTS, SETTLING, TRIAL = 40, 50, 100
-# First standard deviations of random walks: of means and log precisions, of the logarithms of weights by class,
-# and of those of class probabilities.
+# First standard deviations of random walks: of means and log precisions, and of logarithms of weights and of
+# class probabilities.
 MEAN_STEP, PRECISION_STEP, WEIGHT_STEP, SHARE_STEP = 0.1, 0.5, 0.5, 0.2
 # Sweeps between two steps of adaptation during burn-in; part of what a seed gives.
 EVERY = 50

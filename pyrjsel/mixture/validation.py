@@ -74,13 +74,13 @@ def labelled(rows: InputRows) -> InputRows:
     unlabelled = rows.n_unlabelled
     if unlabelled == rows.n:
         raise DataError(
-            f"No row of {called()} has a label. The rows of target='labels' need one; target='joint' also "
+            f"No row in the data of {called()} has a label, which target='labels' needs; target='joint' also "
             "uses rows without."
         )
     if unlabelled:
         warn(
-            f"{unlabelled} of {rows.n} rows of {called()} have no label and were left out: they say nothing "
-            "about labels given inputs. With target='joint' they are used.",
+            f"{unlabelled} of {rows.n} rows in the data of {called()} have no label and were left out: they "
+            "say nothing about labels given inputs. With target='joint' they are used.",
             MissingDataWarning,
         )
         rows = rows.take(rows.y >= 0)
