@@ -13,17 +13,15 @@ cdef class LabelChain(Chain):
     cdef const double* rate         # (p) h of beta_i
     cdef int* start                 # (K + 1) rows of class k: start[k] to start[k + 1]
     cdef unsigned char* partial     # (p) inputs with missing values
-    cdef double* log_weight         # (K, D)
-    cdef double* log_share          # (D) log sum_k P_k w_kd
     cdef double* log_kernel         # (D, N) log densities of kernels, up to a constant of the row
     cdef double* new_log_kernel
-    cdef double* own                # (D, N) log_kernel plus the log weight in the class of the row
-    cdef double* every              # (D, N) log_kernel plus log_share
+    cdef double* density            # (D, N) of kernels, relative to the largest of the row; then their shares
     cdef double* part               # (D, N) of one input
-    cdef double* log_own            # (N) log of the sum over kernels
-    cdef double* log_every
+    cdef double* share              # (D) sum_k P_k w_kd
+    cdef double* own                # (N) density of the row in its class
+    cdef double* every              # (N) in all classes together
     cdef double* old                # (N) one row of log_kernel
-    cdef double* top                # (N) the largest of log_kernel in each row of the data
+    cdef double* top                # (N)
     cdef double* count              # (D) rows that an input's kernels answer for, their mean and squares
     cdef double* centre
     cdef double* square
@@ -32,7 +30,7 @@ cdef class LabelChain(Chain):
     cdef double* trial              # (max(D, K)) weights
     cdef double new_beta
 
-    cdef void log_weights_of(self) noexcept nogil
+    cdef void set_share(self) noexcept nogil
     cdef double conditional_of(self, const double* log_kernel) noexcept nogil
     cdef void one_kernel(self, int i, double precision, double mean, double* out) noexcept nogil
     cdef void add_input(self, int i, const double* precision, const double* mean, double sign,

@@ -19,18 +19,18 @@ conjugate updates of the prior by the rows that each kernel answers for, as far 
 move tell, with half their weight. Both parts are in the density of the proposal, so the ratio is bounded by
 twice that of prior proposals. The answers are the same for a move and for its return.
 
-A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes 2 D N
-exponentials for each of s D random walks of means and precisions, K D of weights and K of probabilities, and
+A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes D N
+exponentials and N logarithms for each of s D random walks of means and precisions, K D of weights and K of probabilities, and
 twice that for each move; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
 from libc.math cimport INFINITY, exp, fmax, fmin, isnan, lgamma, log, log1p, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport exp_minus, log_sum_exp
+from pyrjsel._core._vecmath cimport axpy, exp_minus, logs
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
@@ -91,18 +91,17 @@ cdef class LabelChain(Chain):
         self.conditional = conditional
         cdef int[::1] start = np.searchsorted(label, np.arange(K + 1)).astype(np.intc)
         cdef unsigned char[::1] partial = np.isnan(z).any(axis=1).astype(np.uint8)
-        cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
+        cdef double[:, :, ::1] by_kernel = np.zeros((4, D, n))
         cdef double[:, ::1] by_row = np.zeros((4, n))
-        cdef double[::1] small = np.zeros(K * D + 6 * D + max(D, K))
+        cdef double[::1] small = np.zeros(6 * D + max(D, K))
         self.arrays = (z, rate, start, partial, by_kernel, by_row, small)
         self.z, self.rate, self.start, self.partial = &z[0, 0], &rate[0], &start[0], &partial[0]
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
-        self.own, self.every, self.part = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0], &by_kernel[4, 0, 0]
-        self.log_own, self.log_every = &by_row[0, 0], &by_row[1, 0]
+        self.density, self.part = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0]
+        self.own, self.every = &by_row[0, 0], &by_row[1, 0]
         self.old, self.top = &by_row[2, 0], &by_row[3, 0]
-        self.log_weight = &small[0]
-        self.log_share = self.log_weight + K * D
-        self.count = self.log_share + D
+        self.share = &small[0]
+        self.count = self.share + D
         self.centre = self.count + D
         self.square = self.centre + D
         self.new_precision = self.square + D
@@ -112,23 +111,22 @@ cdef class LabelChain(Chain):
 
     # ------------------------------------------------------------------ the likelihood
 
-    cdef void log_weights_of(self) noexcept nogil:
-        """Logarithms of weights within classes, and of their averages over classes."""
+    cdef void set_share(self) noexcept nogil:
+        """Averages of the weights over classes."""
         cdef int k, d
-        cdef double total
         for d in range(self.n_kernels):
-            total = 0.0
+            self.share[d] = 0.0
             for k in range(self.n_classes):
-                total += self.prior[k] * self.weight[k * self.n_kernels + d]
-                self.log_weight[k * self.n_kernels + d] = log(self.weight[k * self.n_kernels + d])
-            self.log_share[d] = log(total)
+                self.share[d] += self.prior[k] * self.weight[k * self.n_kernels + d]
 
     cdef double conditional_of(self, const double* log_kernel) noexcept nogil:
-        """C, given log densities of kernels and the weights as they are."""
+        """C, given log densities of kernels and the weights as they are.
+
+        Densities are relative to the largest of the row: no sum of theirs can vanish.
+        """
         cdef int n, k, d
         cdef Py_ssize_t at
         cdef double value = 0.0, weight
-        # Less the largest of the row: of a very large number, rounding would leave nothing of a weight.
         memcpy(self.top, log_kernel, self.n * sizeof(double))
         for d in range(1, self.n_kernels):
             at = <Py_ssize_t> d * self.n
@@ -136,17 +134,23 @@ cdef class LabelChain(Chain):
                 self.top[n] = fmax(self.top[n], log_kernel[at + n])
         for d in range(self.n_kernels):
             at = <Py_ssize_t> d * self.n
-            for k in range(self.n_classes):
-                weight = self.log_weight[k * self.n_kernels + d]
-                for n in range(self.start[k], self.start[k + 1]):
-                    self.own[at + n] = log_kernel[at + n] - self.top[n] + weight
-            weight = self.log_share[d]
             for n in range(self.n):
-                self.every[at + n] = log_kernel[at + n] - self.top[n] + weight
-        log_sum_exp(self.n, self.n_kernels, -1, self.own, self.log_own)
-        log_sum_exp(self.n, self.n_kernels, -1, self.every, self.log_every)
+                self.density[at + n] = log_kernel[at + n] - self.top[n]
+        exp_minus(<Py_ssize_t> self.n_kernels * self.n, self.density, self.density)
+        memset(self.own, 0, self.n * sizeof(double))
+        memset(self.every, 0, self.n * sizeof(double))
+        for d in range(self.n_kernels):
+            at = <Py_ssize_t> d * self.n
+            axpy(self.n, self.share[d], self.density + at, self.every)
+            for k in range(self.n_classes):
+                n = self.start[k]
+                axpy(self.start[k + 1] - n, self.weight[k * self.n_kernels + d], self.density + at + n,
+                     self.own + n)
         for n in range(self.n):
-            value += self.log_own[n] - self.log_every[n]
+            self.top[n] = self.own[n] / self.every[n]
+        logs(self.n, self.top, self.top)
+        for n in range(self.n):
+            value += self.top[n]
         for k in range(self.n_classes):
             value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
         return value
@@ -184,7 +188,7 @@ cdef class LabelChain(Chain):
             if self.m.gamma[i]:
                 at = <Py_ssize_t> i * self.n_kernels
                 self.add_input(i, self.precision + at, self.mean + at, 1.0, self.log_kernel)
-        self.log_weights_of()
+        self.set_share()
         self.value = self.conditional_of(self.log_kernel)
 
     # ------------------------------------------------------------------ within a subset
@@ -248,7 +252,7 @@ cdef class LabelChain(Chain):
             for e in range(n):
                 weight[e] = fmax(weight[e] / rest, LEAST)
             rest *= total
-            self.log_weights_of()
+            self.set_share()
             value = self.conditional_of(self.log_kernel)
             if log(random_standard_uniform(rng)) < (
                     self.t * (value - self.value) + concentration * move - (new - old)):
@@ -257,23 +261,27 @@ cdef class LabelChain(Chain):
             else:
                 memcpy(weight, self.trial, n * sizeof(double))
                 self.adapt(step, False)
-        self.log_weights_of()
+        self.set_share()
 
     # ------------------------------------------------------------------ proposals for one input
 
     cdef void answer(self) noexcept nogil:
-        """Share of each kernel in each row, at the densities in `own`; written into `own`."""
-        cdef int n, d
+        """Share of each kernel in each row, at the last densities; in their place."""
+        cdef int n, k, d
+        cdef double weight
+        cdef double* share = self.density
         for d in range(self.n_kernels):
-            for n in range(self.n):
-                self.own[<Py_ssize_t> d * self.n + n] -= self.log_own[n]
-        exp_minus(<Py_ssize_t> self.n_kernels * self.n, self.own, self.own)
+            for k in range(self.n_classes):
+                weight = self.weight[k * self.n_kernels + d]
+                for n in range(self.start[k], self.start[k + 1]):
+                    share[n] *= weight / self.own[n]
+            share += self.n
 
     cdef void fit(self, int i) noexcept nogil:
         """Weighted count, mean and squares of input i in the rows that each kernel answers for."""
         cdef int n, d
         cdef double count, total, square, x
-        cdef const double* share = self.own
+        cdef const double* share = self.density
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
         for d in range(self.n_kernels):
             count = total = square = 0.0
@@ -431,7 +439,7 @@ cdef class LabelChain(Chain):
         for d in range(self.n_kernels):
             total = 0.0
             for n in range(self.n):
-                total += self.own[<Py_ssize_t> d * self.n + n]
+                total += self.density[<Py_ssize_t> d * self.n + n]
             occupied += total >= 0.5
         return occupied
 

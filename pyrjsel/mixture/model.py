@@ -64,8 +64,9 @@ class MixtureClassifier(OverSpace):
     prior : KernelPrior or MixturePrior, optional
         Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also
         for the normal distribution of the background.
-    weight_prior : float, default 1
-        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. Below 1, kernels tend
+    weight_prior : float, optional
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1; None is 0.2, and 1 for
+        the joint target. Below 1, kernels tend
         to belong to one class, and class probabilities can approach 0 and 1.
     costs : mapping or Series, optional
         Prices of inputs by name, or of columns of the data, which are paid for once.
@@ -145,7 +146,7 @@ class MixtureClassifier(OverSpace):
         model_prior: ModelPrior | None = None,
         proposal: str = "conditional",
         prior: KernelPrior | MixturePrior | None = None,
-        weight_prior: float = 1.0,
+        weight_prior: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -183,7 +184,7 @@ class MixtureClassifier(OverSpace):
         model_prior: ModelPrior | None = None,
         proposal: str = "conditional",
         prior: KernelPrior | MixturePrior | None = None,
-        weight_prior: float = 1.0,
+        weight_prior: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),

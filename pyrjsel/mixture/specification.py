@@ -26,6 +26,10 @@ from pyrjsel.results import constraints_to_plain
 from pyrjsel.storage import Plain
 
 
+# Concentrations of class weights. Given inputs, smaller ones predict labels better in all examples of the page.
+WEIGHT_PRIOR = {"labels": 0.2, "joint": 1.0}
+
+
 @dataclass(frozen=True)
 class Choices:
     """Parameters of :class:`MixtureClassifier`, as they were given."""
@@ -36,7 +40,7 @@ class Choices:
     model_prior: ModelPrior | None
     proposal: str
     prior: KernelPrior | MixturePrior | None
-    weight_prior: float
+    weight_prior: float | None
     costs: Mapping[str, float] | pd.Series | None
     budget: float | None
     always: str | Iterable[str]
@@ -139,7 +143,8 @@ def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple
     background = check_background(choices.background, target)
     proposal = str(check_choice(choices.proposal, "proposal", PROPOSALS))
     prior = check_prior(choices.prior, target)
-    weight_prior = check_real(choices.weight_prior, "weight_prior", low=LEAST_SHAPE)
+    given = WEIGHT_PRIOR[target] if choices.weight_prior is None else choices.weight_prior
+    weight_prior = check_real(given, "weight_prior", low=LEAST_SHAPE)
     if target == "labels":
         rows = labelled(rows)
     design, data, left_out = observed(design, rows)

@@ -47,12 +47,11 @@ def model_facts(model: MixtureModel) -> list[tuple[str, str]]:
 
 def _prior_facts(model: MixtureModel) -> list[tuple[str, str]]:
     joint = [("Background", BACKGROUND_WORDS[model.background])] if model.target == "joint" else []
-    weights = [("Weight prior", f"{model.weight_prior:g}")] if model.weight_prior != 1.0 else []
     return [
         ("Target", TARGET_WORDS[model.target]),
         *joint,
         ("Prior", repr(model.prior)),
-        *weights,
+        ("Weight prior", f"{model.weight_prior:g}"),
         ("Model prior", repr_short(model.model_prior)),
     ]
 
