@@ -140,7 +140,8 @@ cdef class Chain:
         """The log density of class weights, and of class probabilities, whose density is flat."""
         cdef int k, d
         cdef double value = lgamma(self.n_classes)
-        value += self.n_classes * (lgamma(self.n_kernels * concentration) - self.n_kernels * lgamma(concentration))
+        value += self.n_classes * lgamma(self.n_kernels * concentration)
+        value -= self.n_classes * self.n_kernels * lgamma(concentration)
         if concentration != 1.0:
             for k in range(self.n_classes):
                 for d in range(self.n_kernels):

@@ -20,8 +20,8 @@ move tell, with half their weight. Both parts are in the density of the proposal
 twice that of prior proposals. The answers are the same for a move and for its return.
 
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes D N
-exponentials and N logarithms for each of s D random walks of means and precisions, K D of weights and K of probabilities, and
-twice that for each move; s is the number of selected inputs, N that of rows with a label.
+exponentials and N logarithms for each of 2 s D random walks of means and precisions, K D of weights and K of
+probabilities, and twice that for each move; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
@@ -126,7 +126,7 @@ cdef class LabelChain(Chain):
         """
         cdef int n, k, d
         cdef Py_ssize_t at
-        cdef double value = 0.0, weight
+        cdef double value = 0.0
         memcpy(self.top, log_kernel, self.n * sizeof(double))
         for d in range(1, self.n_kernels):
             at = <Py_ssize_t> d * self.n
@@ -444,7 +444,7 @@ cdef class LabelChain(Chain):
         return occupied
 
     def state(self):
-        """Return copies of gamma, beta, precision, mean, weight and prior, three empty arrays, and the steps."""
+        """Return copies of gamma, beta, precision, mean, weight, prior, three empty arrays and steps."""
         none = np.empty(0, dtype=np.intc)
         found = tuple(np.array(part) for part in self.held[:6])
         return (*found, none, none, np.empty(0), np.delete(self.step_array, len(self.step_array) - 1))

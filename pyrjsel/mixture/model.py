@@ -65,9 +65,9 @@ class MixtureClassifier(OverSpace):
         Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also
         for the normal distribution of the background.
     weight_prior : float, optional
-        Concentration of the Dirichlet prior of the weights of each class, at least 0.1; None is 0.2, and 1 for
-        the joint target. Below 1, kernels tend
-        to belong to one class, and class probabilities can approach 0 and 1.
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1; None is 0.2, and 1
+        for the joint target. Below 1, kernels tend to belong to one class, and class probabilities can
+        approach 0 and 1.
     costs : mapping or Series, optional
         Prices of inputs by name, or of columns of the data, which are paid for once.
     budget : float, optional

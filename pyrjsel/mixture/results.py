@@ -105,8 +105,8 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     Chains that go on have the draws of one longer run.
 
-    >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
-    >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
+    >>> longer = model.fit(draws=3000, burn_in=300, chains=2, rng=1).extend(200)
+    >>> once = model.fit(draws=3200, burn_in=300, chains=2, rng=1)
     >>> longer.inclusion.equals(once.inclusion)
     True
     """

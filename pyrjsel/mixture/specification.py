@@ -25,8 +25,7 @@ from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, check_boun
 from pyrjsel.results import constraints_to_plain
 from pyrjsel.storage import Plain
 
-
-# Concentrations of class weights. Given inputs, smaller ones predict labels better in all examples of the page.
+# Concentrations of class weights. Given inputs, small ones predict labels better in the examples of the page.
 WEIGHT_PRIOR = {"labels": 0.2, "joint": 1.0}
 
 
