@@ -6,10 +6,12 @@ import pandas as pd
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import turn
 from pyrjsel.design import AbsentArray
+from pyrjsel.design.saved import absent
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.tempering import RUNS, tempered_evidence
 from pyrjsel.report import own_copy
 from pyrjsel.results import SampledResults
 
@@ -26,6 +28,7 @@ class KernelTables(SampledResults[KernelModel]):
         self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
         self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
         self._posterior: KernelPosterior | None = None
+        self._tempered: tuple[float, float] | None = None
 
     # ------------------------------------------------------------------ pieces
 
@@ -112,14 +115,16 @@ class KernelTables(SampledResults[KernelModel]):
     def log_evidence(self) -> float:
         """Logarithm of the marginal likelihood of all rows, in units of the response.
 
-        From several runs that of their mean.
+        After the filter that of its pass, or of the mean of several runs, which can be low by one or two; see
+        :meth:`KernelRegression.evidence`. After ``sampler="mcmc"`` it comes from tempering, when it is first
+        asked for.
 
         Raises
         ------
         NotAvailableError
-            After ``sampler="mcmc"``.
+            After ``sampler="mcmc"``, if the training data are missing.
         """
-        return self._filter("log evidence").log_evidence()[0] - self._log_units
+        return self._evidence[0] - self._log_units
 
     @property
     def log_evidence_se(self) -> float:
@@ -128,9 +133,23 @@ class KernelTables(SampledResults[KernelModel]):
         Raises
         ------
         NotAvailableError
-            After ``sampler="mcmc"``.
+            As for `log_evidence`.
         """
-        return self._filter("log evidence").log_evidence()[1]
+        return self._evidence[1]
+
+    @property
+    def _evidence(self) -> tuple[float, float]:
+        """Log evidence in standardised units, and its error."""
+        if isinstance(self.run, FilterRun):
+            return self.run.log_evidence()
+        with turn(self, "evidence"):
+            if self._tempered is None:
+                if isinstance(self.run.y, AbsentArray):
+                    raise absent()
+                # Seeds of their own, the same on every call.
+                seeds = np.random.SeedSequence(self.run.draws.k.size).spawn(RUNS)
+                self._tempered = tempered_evidence(self.run.settings, self.run.x, self.run.y, seeds)
+            return self._tempered
 
     @property
     def _log_units(self) -> float:
@@ -141,8 +160,9 @@ class KernelTables(SampledResults[KernelModel]):
     def widths(self) -> pd.DataFrame:
         """Evidence by width on the rows of ``fit``.
 
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error from several runs
-        (NaN for one), and ``posterior``, with equal prior probabilities.
+        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass),
+        and ``posterior``, with equal prior probabilities. Of several widths from tempering unless ``fit`` had
+        ``evidence="stream"``.
 
         Raises
         ------
