@@ -399,7 +399,7 @@ cdef class ParticleLoop:
     cdef void draw(self, bitgen_t* bits, int d, double* beta, double* sigma2, double* delta2) noexcept nogil:
         """Draw the coefficients given L and v, and the variances given them."""
         cdef int i, j
-        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner
+        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner, shape
         cdef const double* products
         self.solve_t(d, beta, sqrt(sigma2[0]), bits)
         for i in range(d):
@@ -413,7 +413,8 @@ cdef class ParticleLoop:
         if self.draw_noise:
             # A sum of squares, but for rounding.
             quadratic = fmax(self.yy - 2.0 * fit + quadratic, 0.0)
-            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, self.a_y + 0.5 * self.count)
+            shape = self.a_y + 0.5 * self.count
+            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, shape)
         if self.draw_coef:
             delta2[0] = (self.b_beta + 0.5 * size) / random_standard_gamma(bits, self.a_beta + 0.5 * d)
 
