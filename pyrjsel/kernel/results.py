@@ -56,6 +56,8 @@ class KernelResults(KernelTables):
         What was fitted.
     run : FilterRun or ChainRun
         What the sampler gave.
+    basis : Basis, optional
+        The centres in use, from a file without the rows.
 
     Attributes
     ----------
