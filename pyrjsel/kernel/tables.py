@@ -1,5 +1,7 @@
 """The posterior of a kernel regression in numbers and tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -7,7 +9,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import turn
 from pyrjsel.design import AbsentArray
 from pyrjsel.design.saved import absent
-from pyrjsel.kernel.posterior import KernelPosterior
+from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
@@ -22,9 +24,9 @@ INTERVAL = (0.025, 0.975)
 class KernelTables(SampledResults[KernelModel]):
     """The tables of :class:`KernelResults`."""
 
-    def __init__(self, model: KernelModel, run: FilterRun | ChainRun) -> None:
+    def __init__(self, model: KernelModel, run: FilterRun | ChainRun, basis: Basis | None = None) -> None:
         super().__init__(model)
-        self.run = run
+        self.run, self._basis = run, basis
         self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
         self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
         self._posterior: KernelPosterior | None = None
@@ -37,7 +39,7 @@ class KernelTables(SampledResults[KernelModel]):
         """Weighted draws of the kernels and variances, in standardised units."""
         with turn(self, "posterior"):
             if self._posterior is None:
-                self._posterior = self.run.posterior()
+                self._posterior = replace(self.run.posterior(), known=self._basis)
             return self._posterior
 
     def _filter(self, what: str) -> FilterRun:
@@ -70,17 +72,17 @@ class KernelTables(SampledResults[KernelModel]):
 
         Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
         probability that the row is a centre. Results that were loaded without rows have places of rows for
-        labels, and no inputs.
+        labels, and inputs if the file has the centres.
         """
         posterior, model = self.posterior, self.model
         occupancy = posterior.occupancy()
         order = np.argsort(-occupancy, kind="stable")
         rows = posterior.used[order]
-        absent = isinstance(posterior.x, AbsentArray)
+        lacking = isinstance(posterior.x, AbsentArray) and self._basis is None
         table = pd.DataFrame(
-            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
+            np.empty((len(rows), 0)) if lacking else model.scaling.raw_inputs(posterior.basis.inputs[order]),
             index=self.run.index[rows],
-            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
+            columns=pd.Index([] if lacking else model.design.column_names, dtype=object),
         )
         # An input may be called like this too: a data frame has two columns of a name then.
         table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)

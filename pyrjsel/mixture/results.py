@@ -42,7 +42,7 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Subsets to list.",
     "rows in files": """\
-Whether the rows of the fit are in it: inputs, response, labels of rows. Without them all tables,
+Whether to save the rows of the fit: inputs, response, labels of rows; None is False. Without them all tables,
 draws and predictions of new rows can be had after loading, and what needs the rows themselves
 takes ``rj.load(path, data=...)``.""",
     "in every file": """\
@@ -141,9 +141,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
             found.append(("Numbers of kernels by the log score of rows held out", self.comparison, formats))
         return found
 
-    def _content(self, with_rows: bool) -> Plain:
+    def _content(self, with_rows: bool | None) -> Plain:
         said = self._description()
-        return content_of(self.model, self.posterior, self.components, self._comparison, said, with_rows)
+        return content_of(
+            self.model, self.posterior, self.components, self._comparison, said, bool(with_rows)
+        )
 
     @property
     def _visits(self) -> IntArray:

@@ -135,7 +135,7 @@ FITS = {
     "kernel smc": (
         waves,
         lambda d: rj.kernel_regression("y ~ x + z", d, width=[0.5, 1.0], max_kernels=8),
-        {"rng": 1, "particles": 30, "runs": 2, "progress": False},
+        {"rng": 1, "particles": 30, "runs": 2, "evidence": "stream", "progress": False},
     ),
     "kernel own": (
         waves,

@@ -205,7 +205,6 @@ MEMBERS = {
     },
     "kernel": {
         "predict": lambda r: r.predict(),
-        "get_prediction": lambda r: r.get_prediction(fits.waves().head()).summary_frame(),
         "plot_fit": lambda r: r.plot_fit(),
         "fit": lambda r: r.model.fit(rng=1),
         "save": lambda r: r.save("nowhere.rjs", data=True),

@@ -94,7 +94,8 @@ class TemperingJob:
 
         def effective(to: float) -> float:
             log_weight = path.log_density(particles, to) - before
-            return float(np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight))) / len(before)
+            weight = np.exp(log_weight - log_weight.max())
+            return float(weight.sum() ** 2 / (weight @ weight)) / len(before)
 
         if effective(1.0) >= EFFECTIVE:
             return 1.0
