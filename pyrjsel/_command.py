@@ -31,6 +31,9 @@ MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (rj.BetaBinomial, rj.Uniform, rj.Bernoulli, rj.TruncatedPoisson, rj.CostAdjusted)
 }
+# Options that are parameters of the model and of `fit`, by the same names.
+MODEL_OPTIONS = ("budget", "always", "heredity", "max_size", "weights", "offset", "missing")
+FIT_OPTIONS = ("sampler", "draws", "mcse", "max_draws", "max_seconds", "burn_in", "chains")
 # File name endings for columns separated by tabs instead of commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
 # Errors raised for files whose content does not match their name: mostly ValueError, ImportError if the
@@ -185,22 +188,10 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             else read_prior(chosen.coef_prior, "--coef-prior", COEF_PRIORS),
             model_prior=read_prior(chosen.model_prior, "--model-prior", MODEL_PRIORS, costs),
             costs=costs,
-            budget=chosen.budget,
-            always=chosen.always,
-            heredity=chosen.heredity,
-            max_size=chosen.max_size,
-            weights=chosen.weights,
-            offset=chosen.offset,
-            missing=chosen.missing,
+            **{name: getattr(chosen, name) for name in MODEL_OPTIONS},
         )
         results = model.fit(
-            sampler=chosen.sampler,
-            draws=chosen.draws,
-            mcse=chosen.mcse,
-            max_draws=chosen.max_draws,
-            max_seconds=chosen.max_seconds,
-            burn_in=chosen.burn_in,
-            chains=chosen.chains,
+            **{name: getattr(chosen, name) for name in FIT_OPTIONS},
             rng=chosen.seed,
             n_jobs=chosen.jobs,
             progress=False if chosen.quiet else None,

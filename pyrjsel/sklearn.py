@@ -40,6 +40,10 @@ from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
 
 __all__ = ["SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
 
+# Parameters of the estimators that are parameters of the model and of its `fit`, by the same names.
+PRIORS_AND_CONSTRAINTS = ("coef_prior", "model_prior", "costs", "budget", "always", "max_size")
+RUN = ("sampler", "draws", "mcse", "chains", "n_jobs")
+
 
 class _Selection(BaseEstimator):
     """Base class of classifier and regressor."""
@@ -91,22 +95,13 @@ class _Selection(BaseEstimator):
         model = self._make(
             pd.Series(y, index=X.index, name=name),
             X,
-            coef_prior=self.coef_prior,
-            model_prior=self.model_prior,
-            costs=self.costs,
-            budget=self.budget,
-            always=self.always,
-            max_size=self.max_size,
             weights=sample_weight,
             missing="raise",
+            **{name: getattr(self, name) for name in PRIORS_AND_CONSTRAINTS},
         )
         self.results_: SelectionResults = model.fit(
-            sampler=self.sampler,
-            draws=self.draws,
-            mcse=self.mcse,
-            chains=self.chains,
             rng=_rng(self.random_state),
-            n_jobs=self.n_jobs,
+            **{name: getattr(self, name) for name in RUN},
             **{"progress": False, **(self.fit_options or {})},
         )
         self.inclusion_: FloatArray = self.results_.inclusion["posterior"].to_numpy()

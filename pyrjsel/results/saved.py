@@ -24,9 +24,7 @@ def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
     return [(pair[0], pair[1]) for pair in found]
 
 
-def options_from_plain(
-    content: Content, make: Callable[..., Any], before: Mapping[str, Any] | None = None
-) -> Any:
+def options_from_plain(content: Content, make: Callable[..., Any]) -> Any:
     """Return the options of a sampler.
 
     Raises

@@ -1,7 +1,6 @@
 """One BLAS thread per worker: the chains already use all processors."""
 
 import threading
-from types import TracebackType
 
 from threadpoolctl import threadpool_limits
 
@@ -24,9 +23,7 @@ class _OneBlasThread:
                 self._limits = threadpool_limits(1, user_api="blas")
             self._inside += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0 and self._limits is not None:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Protocol
 
 import numpy as np
@@ -227,9 +226,7 @@ class ChainFile:
         self._written = time.perf_counter()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._file.close()
 
     def load(self, earlier: ChainEnd | None = None) -> ChainEnd | None:

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 
 from pyrjsel.runtime.signals import Signals
 
@@ -38,9 +38,7 @@ class InterruptGuard:
             self._former = former
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._former is not None:
             signal.signal(signal.SIGINT, self._former)  # type: ignore[arg-type]
             self._former = None

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from types import TracebackType
 
 from tqdm import tqdm
 
@@ -46,9 +45,7 @@ class ProgressBar:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._thread is not None:
             self._end.set()
             self._thread.join()
