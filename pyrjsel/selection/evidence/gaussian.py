@@ -134,10 +134,6 @@ class SingleModels:
         residual = float(left @ left)
         return 0.0 if residual <= max(x.shape) * PERFECT**2 * parts else residual
 
-    def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
-        """Return an empty dict: maximum likelihood estimates of gaussian models are finite."""
-        return {}
-
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2.
 

@@ -25,7 +25,7 @@ from pyrjsel.selection.samplers.mode_search.search import (
     next_stop,
     restart_is_due,
 )
-from pyrjsel.selection.samplers.recording.model_average import summarise
+from pyrjsel.selection.samplers.recording.model_average import stopping, summarise
 from pyrjsel.selection.samplers.recording.recorder import (
     Block,
     ChainDraws,
@@ -36,7 +36,6 @@ from pyrjsel.selection.samplers.recording.recorder import (
     recorded_by,
     thinning,
 )
-from pyrjsel.selection.samplers.stopping import stopping
 from pyrjsel.storage import Content, Plain
 
 
@@ -56,17 +55,20 @@ class Sampler:
         Dataclass of its options; its docstring is their documentation. The optional class attributes
         `renamed` and `before` map names of options in older files to today's, and hold the values of options
         that older files lack.
+    linear : bool or None
+        Whether it is for linear models, as opposed to generalised linear ones; None is for both.
     warm : int
         Default burn-in where `draws` is "auto".
     """
 
     name: ClassVar[str]
     options: ClassVar[type]
+    linear: ClassVar[bool | None] = None
     warm: ClassVar[int] = WARM
 
     def supports(self, regression: Any) -> bool:
         """Whether models of the regression's family can be sampled."""
-        raise NotImplementedError
+        return self.linear is None or self.linear == is_gaussian(regression)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior.

@@ -16,7 +16,7 @@ from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.base import Sampler, is_gaussian
+from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.listing import (
     ListJob,
     Part,
@@ -154,11 +154,7 @@ class Integrals(Values):
 class Enumeration(Sampler):
     """Enumeration of all feasible models, with their marginal likelihoods."""
 
-    name, options = "enumerate", EnumerateOptions
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is not a linear model."""
-        return not is_gaussian(regression)
+    name, options, linear = "enumerate", EnumerateOptions, False
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over all feasible models of `space`.
