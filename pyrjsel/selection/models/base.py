@@ -37,9 +37,9 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.registry import GENERALISED
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.rank import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
 from pyrjsel.selection.results.results import SelectionResults

@@ -17,8 +17,7 @@ from pyrjsel._validate import bad_value
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior, Integrals
-from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.regression.rank import Directions, dependent_terms
+from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 # dgejsv: arbitrary row scales, both sets of vectors, no restriction of the range, no transposition.

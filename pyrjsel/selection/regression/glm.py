@@ -14,8 +14,7 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem
-from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.regression.rank import dependent_terms
+from pyrjsel.selection.regression.columns import TermColumns, dependent_terms
 
 # Rows are combined if their number decreases at least by this factor. A row with a weight takes 1.2 to 1.5
 # times as long as one without in a mode search, and up to 1.9 times in an importance integral (measured).

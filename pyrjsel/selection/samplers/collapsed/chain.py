@@ -1,4 +1,4 @@
-"""The options and chains of `collapsed`, over models with coefficients integrated out. The loop is ``_walk.pyx``.
+"""Options and chains of `collapsed`, over models with coefficients integrated out. The loop is ``_walk.pyx``.
 
 Errors of averages of conditional probabilities are estimated from batches of the chain. Like those of visits
 they do not include modes that no chain has visited, but they are smaller. Chains for families without exact
@@ -17,12 +17,20 @@ from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.evidence._evidence import Evidence
-from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of
-from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.gaussian import SingleModels, evidence_of, provider_of
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.samplers._walk import MOVES, Walk
-from pyrjsel.selection.samplers.base import Chain, ChainState, Job, chain_models, no_counts
-from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves, default_swaps, default_trades
+from pyrjsel.selection.samplers.base import (
+    WIDEST_START,
+    Chain,
+    ChainState,
+    Job,
+    chain_models,
+    counted_moves,
+    default_swaps,
+    default_trades,
+    no_counts,
+)
 from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector
 from pyrjsel.storage import Content

@@ -10,14 +10,14 @@ import numpy as np
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, PackedModels, count_visits
 from pyrjsel.runtime import Accuracy, DrawnChains, FitSettings
-from pyrjsel.selection.evidence.conjugate import score_of
+from pyrjsel.selection.evidence.gaussian import score_of
 from pyrjsel.selection.evidence.importance_quality import (
     few_effective,
     imprecise_integrals,
     poor_integrals,
 )
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.regression.rank import inflation
+from pyrjsel.selection.regression.columns import inflation
 from pyrjsel.selection.samplers.base import MCMC, Job
 from pyrjsel.selection.samplers.collapsed.chain import (
     CollapsedChain,

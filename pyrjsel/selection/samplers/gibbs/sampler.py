@@ -16,13 +16,20 @@ from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.conjugate import evidence_of
-from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
+from pyrjsel.selection.evidence.gaussian import SingleModels, density_evidence, evidence_of, variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, no_counts
+from pyrjsel.selection.samplers.base import (
+    MCMC,
+    WIDEST_START,
+    Chain,
+    Job,
+    chain_models,
+    counted_moves,
+    default_swaps,
+    default_trades,
+    no_counts,
+)
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
-from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves, default_swaps, default_trades
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner

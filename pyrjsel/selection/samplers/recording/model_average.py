@@ -15,9 +15,8 @@ from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
 from pyrjsel.runtime import DrawnChains, Figure, FitSettings, Rule
 from pyrjsel.selection.posterior import Draws, Moments, Posterior
-from pyrjsel.selection.regression.layout import TermColumns
-from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE
-from pyrjsel.selection.samplers.recording.recorder import NUMBERS, ChainDraws, Manner
+from pyrjsel.selection.regression.columns import TermColumns
+from pyrjsel.selection.samplers.recording.recorder import NUMBERS, VISITS_ALONE, ChainDraws, Manner
 
 # Least number of proposals for which a chain with a low acceptance rate is called stuck.
 FEWEST_PROPOSALS = 200
