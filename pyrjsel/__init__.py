@@ -22,7 +22,13 @@ from pyrjsel._errors import (
 from pyrjsel._version import __version__
 from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.kernel import KernelRegression, KernelResults, kernel_regression
-from pyrjsel.mixture import MixtureClassifier, MixturePrior, MixtureResults, mixture_classifier
+from pyrjsel.mixture import (
+    KernelPrior,
+    MixtureClassifier,
+    MixturePrior,
+    MixtureResults,
+    mixture_classifier,
+)
 from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.patterns import (
     PatternLogit,
@@ -67,6 +73,7 @@ __all__ = [
     "HyperG",
     "HyperGN",
     "InverseGamma",
+    "KernelPrior",
     "KernelRegression",
     "KernelResults",
     "LinearSelection",

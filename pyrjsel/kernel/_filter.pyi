@@ -32,7 +32,15 @@ class ParticleLoop:
         centres: NDArray[np.int32],
         log_factor: FloatArray,
     ) -> None: ...
-    def see(self, slot: NDArray[np.int32], gram: FloatArray, moments: FloatArray, yy: float) -> None: ...
+    def set_priors(self, a_y: float, b_y: float, a_beta: float, b_beta: float) -> None: ...
+    def see(
+        self,
+        slot: NDArray[np.int32],
+        gram: FloatArray,
+        moments: FloatArray,
+        yy: float,
+        power: float = 1.0,
+    ) -> None: ...
     def log_marginals(
         self,
         k: NDArray[np.int32],

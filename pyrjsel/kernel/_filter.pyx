@@ -70,7 +70,7 @@ cdef class ParticleLoop:
     # The data at a row, set by `see`.
     cdef object seen
     cdef int t, ld_gram
-    cdef double yy
+    cdef double yy, count       # count: what the rows are worth, t times the power of the likelihood
     cdef const int* slot        # (t)
     cdef const double* gram     # (m, ld_gram)
     cdef const double* moments  # (m)
@@ -107,8 +107,16 @@ cdef class ParticleLoop:
             for i in range(k.shape[0]):
                 log_factor[i] = self.move(bits, t, &k[i], &centres[i, 0])
 
-    def see(self, const int[::1] slot, const double[:, ::1] gram, const double[::1] moments, double yy):
+    def set_priors(self, double a_y, double b_y, double a_beta, double b_beta):
+        """Change the inverse gamma priors of sigma^2 and delta^2."""
+        self.a_y, self.b_y, self.a_beta, self.b_beta = a_y, b_y, a_beta, b_beta
+
+    def see(self, const int[::1] slot, const double[:, ::1] gram, const double[::1] moments, double yy,
+            double power=1.0):
         """Set the data.
+
+        For the likelihood of the rows given the coefficients to a power, the sums are `power` times those of
+        the rows.
 
         Parameters
         ----------
@@ -118,8 +126,10 @@ cdef class ParticleLoop:
         moments : float64 array (m,)
         yy : float
             y'y.
+        power : float
         """
         self.seen = (slot, gram, moments)
+        self.count = power * slot.shape[0]
         self.t, self.ld_gram, self.yy = slot.shape[0], gram.shape[1], yy
         self.slot, self.gram, self.moments = &slot[0], &gram[0, 0], &moments[0]
 
@@ -262,7 +272,7 @@ cdef class ParticleLoop:
                 other = self.factor + <Py_ssize_t> l * self.ld
                 subtract(d - l, column[l], column + l, other + l)
         # v'v <= y'y but for rounding.
-        return (-0.5 * self.t * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
+        return (-0.5 * self.count * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
                 - 0.5 * fmax(self.yy - explained, 0.0) / sigma2)
 
     cdef void solve(self, int d, int first, double* b) noexcept nogil:
@@ -389,7 +399,7 @@ cdef class ParticleLoop:
     cdef void draw(self, bitgen_t* bits, int d, double* beta, double* sigma2, double* delta2) noexcept nogil:
         """Draw the coefficients given L and v, and the variances given them."""
         cdef int i, j
-        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner
+        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner, shape
         cdef const double* products
         self.solve_t(d, beta, sqrt(sigma2[0]), bits)
         for i in range(d):
@@ -403,7 +413,8 @@ cdef class ParticleLoop:
         if self.draw_noise:
             # A sum of squares, but for rounding.
             quadratic = fmax(self.yy - 2.0 * fit + quadratic, 0.0)
-            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, self.a_y + 0.5 * self.t)
+            shape = self.a_y + 0.5 * self.count
+            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, shape)
         if self.draw_coef:
             delta2[0] = (self.b_beta + 0.5 * size) / random_standard_gamma(bits, self.a_beta + 0.5 * d)
 

@@ -16,6 +16,7 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel
 from pyrjsel.kernel.model import KernelRegression
 from pyrjsel.kernel.options import ORDERS
+from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
@@ -37,10 +38,20 @@ def read_results(content: Content, schema: int, given: Given) -> KernelResults:
     """Return the results in a file; reads schemas 1 and 2."""
     content.text("class", ("KernelRegression",))
     model = _model(content, given)
-    run = content.part("run")
-    if content.text("sampler", ("smc", "mcmc")) == "smc":
-        return KernelResults(model, _filter(run, model))
-    return KernelResults(model, _chains(run, model))
+    part, smc = content.part("run"), content.text("sampler", ("smc", "mcmc")) == "smc"
+    run = _filter(part, model) if smc else _chains(part, model)
+    if "basis" not in content or not isinstance(run.posterior().x, AbsentArray):
+        return KernelResults(model, run)
+    return KernelResults(model, run, _basis(content.part("basis"), run.posterior(), model))
+
+
+def _basis(content: Content, posterior: KernelPosterior, model: KernelRegression) -> Basis:
+    m = len(posterior.used)
+    return Basis(
+        content.array("inputs", float, (m, len(model.design.column_names)), finite=True),
+        content.array("gram", float, (m + 1, m + 1), finite=True),
+        content.array("moments", float, (m + 1,), finite=True),
+    )
 
 
 def _model(content: Content, given: Given) -> KernelRegression:

@@ -10,6 +10,7 @@ from pyrjsel.runtime import AUTO
 
 SAMPLERS = ("smc", "mcmc")
 ORDERS = ("random", "given")
+EVIDENCE = ("tempering", "stream")
 
 # Those that are settings of the loop, which checks them, by sampler.
 LOOP = {
@@ -28,14 +29,18 @@ class FilterOptions:
         Order in which rows are taken.
     runs : int
         Independent runs; the first is the result, and all give the error of the log evidence.
+    evidence : {"tempering", "stream"}
+        How widths are compared: by tempering, or by the evidence of the passes.
     """
 
     row_order: str = "random"
     runs: int = 1
+    evidence: str = "tempering"
 
     def __post_init__(self) -> None:
         check_choice(self.row_order, "row_order", ORDERS)
         check_int(self.runs, "runs", low=1)
+        check_choice(self.evidence, "evidence", EVIDENCE)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def plot_fit(model: KernelModel, posterior: KernelPosterior, ax: Any, alpha: flo
     margin = BEYOND * (seen.max() - seen.min())
     x = np.linspace(seen.min() - margin, seen.max() + margin, points)
     prediction = KernelPrediction(
-        x[:, None], pd.RangeIndex(points), posterior, model.scaling, model.design.response
+        x[:, None], pd.RangeIndex(points), posterior, model.scaling, model.design.response, model.widths[0]
     )
     frame = prediction.summary_frame(alpha)
     occupancy = posterior.occupancy()

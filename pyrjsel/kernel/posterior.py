@@ -38,6 +38,25 @@ class Coefficients:
 
 
 @dataclass(frozen=True, eq=False)
+class Basis:
+    """The parts of the rows that predictions need: centres in use, and sums of products of their columns.
+
+    Attributes
+    ----------
+    inputs : ndarray (m, d)
+        The centres, as kernels see them.
+    gram : ndarray (m + 1, m + 1)
+        K'K of the constant column and the kernels of the centres.
+    moments : ndarray (m + 1,)
+        K'y.
+    """
+
+    inputs: FloatArray
+    gram: FloatArray
+    moments: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class KernelPosterior:
     """Weighted draws of kernels and variances; coefficients are integrated out.
 
@@ -57,6 +76,8 @@ class KernelPosterior:
         Weights, which sum to one.
     kernel : callable
         ``kernel(points, centres)`` returns (n, m) values.
+    known : Basis, optional
+        From a file; None is computed from the rows.
     """
 
     x: FloatArray
@@ -67,6 +88,7 @@ class KernelPosterior:
     delta2: FloatArray
     weight: FloatArray
     kernel: KernelFunction
+    known: Basis | None = None
 
     @property
     def held(self) -> NDArray[np.bool_]:
@@ -87,7 +109,16 @@ class KernelPosterior:
 
     def columns(self, x: FloatArray) -> FloatArray:
         """Return the constant column and the kernels of the used centres at points `x`: (n, m + 1)."""
-        return np.column_stack([np.ones(len(x)), self.kernel(x, self.x[self.used])])
+        return np.column_stack([np.ones(len(x)), self.kernel(x, self.basis.inputs)])
+
+    @kept_property
+    def basis(self) -> Basis:
+        """The used centres and sums over the rows, from a file if they are `known`."""
+        if self.known is not None:
+            return self.known
+        inputs = self.x[self.used]
+        columns = np.column_stack([np.ones(len(self.x)), self.kernel(self.x, inputs)])
+        return Basis(inputs, columns.T @ columns, columns.T @ self.y)
 
     @kept_property
     def laws(self) -> tuple[Coefficients, ...]:
@@ -96,8 +127,7 @@ class KernelPosterior:
         The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which what
         rounding leaves of smaller ones is replaced by: kernels that are all but equal do no harm.
         """
-        columns = self.columns(self.x)
-        gram, moment = columns.T @ columns, columns.T @ self.y
+        gram, moment = self.basis.gram, self.basis.moments
         found = []
         for k in np.unique(self.k):
             draws = np.flatnonzero(self.k == k)

@@ -5,14 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.spatial import KDTree
 
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
+from pyrjsel.design import AbsentArray
 from pyrjsel.families.gaussian import mixture_quantile
 from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.scaling import Scaling
 
 COLUMNS = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
+# Widths from the nearest row beyond which a prediction is an extrapolation.
+FAR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,8 @@ class KernelPrediction:
     scaling : Scaling
     name : str
         Name of the response.
+    width : float
+        Width of the kernels, in units of the standardised inputs.
     """
 
     x: FloatArray
@@ -36,6 +42,23 @@ class KernelPrediction:
     posterior: KernelPosterior
     scaling: Scaling
     name: str
+    width: float
+
+    @property
+    def extrapolated(self) -> BoolArray:
+        """Rows (rows,) further than two widths from every row of the fit; from every centre without rows."""
+        posterior = self.posterior
+        seen = posterior.basis.inputs if isinstance(posterior.x, AbsentArray) else posterior.x
+        out: BoolArray = np.zeros(len(self.index), dtype=bool)
+        rows = np.flatnonzero(~np.isnan(self.x).any(axis=1))
+        if rows.size and len(seen):
+            near = KDTree(seen).query(
+                self.scaling.inputs(self.x[rows]), distance_upper_bound=FAR * self.width
+            )
+            out[rows] = np.isinf(near[0])
+        else:
+            out[rows] = True
+        return out
 
     def _blocks(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Yield places of complete rows, and means and deviations (rows, N) as they are fitted."""
@@ -66,8 +89,10 @@ class KernelPrediction:
         DataFrame
             By row, in units of the response: ``mean`` and ``mean_se``, posterior mean and standard deviation
             of the expected response; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
-            ``obs_ci_lower`` and ``obs_ci_upper``, that of a single new response. Rows with missing inputs
-            are NaN.
+            ``obs_ci_lower`` and ``obs_ci_upper``, that of a single new response; ``extrapolated``, whether
+            the row is further than two widths from every row of the fit (after loading without rows, from
+            every centre): predictions fall back to the constant there. Rows with missing inputs are NaN, and
+            not extrapolated.
 
         Raises
         ------
@@ -86,4 +111,5 @@ class KernelPrediction:
                 out[part, 4 + column] = mixture_quantile(mean, np.sqrt(sd**2 + sigma2), p, weight)
         out *= self.scaling.y_sd
         out[:, [0, 2, 3, 4, 5]] += self.scaling.y_mean
-        return pd.DataFrame(out, index=self.index.copy(), columns=COLUMNS)
+        frame = pd.DataFrame(out, index=self.index.copy(), columns=COLUMNS)
+        return frame.assign(extrapolated=self.extrapolated)

@@ -28,9 +28,10 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Centres to list, the most probable ones.",
     "rows in files": """\
-Whether the rows are in it: response, inputs and labels, those of :meth:`update` too. Centres are
-rows, so that predictions, plots of the fit and more rows need them: without them these take
-``rj.load(path, data=...)`` with the rows of the fit. Everything else can be had without.""",
+Whether to save the rows: response, inputs and labels, those of :meth:`update` too. None saves only
+the inputs of the rows that some draw has as a centre, and sums over all rows, which predictions of
+new rows need; False leaves these out, too. What needs the rows themselves (plots of the fit, more
+rows) takes ``rj.load(path, data=...)`` after loading.""",
     "in every file": """\
 Functions that the formula calls, and a kernel of the user's, are kept by name alone.""",
     "accuracy": """\
@@ -55,6 +56,8 @@ class KernelResults(KernelTables):
         What was fitted.
     run : FilterRun or ChainRun
         What the sampler gave.
+    basis : Basis, optional
+        The centres in use, from a file without the rows.
 
     Attributes
     ----------
@@ -93,8 +96,10 @@ class KernelResults(KernelTables):
     def _tables(self, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
         return tables(self, top)
 
-    def _content(self, with_rows: bool) -> Plain:
-        return content_of(self.model, self.run, with_rows)
+    def _content(self, with_rows: bool | None) -> Plain:
+        known = isinstance(self.posterior.x, AbsentArray) and self._basis is None
+        basis = None if with_rows is False or known else self.posterior.basis
+        return content_of(self.model, self.run, bool(with_rows), basis)
 
     def _recorded_run(self) -> RecordedRun[Self]:
         run, model = self.run, self.model
@@ -178,7 +183,7 @@ class KernelResults(KernelTables):
         else:
             rows = model.design.transform(new)
             x, index = rows.X, rows.index
-        return KernelPrediction(x, index, self.posterior, model.scaling, model.design.response)
+        return KernelPrediction(x, index, self.posterior, model.scaling, model.design.response, self.width)
 
     # ------------------------------------------------------------------ more rows
 
@@ -238,7 +243,7 @@ class KernelResults(KernelTables):
         try:
             run.go_on(inputs, response, rows.index, progress)
         finally:
-            self._posterior = None
+            self._posterior = self._basis = None
         return self
 
     # ------------------------------------------------------------------ plots

@@ -4,6 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from pyrjsel.design import rows_to_plain
+from pyrjsel.kernel.posterior import Basis
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
@@ -17,7 +18,7 @@ KIND, SCHEMA = "kernel results", 2
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 
 
-def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool) -> Plain:
+def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool, basis: Basis | None) -> Plain:
     """Return what is written of results."""
     kernel = model.kernels[0]
     return {
@@ -33,6 +34,7 @@ def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool) -
         "coef_prior": plain(model.coef_prior),
         "settings": settings_to_plain(model.settings),
         "sampler": "smc" if isinstance(run, FilterRun) else "mcmc",
+        "basis": None if basis is None else vars(basis),
         "run": _filter(run, with_rows) if isinstance(run, FilterRun) else _chains(run, with_rows),
     }
 

@@ -1,15 +1,19 @@
 """The posterior of a kernel regression in numbers and tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import turn
 from pyrjsel.design import AbsentArray
-from pyrjsel.kernel.posterior import KernelPosterior
+from pyrjsel.design.saved import absent
+from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.tempering import RUNS, tempered_evidence
 from pyrjsel.report import own_copy
 from pyrjsel.results import SampledResults
 
@@ -20,12 +24,13 @@ INTERVAL = (0.025, 0.975)
 class KernelTables(SampledResults[KernelModel]):
     """The tables of :class:`KernelResults`."""
 
-    def __init__(self, model: KernelModel, run: FilterRun | ChainRun) -> None:
+    def __init__(self, model: KernelModel, run: FilterRun | ChainRun, basis: Basis | None = None) -> None:
         super().__init__(model)
-        self.run = run
+        self.run, self._basis = run, basis
         self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
         self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
         self._posterior: KernelPosterior | None = None
+        self._tempered: tuple[float, float] | None = None
 
     # ------------------------------------------------------------------ pieces
 
@@ -34,7 +39,7 @@ class KernelTables(SampledResults[KernelModel]):
         """Weighted draws of the kernels and variances, in standardised units."""
         with turn(self, "posterior"):
             if self._posterior is None:
-                self._posterior = self.run.posterior()
+                self._posterior = replace(self.run.posterior(), known=self._basis)
             return self._posterior
 
     def _filter(self, what: str) -> FilterRun:
@@ -67,17 +72,17 @@ class KernelTables(SampledResults[KernelModel]):
 
         Index: labels of the rows. Columns: the inputs, in units of the data, and ``occupancy``, the posterior
         probability that the row is a centre. Results that were loaded without rows have places of rows for
-        labels, and no inputs.
+        labels, and inputs if the file has the centres.
         """
         posterior, model = self.posterior, self.model
         occupancy = posterior.occupancy()
         order = np.argsort(-occupancy, kind="stable")
         rows = posterior.used[order]
-        absent = isinstance(posterior.x, AbsentArray)
+        lacking = isinstance(posterior.x, AbsentArray) and self._basis is None
         table = pd.DataFrame(
-            np.empty((len(rows), 0)) if absent else model.scaling.raw_inputs(posterior.x[rows]),
+            np.empty((len(rows), 0)) if lacking else model.scaling.raw_inputs(posterior.basis.inputs[order]),
             index=self.run.index[rows],
-            columns=pd.Index([] if absent else model.design.column_names, dtype=object),
+            columns=pd.Index([] if lacking else model.design.column_names, dtype=object),
         )
         # An input may be called like this too: a data frame has two columns of a name then.
         table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
@@ -112,14 +117,16 @@ class KernelTables(SampledResults[KernelModel]):
     def log_evidence(self) -> float:
         """Logarithm of the marginal likelihood of all rows, in units of the response.
 
-        From several runs that of their mean.
+        After the filter that of its pass, or of the mean of several runs, which can be low by one or two; see
+        :meth:`KernelRegression.evidence`. After ``sampler="mcmc"`` it comes from tempering, when it is first
+        asked for.
 
         Raises
         ------
         NotAvailableError
-            After ``sampler="mcmc"``.
+            After ``sampler="mcmc"``, if the training data are missing.
         """
-        return self._filter("log evidence").log_evidence()[0] - self._log_units
+        return self._evidence[0] - self._log_units
 
     @property
     def log_evidence_se(self) -> float:
@@ -128,9 +135,23 @@ class KernelTables(SampledResults[KernelModel]):
         Raises
         ------
         NotAvailableError
-            After ``sampler="mcmc"``.
+            As for `log_evidence`.
         """
-        return self._filter("log evidence").log_evidence()[1]
+        return self._evidence[1]
+
+    @property
+    def _evidence(self) -> tuple[float, float]:
+        """Log evidence in standardised units, and its error."""
+        if isinstance(self.run, FilterRun):
+            return self.run.log_evidence()
+        with turn(self, "evidence"):
+            if self._tempered is None:
+                if isinstance(self.run.y, AbsentArray):
+                    raise absent()
+                # Seeds of their own, the same on every call.
+                seeds = np.random.SeedSequence(self.run.draws.k.size).spawn(RUNS)
+                self._tempered = tempered_evidence(self.run.settings, self.run.x, self.run.y, seeds)
+            return self._tempered
 
     @property
     def _log_units(self) -> float:
@@ -141,8 +162,9 @@ class KernelTables(SampledResults[KernelModel]):
     def widths(self) -> pd.DataFrame:
         """Evidence by width on the rows of ``fit``.
 
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error from several runs
-        (NaN for one), and ``posterior``, with equal prior probabilities.
+        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass),
+        and ``posterior``, with equal prior probabilities. Of several widths from tempering unless ``fit`` had
+        ``evidence="stream"``.
 
         Raises
         ------

@@ -2,7 +2,14 @@
 
 from pyrjsel.mixture.loading import read_results
 from pyrjsel.mixture.model import MixtureClassifier, mixture_classifier
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.results import MixtureResults
 
-__all__ = ["MixtureClassifier", "MixturePrior", "MixtureResults", "mixture_classifier", "read_results"]
+__all__ = [
+    "KernelPrior",
+    "MixtureClassifier",
+    "MixturePrior",
+    "MixtureResults",
+    "mixture_classifier",
+    "read_results",
+]

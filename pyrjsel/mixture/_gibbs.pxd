@@ -1,19 +1,16 @@
 # The state of one chain of a mixture classifier, and draws of all but the subset.
 
 from pyrjsel._core.random cimport bitgen_t
+from pyrjsel.mixture._chain cimport Chain
 from pyrjsel.mixture._null cimport Null
-from pyrjsel.model_space._space cimport Space, model_t
 
 
-cdef class Gibbs:
+cdef class Gibbs(Chain):
     cdef Null null
-    cdef Space space
     cdef object arrays, found
-    cdef model_t m
-    cdef int n, p, n_kernels, n_classes, n_free, cap, n_missing
+    cdef int n_missing
     cdef bint conditional, imputed
-    cdef double alpha, g, h, most, log_mass
-    cdef double t                   # the power of the density of selected inputs over the null model's
+    cdef double alpha, g, h, most, log_mass, concentration
     cdef double* z                  # (p, N)
     cdef const unsigned char* missing
     cdef unsigned char* partial     # (p) inputs with missing values
@@ -23,12 +20,6 @@ cdef class Gibbs:
     cdef const int* label
     cdef int* kernel
     cdef int* klass
-    cdef int* free_terms
-    cdef double* beta
-    cdef double* precision          # (p, D)
-    cdef double* mean
-    cdef double* weight             # (K, D)
-    cdef double* prior              # (K)
     cdef double* count              # (p, D) t times the rows of a kernel that have the input
     cdef double* centre             # (p, D) their mean
     cdef double* square             # (p, D) t times their squares about it
@@ -56,6 +47,3 @@ cdef class Gibbs:
     cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil
     cdef void rows(self, bitgen_t* rng) noexcept nogil
     cdef double log_rows(self) noexcept nogil
-    cdef double log_ratio_to_null(self) noexcept nogil
-    cdef double log_parameters(self) noexcept nogil
-    cdef int n_occupied(self) noexcept nogil

@@ -1,10 +1,11 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pyrjsel.mixture._chain import Chain
 from pyrjsel.mixture._null import Null
 from pyrjsel.model_space import Space
 
-class Gibbs:
+class Gibbs(Chain):
     def __init__(
         self,
         z: NDArray[np.float64],
@@ -26,4 +27,3 @@ class Gibbs:
         power: float = 1.0,
     ) -> None: ...
     def state(self) -> tuple[np.ndarray, ...]: ...
-    def log_density(self) -> float: ...

@@ -39,8 +39,9 @@ cdef class Gibbs:
         Classes, -1 where missing.
     null : Null
     space : Space
-    hyper : float64 array (5,)
-        alpha, g, h, the largest precision and the log mass of the precisions below it.
+    hyper : float64 array (6,)
+        alpha, g, h, the largest precision, the log mass of the precisions below it, and the concentration of
+        class weights.
     gamma : uint8 array (p,)
         Subset to start from.
     beta : float64 array (p,)
@@ -58,24 +59,15 @@ cdef class Gibbs:
                  Space space not None, const double[::1] hyper, gamma, beta, precision, mean, weight, prior,
                  kernel, klass, *, bint conditional, double power=1.0):
         cdef double[:, ::1] inputs = z
-        cdef unsigned char[::1] subset = np.array(gamma, dtype=np.uint8)
-        cdef double[::1] rates = np.array(beta, dtype=np.float64)
-        cdef double[:, ::1] precisions = np.array(precision, dtype=np.float64)
-        cdef double[:, ::1] means = np.array(mean, dtype=np.float64)
-        cdef double[:, ::1] weights = np.array(weight, dtype=np.float64)
-        cdef double[::1] priors = np.array(prior, dtype=np.float64)
         cdef int[::1] kernels = np.array(kernel, dtype=np.intc)
         cdef int[::1] classes = np.array(klass, dtype=np.intc)
-        cdef int p = inputs.shape[0], n = inputs.shape[1], D = precisions.shape[1], K = weights.shape[0], j, k
+        cdef int p = inputs.shape[0], n = inputs.shape[1], k
+        self.hold(space, n, gamma, beta, precision, mean, weight, prior, (), power)
+        cdef int D = self.n_kernels, K = self.n_classes
         gaps = np.asarray(missing)
         good = (
-            n > 0 and p > 0 and D > 0 and K > 0
-            and gaps.shape == (p, n) and label.shape[0] == n and null.p == p and null.n == n
-            and space.c.n_terms == p and hyper.shape[0] == 5
-            and subset.shape[0] == p and rates.shape[0] == p
-            and np.shape(precision) == np.shape(mean) == (p, D)
-            and weights.shape[1] == D and priors.shape[0] == K
-            and np.shape(kernel) == np.shape(klass) == (n,)
+            gaps.shape == (p, n) and label.shape[0] == n and null.p == self.p == p and null.n == n
+            and hyper.shape[0] == 6 and np.shape(kernel) == np.shape(klass) == (n,)
             and min(kernels) >= 0 and max(kernels) < D and min(classes) >= 0 and max(classes) < K
             and min(label) >= -1 and max(label) < K
             and np.all((np.asarray(label) < 0) | (np.asarray(label) == np.asarray(classes)))
@@ -83,10 +75,8 @@ cdef class Gibbs:
         )
         if not good:
             raise ValueError("the arrays do not fit together")
-        self.null, self.space = null, space
-        self.n, self.p, self.n_kernels, self.n_classes = n, p, D, K
-        self.alpha, self.g, self.h, self.most, self.log_mass = hyper
-        self.conditional, self.t = conditional, power
+        self.null, self.conditional = null, conditional
+        self.alpha, self.g, self.h, self.most, self.log_mass, self.concentration = hyper
         self.imputed = null.joint and bool(gaps.any())
         at_row, at_input = np.nonzero(gaps.T if self.imputed else np.zeros((0, p)))
         rows, starts = np.unique(at_row, return_index=True)
@@ -95,8 +85,6 @@ cdef class Gibbs:
         cdef int[::1] missing_start = np.append(starts, len(at_row)).astype(np.intc)
         cdef int[::1] missing_input = np.append(at_input, 0).astype(np.intc)
         cdef unsigned char[::1] partial = gaps.any(axis=1).astype(np.uint8)
-        cdef int[::1] use = np.zeros(max(1, space.c.n_items), dtype=np.intc)
-        cdef int[::1] free_terms = np.zeros(p, dtype=np.intc)
         cdef double[::1] sums = np.zeros(3 * p * D)
         cdef double[::1] log_joint = np.zeros(D + 1)
         for k in range(D + 1):
@@ -105,15 +93,13 @@ cdef class Gibbs:
         cdef double[::1] scratch = np.zeros(3 * D + max(D, K))
         cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
         cdef double[:, ::1] by_row = np.zeros((2, n))
-        self.arrays = (missing, label, missing_row, missing_start, missing_input, partial, use, free_terms,
-                       sums, log_joint, scratch, by_kernel, by_row)
-        self.found = (subset, rates, precisions, means, weights, priors, kernels, classes, inputs)
+        self.arrays = (missing, label, missing_row, missing_start, missing_input, partial, sums, log_joint,
+                       scratch, by_kernel, by_row)
+        self.found = (*self.held[:6], kernels, classes, inputs)
         self.z, self.missing, self.partial = &inputs[0, 0], &missing[0, 0], &partial[0]
         self.missing_row, self.missing_start = &missing_row[0], &missing_start[0]
         self.missing_input = &missing_input[0]
         self.label, self.kernel, self.klass = &label[0], &kernels[0], &classes[0]
-        self.beta, self.precision, self.mean = &rates[0], &precisions[0, 0], &means[0, 0]
-        self.weight, self.prior = &weights[0, 0], &priors[0]
         self.count = &sums[0]
         self.centre = self.count + p * D
         self.square = self.centre + p * D
@@ -125,14 +111,6 @@ cdef class Gibbs:
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
         self.part, self.chance = &by_kernel[2, 0, 0], &by_kernel[4, 0, 0]
         self.log_row, self.new_log_row = &by_row[0, 0], &by_row[1, 0]
-        self.m.gamma, self.m.item_use = &subset[0], &use[0]
-        self.free_terms = &free_terms[0]
-        self.n_free = 0
-        for j in range(p):
-            if space.c.free_term[j]:
-                self.free_terms[self.n_free] = j
-                self.n_free += 1
-        self.cap = min(self.n_free, space.c.max_size - (p - self.n_free))
         null.set_inputs(self.z, NULL)
         self.refresh()
         self.densities()
@@ -203,8 +181,8 @@ cdef class Gibbs:
             self.weight[self.klass[n] * self.n_kernels + self.kernel[n]] += 1.0
             self.prior[self.klass[n]] += 1.0
         for k in range(self.n_classes):
-            dirichlet(self.n_kernels, self.weight + k * self.n_kernels, rng)
-        dirichlet(self.n_classes, self.prior, rng)
+            dirichlet(self.n_kernels, self.weight + k * self.n_kernels, self.concentration, rng)
+        dirichlet(self.n_classes, self.prior, 1.0, rng)
 
     cdef void inputs(self, bitgen_t* rng) noexcept nogil:
         """Missing inputs, row by row."""
@@ -330,7 +308,7 @@ cdef class Gibbs:
             value += self.log_row[n]
         return value
 
-    cdef double log_ratio_to_null(self) noexcept nogil:
+    cdef double tempered(self) noexcept nogil:
         """The log density of the selected inputs given the kernels of the rows over the null model's: what
         the power t is taken of."""
         cdef int a, i, n, at
@@ -360,8 +338,7 @@ cdef class Gibbs:
             for d in range(self.n_kernels):
                 u, m = self.precision[i * self.n_kernels + d], self.mean[i * self.n_kernels + d]
                 value += (self.alpha - 1.0) * log(u) - beta * u - 0.5 * (m * m + LOG_2PI)
-        # Flat densities of weights and class probabilities.
-        return value + self.n_classes * lgamma(self.n_kernels) + lgamma(self.n_classes)
+        return value + self.log_weights(self.concentration)
 
     cdef int n_occupied(self) noexcept nogil:
         cdef int n, d, k = 0
@@ -373,9 +350,5 @@ cdef class Gibbs:
         return k
 
     def state(self):
-        """Return copies of gamma, beta, precision, mean, weight, prior, kernel, klass and z."""
-        return tuple(np.array(part) for part in self.found)
-
-    def log_density(self):
-        """Return the log density of labels, inputs, kernels, weights and subset after the last sweep."""
-        return self.log_rows() + self.null.log_density() + self.log_parameters()
+        """Return copies of gamma, beta, precision, mean, weight, prior, kernel, klass and z, and no steps."""
+        return (*(np.array(part) for part in self.found), np.empty(0))

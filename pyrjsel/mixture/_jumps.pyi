@@ -4,8 +4,6 @@ from numpy.typing import NDArray
 from pyrjsel.mixture._gibbs import Gibbs
 
 class Jumps(Gibbs):
-    def counts(self) -> NDArray[np.int64]: ...
-    def set_counts(self, counts: NDArray[np.int64]) -> None: ...
     def log_ratio(
         self,
         out: int,

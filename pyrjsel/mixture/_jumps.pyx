@@ -18,23 +18,15 @@ With prior proposals everything comes from the prior. A move costs O(N D + s^2) 
 """
 
 from libc.math cimport INFINITY, fmax, fmin, lgamma, log, sqrt
-from libc.stdint cimport int64_t
 from libc.string cimport memcpy
-
-import numpy as np
 
 from pyrjsel._core._vecmath cimport log_sum_exp
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
+from pyrjsel.mixture._chain cimport ADD, REMOVE
 from pyrjsel.mixture._gibbs cimport Gibbs
 from pyrjsel.mixture._random cimport below
-from pyrjsel.model_space._space cimport model_feasible_at, model_flip, model_log_prior
-
-cdef enum:                      # moves, in the order of MOVES
-    ADD = 0
-    REMOVE = 1
-    EXCHANGE = 2
 
 cdef double LOG_2PI = 1.8378770664093454836
 # Steps to the rate at which q_d are centred: any number of them gives a right sampler.
@@ -128,53 +120,6 @@ cdef class Jumps(Gibbs):
 
     # ------------------------------------------------------------------ moves
 
-    cdef int kinds(self, int size, int* kind) noexcept nogil:
-        """The moves from a subset with so many free inputs, each as likely as the others; their number."""
-        cdef int k = 0
-        if size < self.cap:
-            kind[k] = ADD
-            k += 1
-        if size > 0:
-            kind[k] = REMOVE
-            k += 1
-        if 0 < size < self.n_free:
-            kind[k] = EXCHANGE
-            k += 1
-        return k
-
-    cdef double log_choice(self, int size) noexcept nogil:
-        """The log probability of an addition to a subset of this size over that of its removal."""
-        cdef int kind[3]
-        cdef double away = self.kinds(size, kind) * <double> (self.n_free - size)
-        return log(self.kinds(size + 1, kind) * <double> (size + 1) / away)
-
-    cdef int pick(self, unsigned char inside, int rank) noexcept nogil:
-        """The free input of that rank among those inside (or outside) the subset."""
-        cdef int k, j = -1
-        for k in range(self.n_free):
-            j = self.free_terms[k]
-            if self.m.gamma[j] == inside:
-                if rank == 0:
-                    return j
-                rank -= 1
-        return j
-
-    cdef double flipped(self, int j, int k) noexcept nogil:
-        """Flip j, and k unless it is -1; what this adds to the log prior, -inf where it may not be done."""
-        cdef double before = model_log_prior(&self.space.c, &self.m)
-        model_flip(&self.space.c, &self.m, j)
-        if k >= 0:
-            model_flip(&self.space.c, &self.m, k)
-        if not model_feasible_at(&self.space.c, &self.m, j) or (
-                k >= 0 and not model_feasible_at(&self.space.c, &self.m, k)):
-            return -INFINITY
-        return model_log_prior(&self.space.c, &self.m) - before
-
-    cdef void flip_back(self, int j, int k) noexcept nogil:
-        if k >= 0:
-            model_flip(&self.space.c, &self.m, k)
-        model_flip(&self.space.c, &self.m, j)
-
     cdef double ratio(self, int out, int into, bitgen_t* rng) noexcept nogil:
         """The log acceptance ratio of a move that takes `out` out or `into` in (-1: none), which is flipped.
 
@@ -247,17 +192,7 @@ cdef class Jumps(Gibbs):
                 at = into * self.n_kernels + d
                 self.precision[at], self.mean[at] = self.new_precision[d], self.new_mean[d]
 
-    # ------------------------------------------------------------------ counts, and one ratio
-
-    def counts(self):
-        """Return proposals and acceptances by move, shape (2, 3)."""
-        return np.array([[self.proposed[k] for k in range(3)], [self.accepted[k] for k in range(3)]],
-                        dtype=np.int64)
-
-    def set_counts(self, const int64_t[:, ::1] counts not None):
-        """Go on counting from `counts`, as `counts()` returned them."""
-        for k in range(3):
-            self.proposed[k], self.accepted[k] = counts[0, k], counts[1, k]
+    # ------------------------------------------------------------------ one ratio
 
     def log_ratio(self, int out, int into, const double[::1] precision=None, const double[::1] mean=None):
         """Return the log acceptance ratio of a move from the present state, which does not change.

@@ -1,17 +1,18 @@
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel.mixture._chain import Chain
 from pyrjsel.mixture._jumps import Jumps
 
 @final
-class MixtureChain(Jumps):
-    def sweeps(self, rng: np.random.Generator, n: int, *, moves: int = 0) -> None: ...
+class MixtureChain(Jumps): ...
 
 @final
 class MixtureLadder:
-    def __init__(self, chains: list[MixtureChain], powers: NDArray[np.float64]) -> None: ...
+    def __init__(self, chains: Sequence[Chain], powers: NDArray[np.float64]) -> None: ...
     def set_powers(self, powers: NDArray[np.float64]) -> None: ...
     def run(
         self,
@@ -30,6 +31,7 @@ class MixtureLadder:
         weight: NDArray[np.float64] | None = None,
         prior: NDArray[np.float64] | None = None,
         every: int = 1,
+        adapt: bool = False,
     ) -> tuple[int, int]: ...
     def states(self) -> list[tuple[np.ndarray, ...]]: ...
     def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

@@ -24,13 +24,14 @@ that was written down goes on to the same draws, bit for bit. It costs O(N (s D 
 """
 
 cimport cython
-from libc.math cimport NAN, log
+from libc.math cimport log
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 import numpy as np
 
 from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
+from pyrjsel.mixture._chain cimport Chain
 from pyrjsel.mixture._jumps cimport Jumps
 
 
@@ -51,29 +52,11 @@ cdef class MixtureChain(Jumps):
             self.move(rng)
         self.rows(rng)
 
-    def sweeps(self, rng, Py_ssize_t n, *, int moves=0):
-        """Run `n` sweeps of so many moves."""
-        cdef bitgen_t* bits = bitgen_of(rng)
-        cdef Py_ssize_t _
-        with rng.bit_generator.lock, nogil:
-            for _ in range(n):
-                self.sweep(moves, bits)
+    cdef void settle(self) noexcept nogil:
+        self.densities()
 
-    cdef void write_words(self, uint64_t* words, Py_ssize_t n_words) noexcept nogil:
-        cdef int j
-        memset(words, 0, n_words * sizeof(uint64_t))
-        for j in range(self.p):
-            if self.m.gamma[j]:
-                words[j // 64] |= (<uint64_t> 1) << (j % 64)
-
-    cdef void write_kernels(self, double* mean, double* variance) noexcept nogil:
-        cdef int i, d
-        for i in range(self.p):
-            for d in range(self.n_kernels):
-                mean[d * self.p + i] = variance[d * self.p + i] = NAN
-                if self.m.gamma[i]:
-                    mean[d * self.p + i] = self.mean[i * self.n_kernels + d]
-                    variance[d * self.p + i] = 1.0 / self.precision[i * self.n_kernels + d]
+    cdef double log_likelihood(self) noexcept nogil:
+        return self.log_rows() + self.null.log_density()
 
 
 @cython.final
@@ -82,7 +65,7 @@ cdef class MixtureLadder:
 
     Parameters
     ----------
-    chains : list of MixtureChain
+    chains : list of Chain
         Of one problem. The first has power 1.
     powers : float64 array (T,)
     """
@@ -101,23 +84,26 @@ cdef class MixtureLadder:
 
     def set_powers(self, const double[::1] powers not None):
         """Change the powers."""
-        cdef MixtureChain chain
+        cdef Chain chain
         for k in range(len(self.chains)):
             chain = self.chains[k]
             chain.t = self.t[k] = powers[k]
 
     cdef void exchange(self, int k, bitgen_t* rng):
         """Propose that chains k and k + 1 exchange their states; powers and counts stay."""
-        cdef MixtureChain one = self.chains[k], other = self.chains[k + 1]
-        cdef double gain = (one.t - other.t) * (other.log_ratio_to_null() - one.log_ratio_to_null())
+        cdef Chain one = self.chains[k], other = self.chains[k + 1]
+        cdef double gain = (one.t - other.t) * (other.tempered() - one.tempered())
         cdef int move
         self.exchanges[0, k] += 1
         if log(random_standard_uniform(rng)) < gain:
             self.exchanges[1, k] += 1
             self.chains[k], self.chains[k + 1] = other, one
             one.t, other.t = other.t, one.t
+            # Steps go with powers.
+            one.steps, other.steps = other.steps, one.steps
+            one.step_array, other.step_array = other.step_array, one.step_array
             if k == 0:
-                other.densities()
+                other.settle()
             for move in range(3):
                 one.proposed[move], other.proposed[move] = other.proposed[move], one.proposed[move]
                 one.accepted[move], other.accepted[move] = other.accepted[move], one.accepted[move]
@@ -125,7 +111,8 @@ cdef class MixtureLadder:
     def run(self, rng, Py_ssize_t n, int moves, *, Py_ssize_t done=0, Py_ssize_t thin=1,
             uint64_t[:, ::1] words=None, double[::1] log_posterior=None, double[::1] log_likelihood=None,
             int[::1] occupied=None, double[:, :, ::1] mean=None, double[:, :, ::1] variance=None,
-            double[:, :, ::1] weight=None, double[:, ::1] prior=None, Py_ssize_t every=1):
+            double[:, :, ::1] weight=None, double[:, ::1] prior=None, Py_ssize_t every=1,
+            bint adapt=False):
         """Run `n` sweeps of each chain, recording every `thin`-th of the first one.
 
         Parameters
@@ -145,6 +132,8 @@ cdef class MixtureLadder:
             Kernels of every `every`-th recorded draw.
         weight : float64 array (kept kernels, K, D)
         prior : float64 array (kept kernels, K)
+        adapt : bool
+            Whether to adapt the steps of random walks.
 
         Returns
         -------
@@ -154,13 +143,17 @@ cdef class MixtureLadder:
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t s, kept = 0, kept_kernels = 0
         cdef int k, n_chains = len(self.chains)
-        cdef MixtureChain chain = self.chains[0]
+        cdef Chain chain = self.chains[0]
         if words is not None and not (
                 words.shape[1] == (chain.p + 63) // 64
                 and mean.shape[1] == variance.shape[1] == weight.shape[2] == chain.n_kernels
                 and mean.shape[2] == variance.shape[2] == chain.p
                 and weight.shape[1] == prior.shape[1] == chain.n_classes):
             raise ValueError("the arrays do not fit the model")
+        for k in range(n_chains):
+            chain = self.chains[k]
+            chain.adapting = adapt
+        chain = self.chains[0]
         with rng.bit_generator.lock:
             for s in range(n):
                 for k in range(n_chains):
@@ -179,14 +172,14 @@ cdef class MixtureLadder:
                     memcpy(&prior[kept_kernels, 0], chain.prior, chain.n_classes * sizeof(double))
                     kept_kernels += 1
                 chain.write_words(&words[kept, 0], words.shape[1])
-                log_likelihood[kept] = chain.log_rows() + chain.null.log_density()
+                log_likelihood[kept] = chain.log_likelihood()
                 log_posterior[kept] = log_likelihood[kept] + chain.log_parameters()
                 occupied[kept] = chain.n_occupied()
                 kept += 1
         return kept, kept_kernels
 
     def states(self):
-        """Return what ``MixtureChain.state`` does of each chain, by falling power."""
+        """Return what ``state`` does of each chain, by falling power."""
         return [chain.state() for chain in self.chains]
 
     def counts(self):

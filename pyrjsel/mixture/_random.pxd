@@ -23,12 +23,12 @@ cdef inline double cut_gamma(double shape, double rate, double most, bitgen_t* r
             return most * exp(x)
 
 
-cdef inline void dirichlet(int n, double* counts, bitgen_t* rng) noexcept nogil:
-    """Counts become a draw of the probabilities that they ask for under a flat prior."""
+cdef inline void dirichlet(int n, double* counts, double concentration, bitgen_t* rng) noexcept nogil:
+    """Counts become a draw of the probabilities that they ask for under a symmetric Dirichlet prior."""
     cdef int k
     cdef double total = 0.0
     for k in range(n):
-        counts[k] = random_standard_gamma(rng, 1.0 + counts[k])
+        counts[k] = random_standard_gamma(rng, concentration + counts[k])
         total += counts[k]
     for k in range(n):
         counts[k] /= total

@@ -30,6 +30,7 @@ def gains(problem: MixtureProblem) -> tuple[FloatArray, float]:
 
     For backgrounds under which inputs are independent; missing inputs are summed out.
     """
+    assert isinstance(problem.prior, MixturePrior)
     if problem.background is None:
         return (~np.isnan(problem.z)).sum(axis=0) * problem.log_range, 0.0
     gain = single_evidence(problem.z, problem.prior, problem.prior.surplus(problem.n_inputs))
@@ -39,5 +40,6 @@ def gains(problem: MixtureProblem) -> tuple[FloatArray, float]:
 def make_null(problem: MixtureProblem) -> Null:
     """Return the compiled null model of a problem."""
     prior, (n, p) = problem.prior, problem.z.shape
+    assert isinstance(prior, MixturePrior)
     gain, offset = (None, 0.0) if problem.background == "gaussian" else gains(problem)
     return Null(p, n, prior.kappa0, prior.surplus(p), prior.psi0, gain, offset)

@@ -8,8 +8,8 @@ from pyrjsel.design import AbsentRows, input_design_from_plain, input_rows_from_
 from pyrjsel.mixture.model import MixtureClassifier
 from pyrjsel.mixture.options import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.posterior import MixturePosterior
-from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.mixture.problem import BACKGROUNDS
+from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior
+from pyrjsel.mixture.problem import BACKGROUNDS, TARGETS
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.saving import KIND, SCHEMA
 from pyrjsel.mixture.scaling import Scaling
@@ -30,9 +30,9 @@ COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")
 
 
 def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
-    """Return the results in a file; reads schema 1."""
+    """Return the results in a file; reads schemas 1, which had the joint target alone, and 2."""
     content.text("class", ("MixtureClassifier",))
-    model = _model(content, given)
+    model = _model(content, given, schema)
     chosen = content.integer("chosen", low=1)
     if chosen not in model.components:
         raise content.wrong("chosen", "one of the numbers of kernels")
@@ -48,7 +48,7 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
     return MixtureResults(model, posterior, chosen, comparison, known)
 
 
-def _model(content: Content, given: Given) -> MixtureClassifier:
+def _model(content: Content, given: Given, schema: int) -> MixtureClassifier:
     design = input_design_from_plain(content.plain("design"), given.functions)
     data: Any = input_rows_from_plain(content.part("rows"), design, given.data)
     left_out = tuple(content.sequence("left_out"))
@@ -60,9 +60,12 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
     if not isinstance(background, (str, type(None))) or background not in BACKGROUNDS:
         raise content.wrong("background", f"one of {BACKGROUNDS}")
     proposal = content.text("proposal", PROPOSALS)
-    prior = described(content.plain("prior"), {"MixturePrior": MixturePrior})
-    if not isinstance(prior, MixturePrior):
+    target = "joint" if schema == 1 else content.text("target", TARGETS)
+    kind: type[Any] = MixturePrior if target == "joint" else KernelPrior
+    prior = described(content.plain("prior"), {kind.__name__: kind})
+    if not isinstance(prior, kind):
         raise content.wrong("prior", "a prior of kernels")
+    weight_prior = 1.0 if schema == 1 else content.number("weight_prior", LEAST_SHAPE)
     subsets = Constrained.of(
         design,
         data,
@@ -71,7 +74,17 @@ def _model(content: Content, given: Given) -> MixtureClassifier:
     )
     return MixtureClassifier._from_parts(
         Specification(
-            design, data, left_out, scaling, tuple(components), background, proposal, prior, subsets
+            design,
+            data,
+            left_out,
+            scaling,
+            tuple(components),
+            target,
+            background,
+            proposal,
+            prior,
+            weight_prior,
+            subsets,
         )
     )
 

@@ -16,7 +16,7 @@ from pyrjsel.design import InputDesign, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.cross_validation import FOLDS, compare
 from pyrjsel.mixture.options import MixtureOptions
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampler import run
@@ -32,11 +32,11 @@ from pyrjsel.storage import Plain, plain
 class MixtureClassifier(OverSpace):
     """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
 
-    Within class k the selected inputs have the density ``sum_d w_kd prod_i N(x_i; m_di, v_di)``: D kernels
-    with diagonal covariances, the same for all classes, and weights of each class's own. Which inputs are
-    selected has a posterior, by reversible jumps, together with kernels and weights. Rows without a label
-    are used, and so are rows with missing inputs. Made from arrays here, from a formula by
-    :meth:`from_formula` or :func:`pyrjsel.mixture_classifier`.
+    The probability of class k given the selected inputs is in proportion to ``P_k sum_d w_kd prod_i N(x_i;
+    m_di, v_di)``: D kernels with diagonal covariances, the same for all classes, and weights for each class.
+    The posterior is over selected inputs, kernels and weights, by reversible jumps. Rows with missing inputs
+    are used. Made from arrays here, from a formula by :meth:`from_formula` or
+    :func:`pyrjsel.mixture_classifier`.
 
     Parameters
     ----------
@@ -46,18 +46,28 @@ class MixtureClassifier(OverSpace):
         Inputs, numbers or booleans, one a column; NaN where missing.
     components : int or sequence of int, default 3
         Number D of kernels. Several are compared in ``fit`` by the log score of rows held out.
+    target : {"labels", "joint"}
+        ``"labels"`` is the posterior given the inputs: inputs are selected if they tell classes apart. Rows
+        without a label say nothing and are left out. ``"joint"`` is that of a model of labels and inputs, in
+        which kernels are densities: an input can also be selected because it has clusters that are no
+        classes. It is for rows without a label, for densities and for outliers; as a classifier it is worse.
     background : {"gaussian", "independent"} or None, default "gaussian"
-        Density of the inputs that are not selected, without which subsets of different size could not be
-        compared. ``"gaussian"``: one normal distribution of all inputs, the same for all classes, given the
-        selected ones, so that an input must say more than what others say about it. ``"independent"``: one
-        for each input. None: the density of the selected inputs alone, as in the paper, whose posterior
-        changes with the units of the inputs; there is a warning.
+        For the joint target, the density of the inputs that are not selected, without which subsets of
+        different size could not be compared. ``"gaussian"``: one normal distribution of all inputs, the same
+        for all classes, given the selected ones, so that an input must say more than what others say about
+        it. ``"independent"``: one for each input. None: the density of the selected inputs alone, as in the
+        paper, whose posterior changes with the units of the inputs; there is a warning.
     model_prior : prior over models, optional
         Prior over subsets of inputs; None is ``BetaBinomial(1, 1)``.
     proposal : {"conditional", "prior"}
         Kernels of an input that enters come from what the data say, or from their prior as in the paper.
-    prior : MixturePrior, optional
-        Prior of kernels, and of the normal distribution of the background; None is ``MixturePrior()``.
+    prior : KernelPrior or MixturePrior, optional
+        Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also
+        for the normal distribution of the background.
+    weight_prior : float, optional
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1; None is 0.2, and 1
+        for the joint target. Below 1, kernels tend to belong to one class, and class probabilities can
+        approach 0 and 1.
     costs : mapping or Series, optional
         Prices of inputs by name, or of columns of the data, which are paid for once.
     budget : float, optional
@@ -70,8 +80,7 @@ class MixtureClassifier(OverSpace):
         The classes in order; needed where all labels are missing, and where a class has no row. None is
         those that occur, categories in their order and others sorted.
     missing : {"impute", "drop", "raise"}
-        What to do with rows in which some input is missing: ``"impute"`` uses what they have. Rows without
-        a label are used in any case.
+        Treatment of rows in which some input is missing: ``"impute"`` uses the others, integrating it out.
 
     Attributes
     ----------
@@ -99,22 +108,21 @@ class MixtureClassifier(OverSpace):
     Warns
     -----
     PyrjselWarning
-        If inputs are left out, or there is no background.
+        If inputs are left out, or the joint target has no background.
     MissingDataWarning
-        If rows were left out: those without any observed input, which say nothing but their label, and under
-        ``missing="drop"`` those with a missing one.
+        If rows were left out: those without any observed input, those without a label unless the target is
+        joint, and under ``missing="drop"`` those with a missing input.
 
     Notes
     -----
-    A class with few rows is no error: its weights and its probability then rest on their prior. The
-    posterior is that of a model of labels and inputs, and not of labels given inputs: an input can be
-    selected because it has several clusters, even if these are no classes.
+    A class with few rows is no error: its weights and its probability then rest on their prior.
 
     References
     ----------
     P. Sykacek (1999), On input selection with reversible jump Markov chain Monte Carlo sampling, Advances in
-    Neural Information Processing Systems 12. Its acceptance ratio compares densities of different numbers of
-    inputs; here every subset gives a density to all of them.
+    Neural Information Processing Systems 12. Its formulas are those of a joint density of labels and selected
+    inputs, and compare densities of different numbers of inputs; its results are those of labels given
+    inputs. Under ``target="joint"`` every subset gives a density to all inputs.
 
     Examples
     --------
@@ -133,10 +141,12 @@ class MixtureClassifier(OverSpace):
         exog: pd.DataFrame | ArrayLike,
         *,
         components: int | Sequence[int] = 3,
+        target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
         proposal: str = "conditional",
-        prior: MixturePrior | None = None,
+        prior: KernelPrior | MixturePrior | None = None,
+        weight_prior: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -147,7 +157,17 @@ class MixtureClassifier(OverSpace):
         exog = as_pandas(exog)
         design, rows = InputDesign.from_arrays(endog, exog, classes=classes, missing=missing)
         choices = Choices(
-            components, background, model_prior, proposal, prior, costs, budget, always, max_size
+            components,
+            target,
+            background,
+            model_prior,
+            proposal,
+            prior,
+            weight_prior,
+            costs,
+            budget,
+            always,
+            max_size,
         )
         known = tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names
         self._fill(specify(choices, design, rows, known))
@@ -159,10 +179,12 @@ class MixtureClassifier(OverSpace):
         data: TableLike,
         *,
         components: int | Sequence[int] = 3,
+        target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
         proposal: str = "conditional",
-        prior: MixturePrior | None = None,
+        prior: KernelPrior | MixturePrior | None = None,
+        weight_prior: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -179,8 +201,8 @@ class MixtureClassifier(OverSpace):
             Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
             ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
-            The rows; those whose response is missing are used without it.
-        components, background, model_prior, proposal, prior : optional
+            The rows; those whose response is missing are used by the joint target alone.
+        components, target, background, model_prior, proposal, prior, weight_prior : optional
             As for the class.
         costs, budget, always, max_size, classes, missing : optional
             As for the class.
@@ -215,7 +237,17 @@ class MixtureClassifier(OverSpace):
             functions=functions,
         )
         choices = Choices(
-            components, background, model_prior, proposal, prior, costs, budget, always, max_size
+            components,
+            target,
+            background,
+            model_prior,
+            proposal,
+            prior,
+            weight_prior,
+            costs,
+            budget,
+            always,
+            max_size,
         )
         return cls._from_parts(specify(choices, design, rows, tuple(data)))
 
@@ -229,8 +261,9 @@ class MixtureClassifier(OverSpace):
     def _fill(self, specification: Specification) -> None:
         self.design, self.data = specification.design, specification.data
         self.left_out, self.scaling = specification.left_out, specification.scaling
-        self.components, self.background = specification.components, specification.background
-        self.proposal, self.prior = specification.proposal, specification.prior
+        self.components, self.target = specification.components, specification.target
+        self.background, self.proposal = specification.background, specification.proposal
+        self.prior, self.weight_prior = specification.prior, specification.weight_prior
         subsets = specification.subsets
         self.model_prior, self.space = subsets.model_prior, subsets.space
         self._constraints = subsets.constraints
@@ -260,6 +293,7 @@ class MixtureClassifier(OverSpace):
 
     def _problem(self, components: int) -> MixtureProblem:
         """Return what samplers see."""
+        joint = isinstance(self.prior, MixturePrior)
         return MixtureProblem(
             self.z,
             self.y.astype(np.int32),
@@ -269,6 +303,10 @@ class MixtureClassifier(OverSpace):
             components,
             self.background,
             self.space,
+            self.target,
+            self.weight_prior,
+            # Inputs in range units have the rates of those with standard deviation 1 over their variances.
+            None if joint else self.prior.h / np.nanvar(self.z, axis=0),
         )
 
     def _identity(
@@ -283,7 +321,9 @@ class MixtureClassifier(OverSpace):
             "data": {"X": self.data.X, "y": self.data.y},
             "components": list(components),
             "folds": folds if len(components) > 1 else None,
+            "target": self.target,
             "background": self.background,
+            "weight prior": self.weight_prior,
             "prior": plain(self.prior),
             "model prior": plain(self.model_prior),
             **{name: value for name, value in self._constraints.items() if name != "known"},
@@ -392,7 +432,7 @@ class MixtureClassifier(OverSpace):
         >>> import pyrjsel as rj
         >>> pima = rj.datasets.pima().data.query("split == 'train'")
         >>> model = rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima)
-        >>> results = model.fit(draws=500, chains=2, rng=1)
+        >>> results = model.fit(rng=1)
         >>> results.predict(pima.head(2)).columns.tolist()
         ['No', 'Yes']
         """

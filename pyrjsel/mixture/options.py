@@ -21,18 +21,19 @@ class MixtureOptions:
     Attributes
     ----------
     proposal : {"conditional", "prior"}
-        Kernels of an input that enters come from what the rows that are allocated to them say, or from
-        their prior as in Sykacek (1999).
+        Kernels of an input that enters come from the rows that they answer for, or from their prior as in
+        Sykacek (1999).
     moves : int, optional
         Moves a sweep; None is as many as there are inputs that may be in or out.
     start : None, "empty" or sequence of str
         Inputs to start from; None is a draw from the prior over subsets for each try. Replicas begin with the
-        best of 40 tries: 50 sweeps with all inputs to find kernels, then 100 sweeps (no more than a twentieth
-        of burn-in) from the start. Ctrl-C waits for these.
+        best of 40 tries, of 100 sweeps each (no more than a twentieth of burn-in); for the joint target these
+        begin with the kernels of 50 sweeps with all inputs. Ctrl-C waits for the tries.
     temperatures : "auto", int or sequence of float
         Each chain has replicas, of which the first is recorded and each exchanges states with the next. In
-        replica k the density of the selected inputs given the kernels of the rows, over that of the null
-        model, is taken to a power t_k; so kernels leave their modes. A number is that of the replicas, 1 for
+        replica k the likelihood of the labels (for the joint target, the density of the selected inputs given
+        the kernels of the rows, over that of the null model) is taken to a power t_k; so kernels leave their
+        modes. A number is that of the replicas, 1 for
         none but the chain itself; their powers are adapted in burn-in so that 30 % of the exchanges between
         neighbours are accepted. A sequence gives the powers, from 1 downwards. "auto" is 5.
     """

@@ -28,13 +28,14 @@ class MixtureDraws:
     index : ndarray of int32 (draws,)
         The subset of each draw.
     log_posterior : ndarray (draws,)
-        Log density of labels, inputs, kernels, weights and subset, up to a constant; it can be compared
-        between subsets only as what a sampler visits.
+        Log density of labels (for the joint target, also of inputs), kernels, weights and subset, up to a
+        constant; it can be compared between subsets only as what a sampler visits.
     log_likelihood : ndarray (draws,)
-        Log density of labels and inputs given kernels, weights and subset, with the background; of missing
-        inputs that are imputed (of the gaussian background) too.
+        Log probability of the labels given the inputs, kernels, weights and subset. For the joint target, log
+        density of labels and inputs, with the background; of missing inputs that are imputed (of the gaussian
+        background) too.
     occupied : ndarray of int32 (draws,)
-        Kernels with at least one row.
+        Kernels with at least one row; for labels given inputs, those that answer for half a row or more.
     counts : ndarray (2, moves + T - 1)
         Proposals and acceptances, by `MOVES`, and those of exchanges between neighbouring replicas.
     mean, variance : ndarray (kept, D, p)
@@ -66,12 +67,12 @@ class SubsetDraws(ModelDraws):
     model, packed, model_cost
         As in :class:`pyrjsel.model_space.ModelDraws`.
     log_posterior : ndarray (chains, draws)
-        Unnormalised log density of labels, inputs, kernels, weights and subset, the inputs that are not
-        selected among them by the background.
+        Unnormalised log density of labels, kernels, weights and subset; for the joint target also of inputs,
+        those that are not selected by the background.
     log_likelihood : ndarray (chains, draws)
-        Log density of labels and inputs given kernels, weights and subset.
+        Log density of labels (for the joint target, and inputs) given kernels, weights and subset.
     occupied : ndarray of int32 (chains, draws)
-        Kernels that have a row.
+        Kernels that answer for half a row or more; for the joint target, those that have a row.
     """
 
     log_likelihood: FloatArray

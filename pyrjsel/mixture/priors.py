@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import gammainc, gammaincinv, gammaln
-from scipy.stats import dirichlet
 
 from pyrjsel._called import named
 from pyrjsel._typing import FloatArray
@@ -24,12 +23,49 @@ SURPLUS = 31.0
 
 
 @dataclass(frozen=True)
+class KernelPrior:
+    """The prior of kernels of ``target="labels"``.
+
+    The means of an input's kernels are normal, with the midpoint of its range as mean and the range as
+    standard deviation. Precisions of an input of standard deviation 1 are Gamma(alpha, beta_i), and the rate
+    beta_i is Gamma(g, h); the rate of an input of standard deviation s is s^2 times as large.
+
+    Parameters
+    ----------
+    alpha : float, default 2
+        Shape of the precisions, at least 0.1.
+    g, h : float, default 2 and 1
+        Shape (at least 0.1) and rate of beta_i. Sykacek (1999) has g = 0.2, and an h from 0.16 to 0.5.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.KernelPrior(g=0.2, h=0.16)
+    KernelPrior(alpha=2.0, g=0.2, h=0.16)
+    """
+
+    alpha: float = 2.0
+    g: float = 2.0
+    h: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_real(self.alpha, "alpha", low=LEAST_SHAPE)
+        check_real(self.g, "g", low=LEAST_SHAPE)
+        check_real(self.h, "h", low=0, open_low=True)
+
+
+@dataclass(frozen=True)
 class MixturePrior:
-    """The prior of kernels in range units, and that of the null model.
+    """The prior of ``target="joint"``: kernels in range units, and the null model.
 
     Each input is measured from the midpoint of its range, in units of the range. Then the means of kernels
     are N(0, 1); the precisions of an input i are Gamma(alpha, beta_i), beta_i a rate that is Gamma(g, h),
-    and no kernel is narrower than `min_sd`; class weights and class probabilities are Dirichlet(1, ..., 1).
+    and no kernel is narrower than `min_sd`.
 
     The null model is one normal distribution of all p inputs: covariance inverse Wishart with `nu0` degrees
     of freedom and scale matrix ``psi0 * I``, mean N(0, covariance / kappa0). Of single inputs and subsets it
@@ -135,24 +171,6 @@ class MixturePrior:
             Of beta_i and the precisions together.
         """
         return _log_mass(self, components)
-
-    def log_weights(self, weight: FloatArray, prior: FloatArray) -> float:
-        """Return the log density of weights and class probabilities.
-
-        Parameters
-        ----------
-        weight : ndarray, shape (K, D)
-            Of the kernels in each class.
-        prior : ndarray, shape (K,)
-            Class probabilities.
-
-        Returns
-        -------
-        float
-            Of all of them together.
-        """
-        value = sum(dirichlet.logpdf(row, np.ones(len(row))) for row in weight)
-        return float(value + dirichlet.logpdf(prior, np.ones(len(prior))))
 
     def sample_kernels(
         self, components: int, rng: np.random.Generator

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.model_space import ModelSpace
 
 BACKGROUNDS = ("gaussian", "independent", None)
+TARGETS = ("labels", "joint")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class MixtureProblem:
         K.
     log_range : ndarray (p,)
         Logs of the ranges: without a background, densities are those of the inputs as they were given.
-    prior : MixturePrior
+    prior : MixturePrior, or KernelPrior for the labels
     components : int
         Number D of kernels.
     background : {"gaussian", "independent", None}
@@ -34,31 +35,46 @@ class MixtureProblem:
         ones; one for each input; none.
     space : ModelSpace
         Its terms are the p inputs.
+    target : {"labels", "joint"}
+        Labels given inputs, or both. For the labels all rows have one.
+    weight_prior : float
+        Concentration of the Dirichlet prior of class weights.
+    rate : ndarray (p,) or None
+        For the labels, the h of each beta_i in range units.
     """
 
     z: FloatArray
     label: NDArray[np.int32]
     n_classes: int
     log_range: FloatArray
-    prior: MixturePrior
+    prior: MixturePrior | KernelPrior
     components: int
     background: str | None
     space: ModelSpace
+    target: str = "joint"
+    weight_prior: float = 1.0
+    rate: FloatArray | None = None
 
     def __post_init__(self) -> None:
         n, p = self.z.shape
         good = (
             n > 0
             and self.label.shape == (n,)
-            and self.label.min() >= -1
+            and self.label.min() >= (-1 if self.joint else 0)
             and self.label.max() < self.n_classes
             and self.log_range.shape == (p,)
             and self.components >= 1
             and self.background in BACKGROUNDS
             and self.space.n_terms == p
+            and self.joint == isinstance(self.prior, MixturePrior) == (self.rate is None)
         )
         if not good:
             raise ValueError("the parts of a mixture problem do not fit together")
+
+    @property
+    def joint(self) -> bool:
+        """Whether inputs are data, too."""
+        return self.target == "joint"
 
     @property
     def n_rows(self) -> int:

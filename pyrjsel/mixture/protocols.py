@@ -7,7 +7,7 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design import InputDesign
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.options import MixtureOptions
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.model_space import ModelPrior, ModelSpace, PriorInclusion
@@ -23,9 +23,11 @@ class MixtureModel(Protocol):
     left_out: tuple[str, ...]
     scaling: Scaling
     components: tuple[int, ...]
+    target: str
     background: str | None
     proposal: str
-    prior: MixturePrior
+    prior: KernelPrior | MixturePrior
+    weight_prior: float
     model_prior: ModelPrior
     space: ModelSpace
     _priced: bool

@@ -42,7 +42,7 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Subsets to list.",
     "rows in files": """\
-Whether the rows of the fit are in it: inputs, response, labels of rows. Without them all tables,
+Whether to save the rows of the fit: inputs, response, labels of rows; None is False. Without them all tables,
 draws and predictions of new rows can be had after loading, and what needs the rows themselves
 takes ``rj.load(path, data=...)``.""",
     "in every file": """\
@@ -105,8 +105,8 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     Chains that go on have the draws of one longer run.
 
-    >>> longer = model.fit(draws=800, burn_in=100, chains=2, rng=1).extend(100)
-    >>> once = model.fit(draws=900, burn_in=100, chains=2, rng=1)
+    >>> longer = model.fit(draws=3000, burn_in=300, chains=2, rng=1).extend(200)
+    >>> once = model.fit(draws=3200, burn_in=300, chains=2, rng=1)
     >>> longer.inclusion.equals(once.inclusion)
     True
     """
@@ -141,9 +141,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
             found.append(("Numbers of kernels by the log score of rows held out", self.comparison, formats))
         return found
 
-    def _content(self, with_rows: bool) -> Plain:
+    def _content(self, with_rows: bool | None) -> Plain:
         said = self._description()
-        return content_of(self.model, self.posterior, self.components, self._comparison, said, with_rows)
+        return content_of(
+            self.model, self.posterior, self.components, self._comparison, said, bool(with_rows)
+        )
 
     @property
     def _visits(self) -> IntArray:
@@ -274,9 +276,9 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         each. The product is over the inputs that are selected and known: kernels are diagonal, and leaving a
         missing input out is integrating over it. A row without any gets the class probabilities P. What new
         rows hold is not learnt from: draws are not weighed by the density of the row, and where a selected
-        input is missing, the inputs that are not selected say nothing about it, although under
-        ``background="gaussian"`` they do in the fit. Rows without a label that are among those of the fit
-        inform kernels and subsets.
+        input is missing, the inputs that are not selected say nothing about it, although under the joint
+        target with ``background="gaussian"`` they do in the fit. There, rows without a label that are among
+        those of the fit inform kernels and subsets.
         """
         z, index = self._rows(new)
         return pd.DataFrame(
@@ -326,11 +328,16 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         UnknownNameError
             If an input or a variable is not there.
         NotAvailableError
-            If no draw whose kernels are kept has all of them selected, or the best subset has no inputs.
+            If the target is not joint, no draw whose kernels are kept has all of them selected, or the best
+            subset has no inputs.
         DataError
             As for :meth:`predict`.
         """
         model = self.model
+        if model.target != "joint":
+            raise NotAvailableError(
+                f"{called()} needs target='joint': given the inputs, labels say nothing about their density."
+            )
         if inputs is None:
             inputs = self.models["terms"].iloc[0]
             if not inputs:

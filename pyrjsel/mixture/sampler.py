@@ -1,4 +1,4 @@
-"""Sampling of mixture classifiers: state and chains. The loop itself is in ``_mixture.pyx``."""
+"""Sampling of mixture classifiers: state and chains. Loops are in ``_labels.pyx`` and ``_mixture.pyx``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._warnings import warn
+from pyrjsel.mixture._chain import Chain
+from pyrjsel.mixture._labels import LabelChain
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
 from pyrjsel.mixture.background import make_null
 from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.posterior import MOVES, MixtureDraws, MixturePosterior, summarise
+from pyrjsel.mixture.priors import MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.serialization import state_from_plain, state_to_plain
 from pyrjsel.mixture.stopping import stopping
@@ -34,6 +37,9 @@ KERNEL_BYTES, MOST_KERNEL_BYTES = 32 * 2**20, 64 * 2**20
 # Replicas begin where the best of so many tries have come, in so many sweeps with all inputs selected and so
 # many with moves: with many inputs a chain hardly leaves the mode of the kernels that it starts in.
 STARTS, SETTLING, TRIAL = 40, 50, 100
+# First standard deviations of random walks: of means and log precisions, and of logarithms of weights and of
+# class probabilities.
+MEAN_STEP, PRECISION_STEP, WEIGHT_STEP, SHARE_STEP = 0.1, 0.5, 0.5, 0.2
 # Sweeps between two steps of adaptation during burn-in; part of what a seed gives.
 EVERY = 50
 
@@ -51,9 +57,11 @@ class Replica:
     weight : float64 array (K, D)
     prior : float64 array (K,)
     kernel, klass : int32 arrays (N,)
-        Kernel and class of each row.
+        Kernel and class of each row; empty for the labels given inputs.
     imputed : float64 array (M,)
         The missing inputs that are drawn, input by input; none where they are summed out.
+    steps : float64 array (2 p + K + 1,)
+        Standard deviations of random walks; none for the joint target.
     """
 
     gamma: ByteArray
@@ -65,6 +73,7 @@ class Replica:
     kernel: NDArray[np.int32]
     klass: NDArray[np.int32]
     imputed: FloatArray
+    steps: FloatArray
 
 
 @dataclass
@@ -96,7 +105,7 @@ class MixtureState:
 
 def gaps(problem: MixtureProblem) -> NDArray[np.bool_]:
     """Return where inputs are missing that are drawn (p, N)."""
-    return np.isnan(problem.z.T) & (problem.background == "gaussian")
+    return np.isnan(problem.z.T) & (problem.joint and problem.background == "gaussian")
 
 
 def filled(problem: MixtureProblem, imputed: FloatArray) -> FloatArray:
@@ -114,6 +123,18 @@ def first_replica(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Gene
     """
     (n, p), D, K = problem.z.shape, problem.components, problem.n_classes
     beta, precision, mean = np.ones(p), np.ones((p, D)), np.zeros((p, D))
+    concentration = np.full(D, problem.weight_prior)
+    if not isinstance(problem.prior, MixturePrior):
+        assert problem.rate is not None
+        beta = rng.gamma(problem.prior.g, size=p) / problem.rate
+        precision = rng.gamma(problem.prior.alpha, size=(p, D)) / beta[:, None]
+        mean = rng.standard_normal((p, D))
+        none = np.empty(0, dtype=np.int32)
+        steps = np.repeat([MEAN_STEP, PRECISION_STEP, WEIGHT_STEP, SHARE_STEP], [p, p, K, 1])
+        weight, share = rng.dirichlet(concentration, size=K), rng.dirichlet(np.ones(K))
+        return Replica(
+            gamma.copy(), beta, precision, mean, weight, share, none, none.copy(), np.empty(0), steps
+        )
     for i in np.flatnonzero(gamma):
         beta[i], precision[i], mean[i] = problem.prior.sample_kernels(D, rng)
     klass = np.where(problem.label < 0, rng.integers(K, size=n), problem.label).astype(np.int32)
@@ -126,11 +147,12 @@ def first_replica(problem: MixtureProblem, gamma: ByteArray, rng: np.random.Gene
         beta,
         precision,
         mean,
-        rng.dirichlet(np.ones(D), size=K),
+        rng.dirichlet(concentration, size=K),
         rng.dirichlet(np.ones(K)),
         np.asarray(rng.integers(D, size=n), dtype=np.int32),
         klass,
         np.concatenate(imputed),
+        np.empty(0),
     )
 
 
@@ -153,10 +175,31 @@ class MixtureJob:
         moves = self.options.moves
         self.moves = self.problem.space.n_free if moves is None else moves
 
-    def loop(self, replica: Replica, power: float = 1.0, z: FloatArray | None = None) -> MixtureChain:
+    def loop(self, replica: Replica, power: float = 1.0, z: FloatArray | None = None) -> Chain:
         """Return the compiled chain of a replica; chains may share inputs `z` of which none is drawn."""
         problem, prior = self.problem, self.problem.prior
-        hyper = [prior.alpha, prior.g, prior.h, prior.max_precision, prior.log_mass(problem.components)]
+        conditional = self.options.proposal == "conditional"
+        if not isinstance(prior, MixturePrior):
+            assert problem.rate is not None
+            by_class = np.argsort(problem.label, kind="stable")
+            return LabelChain(
+                np.ascontiguousarray(problem.z[by_class].T),
+                problem.label[by_class],
+                Space(problem.space),
+                np.array([prior.alpha, prior.g, problem.weight_prior]),
+                problem.rate,
+                replica.gamma,
+                replica.beta,
+                replica.precision,
+                replica.mean,
+                replica.weight,
+                replica.prior,
+                replica.steps,
+                conditional=conditional,
+                power=power,
+            )
+        log_mass = prior.log_mass(problem.components)
+        hyper = [prior.alpha, prior.g, prior.h, prior.max_precision, log_mass, problem.weight_prior]
         return MixtureChain(
             filled(problem, replica.imputed) if z is None else z,
             np.ascontiguousarray(np.isnan(problem.z).T, dtype=np.uint8),
@@ -172,7 +215,7 @@ class MixtureJob:
             replica.prior,
             replica.kernel,
             replica.klass,
-            conditional=self.options.proposal == "conditional",
+            conditional=conditional,
             power=power,
         )
 
@@ -180,7 +223,9 @@ class MixtureJob:
         """Return the state of a compiled chain."""
         names = [item.name for item in fields(Replica)]
         found = dict(zip(names, state, strict=True))
-        return Replica(**{**found, "imputed": found["imputed"][gaps(self.problem)]})
+        if self.problem.joint:
+            found["imputed"] = found["imputed"][gaps(self.problem)]
+        return Replica(**found)
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "MixtureRunner":
         """Return the chain of a state and of what was recorded before it."""
@@ -200,7 +245,7 @@ class MixtureJob:
         rng = np.random.Generator(np.random.PCG64(seed))
         powers, _ = self.options.powers()
         tried = (self.tried(rng) for _ in range(max(STARTS, powers.size)))
-        best = nlargest(powers.size, tried, key=MixtureChain.log_density)
+        best = nlargest(powers.size, tried, key=Chain.log_density)
         replicas = [self.replica(chain.state()) for chain in best]
         return MixtureRunner(self, self.state_of(replicas, rng))
 
@@ -211,18 +256,20 @@ class MixtureJob:
         exchanges = np.zeros((2, powers.size - 1), dtype=np.int64)
         return MixtureState(list(replicas), powers, rng.bit_generator.state, 0, moves, exchanges)
 
-    def tried(self, rng: np.random.Generator) -> MixtureChain:
-        """Return a chain that has found kernels with all inputs selected, and inputs for them."""
-        everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
-        chain = self.loop(first_replica(self.problem, everything, rng))
-        chain.sweeps(rng, SETTLING)
-        found = self.replica(chain.state())
+    def tried(self, rng: np.random.Generator) -> Chain:
+        """Return a chain after some sweeps; for the joint target, from kernels for all inputs together."""
+        found: dict[str, Any] = {}
+        if self.problem.joint:
+            everything = np.ones(self.problem.n_inputs, dtype=np.uint8)
+            chain = self.loop(first_replica(self.problem, everything, rng))
+            chain.sweeps(rng, SETTLING)
+            settled = self.replica(chain.state())
+            found = {name: getattr(settled, name) for name in ("kernel", "klass", "imputed")}
         gamma = self.starts
         if gamma is None:
             gamma = dispersed_start(self.problem.space, _any_subset, rng)
-        first = first_replica(self.problem, gamma, rng)
-        chain = self.loop(replace(first, kernel=found.kernel, klass=found.klass, imputed=found.imputed))
-        chain.sweeps(rng, min(TRIAL, self.burn_in // 20), moves=self.moves)
+        chain = self.loop(replace(first_replica(self.problem, gamma, rng), **found))
+        chain.sweeps(rng, min(TRIAL, self.burn_in // 20), moves=self.moves, adapt=True)
         return chain
 
 
@@ -282,7 +329,7 @@ class MixtureRunner:
         stop = self.done + n
         while self.done < min(stop, self.job.burn_in):
             until = min(stop, self.job.burn_in, (self.done // EVERY + 1) * EVERY)
-            self.loop.run(self.rng, until - self.done, self.job.moves)
+            self.loop.run(self.rng, until - self.done, self.job.moves, adapt=True)
             self.done = until
             moves, exchanges = self.loop.counts()
             if self.done % EVERY == 0 and self.job.options.powers()[1]:

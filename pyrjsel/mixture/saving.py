@@ -9,7 +9,7 @@ from pyrjsel.mixture.sampler import KERNELS, SERIES
 from pyrjsel.results import Description
 from pyrjsel.storage import Plain, frame_to_plain, plain
 
-KIND, SCHEMA = "mixture results", 1
+KIND, SCHEMA = "mixture results", 2
 
 
 def content_of(
@@ -30,7 +30,9 @@ def content_of(
         "components": list(model.components),
         "chosen": components,
         "comparison": None if comparison is None else frame_to_plain(comparison),
+        "target": model.target,
         "background": model.background,
+        "weight_prior": model.weight_prior,
         "proposal": model.proposal,
         "prior": plain(model.prior),
         "model_prior": plain(model.model_prior),

@@ -43,15 +43,18 @@ def state_from_plain(content: Content, like: Any, problem: MixtureProblem) -> An
 
 
 def _replica_to_plain(replica: Any, problem: MixtureProblem) -> dict[str, Any]:
-    return {**vars(replica), "klass": replica.klass[problem.label < 0]}
+    found = {name: value for name, value in vars(replica).items() if name != "steps" or not problem.joint}
+    return {**found, "klass": replica.klass[problem.label < 0] if problem.joint else replica.klass}
 
 
 def _replica(content: Content, like: Any, problem: MixtureProblem) -> Any:
     expected = _replica_to_plain(like, problem)
     found = {name: _read(content, name, value) for name, value in expected.items()}
-    klass = problem.label.copy()
-    klass[problem.label < 0] = found["klass"]
-    replica = replace(like, **{**found, "klass": klass})
+    if problem.joint:
+        klass = problem.label.copy()
+        klass[problem.label < 0] = found["klass"]
+        found["klass"] = klass
+    replica = replace(like, **found)
     for name, high in (("kernel", problem.components), ("klass", problem.n_classes), ("gamma", 2)):
         values = getattr(replica, name)
         if values.size and not (values.min() >= 0 and values.max() < high):
@@ -59,7 +62,7 @@ def _replica(content: Content, like: Any, problem: MixtureProblem) -> Any:
     reason = problem.space.why_infeasible(replica.gamma)
     if reason is not None:
         raise StoreError(f"'gamma' is no subset of the space: {reason}")
-    for name in ("beta", "precision"):
+    for name in ("beta", "precision", "steps"):
         if not (getattr(replica, name) > 0).all():
             raise content.wrong(name, "positive")
     for name in ("weight", "prior"):

@@ -7,16 +7,26 @@ from typing import Any
 import pandas as pd
 
 from pyrjsel._errors import PyrjselWarning
-from pyrjsel._validate import check_choice
+from pyrjsel._validate import check_choice, check_real
 from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.options import PROPOSALS
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior
+from pyrjsel.mixture.problem import TARGETS
 from pyrjsel.mixture.scaling import Scaling
-from pyrjsel.mixture.validation import check_background, check_components, check_prior, observed
+from pyrjsel.mixture.validation import (
+    check_background,
+    check_components,
+    check_prior,
+    labelled,
+    observed,
+)
 from pyrjsel.model_space import BetaBinomial, ModelPrior, ModelSpace, check_bounds, named_costs
 from pyrjsel.results import constraints_to_plain
 from pyrjsel.storage import Plain
+
+# Concentrations of class weights. Given inputs, small ones predict labels better in the examples of the page.
+WEIGHT_PRIOR = {"labels": 0.2, "joint": 1.0}
 
 
 @dataclass(frozen=True)
@@ -24,10 +34,12 @@ class Choices:
     """Parameters of :class:`MixtureClassifier`, as they were given."""
 
     components: int | Sequence[int]
+    target: str
     background: str | None
     model_prior: ModelPrior | None
     proposal: str
-    prior: MixturePrior | None
+    prior: KernelPrior | MixturePrior | None
+    weight_prior: float | None
     costs: Mapping[str, float] | pd.Series | None
     budget: float | None
     always: str | Iterable[str]
@@ -105,9 +117,11 @@ class Specification:
     left_out: tuple[str, ...]
     scaling: Scaling
     components: tuple[int, ...]
+    target: str
     background: str | None
     proposal: str
-    prior: MixturePrior
+    prior: KernelPrior | MixturePrior
+    weight_prior: float
     subsets: Constrained
 
 
@@ -124,13 +138,19 @@ def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple
     PyrjselWarning, MissingDataWarning
         As for :class:`MixtureClassifier`.
     """
-    background = check_background(choices.background)
+    target = str(check_choice(choices.target, "target", TARGETS))
+    background = check_background(choices.background, target)
     proposal = str(check_choice(choices.proposal, "proposal", PROPOSALS))
-    prior = check_prior(choices.prior)
+    prior = check_prior(choices.prior, target)
+    given = WEIGHT_PRIOR[target] if choices.weight_prior is None else choices.weight_prior
+    weight_prior = check_real(given, "weight_prior", low=LEAST_SHAPE)
+    if target == "labels":
+        rows = labelled(rows)
     design, data, left_out = observed(design, rows)
-    prior.surplus(len(design.names))
+    if isinstance(prior, MixturePrior):
+        prior.surplus(len(design.names))
     components = check_components(choices.components, data.n)
-    if background is None:
+    if background is None and target == "joint":
         warn(
             "Without a background subsets of different size are compared by densities in the units of "
             "the inputs: the posterior over subsets depends on these units.",
@@ -148,4 +168,16 @@ def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple
         known,
     )
     check_bounds(subsets.space)
-    return Specification(design, data, left_out, scaling, components, background, proposal, prior, subsets)
+    return Specification(
+        design,
+        data,
+        left_out,
+        scaling,
+        components,
+        target,
+        background,
+        proposal,
+        prior,
+        weight_prior,
+        subsets,
+    )

@@ -14,6 +14,7 @@ BACKGROUND_WORDS = {
     "independent": "independent: a normal distribution for each input",
     None: "none: densities of the selected inputs alone",
 }
+TARGET_WORDS = {"labels": "labels given inputs", "joint": "labels and inputs"}
 # A class with fewer rows than this is named in a note.
 FEW_ROWS = 2
 
@@ -25,9 +26,7 @@ def describe(model: MixtureModel, posterior: MixturePosterior, components: int) 
         *_data_facts(model),
         *space_facts(model.space, count_models(model.space), "Inputs"),
         ("Kernels", f"{components} (with rows: {posterior.occupied.mean():.2f} on average)"),
-        ("Background", BACKGROUND_WORDS[model.background]),
-        ("Prior", repr(model.prior)),
-        ("Model prior", repr_short(model.model_prior)),
+        *_prior_facts(model),
         ("Proposal", model.proposal),
         *chain_facts(settings, posterior.index.shape),
         ("Posterior size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
@@ -42,8 +41,17 @@ def model_facts(model: MixtureModel) -> list[tuple[str, str]]:
         *_data_facts(model),
         *space_facts(model.space, count_models(model.space), "Inputs"),
         ("Kernels", " or ".join(str(count) for count in model.components)),
-        ("Background", BACKGROUND_WORDS[model.background]),
+        *_prior_facts(model),
+    ]
+
+
+def _prior_facts(model: MixtureModel) -> list[tuple[str, str]]:
+    joint = [("Background", BACKGROUND_WORDS[model.background])] if model.target == "joint" else []
+    return [
+        ("Target", TARGET_WORDS[model.target]),
+        *joint,
         ("Prior", repr(model.prior)),
+        ("Weight prior", f"{model.weight_prior:g}"),
         ("Model prior", repr_short(model.model_prior)),
     ]
 
@@ -64,13 +72,16 @@ def _data_facts(model: MixtureModel) -> list[tuple[str, str]]:
     ]
     gaps = int(np.isnan(data.X).sum())
     if gaps:
-        facts.append(("Missing inputs", f"{gaps:,} of {data.X.size:,} values, imputed"))
+        treated = (
+            "imputed" if model.target == "joint" and model.background == "gaussian" else "integrated out"
+        )
+        facts.append(("Missing inputs", f"{gaps:,} of {data.X.size:,} values, {treated}"))
     return facts
 
 
 def _notes(model: MixtureModel, posterior: MixturePosterior) -> list[str]:
     notes = ["Posterior probabilities are frequencies of visits."]
-    if model.background is None:
+    if model.background is None and model.target == "joint":
         notes.append("Without a background the posterior over subsets depends on the units of the inputs.")
     if model.left_out:
         notes.append(f"Left out, since constant or missing: {listed(model.left_out)}.")

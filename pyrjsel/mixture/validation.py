@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, Pyrjs
 from pyrjsel._validate import bad_value, check_choice, check_int, listed
 from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS
 from pyrjsel.mixture.scaling import constant
 
@@ -57,17 +58,49 @@ def observed(design: InputDesign, rows: InputRows) -> tuple[InputDesign, InputRo
     return design, rows, left_out
 
 
-def check_background(value: str | None) -> str | None:
-    """Return `value` if it is a background, or raise :class:`ParameterError`."""
+def labelled(rows: InputRows) -> InputRows:
+    """Return the rows that have a label.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+
+    Warns
+    -----
+    MissingDataWarning
+        If there are others.
+    """
+    unlabelled = rows.n_unlabelled
+    if unlabelled == rows.n:
+        raise DataError(
+            f"No row in the data of {called()} has a label, which target='labels' needs; target='joint' also "
+            "uses rows without."
+        )
+    if unlabelled:
+        warn(
+            f"{unlabelled} of {rows.n} rows in the data of {called()} have no label and were left out: they "
+            "say nothing about labels given inputs. With target='joint' they are used.",
+            MissingDataWarning,
+        )
+        rows = rows.take(rows.y >= 0)
+    return rows
+
+
+def check_background(value: str | None, target: str) -> str | None:
+    """Return `value` if it is a background, or raise :class:`ParameterError`; None without densities."""
     check_choice(value, "background", BACKGROUNDS)
-    return value
+    if target == "labels" and value != BACKGROUNDS[0]:
+        raise bad_value("background", "left out for target='labels', which has no densities of inputs", value)
+    return value if target == "joint" else None
 
 
-def check_prior(value: MixturePrior | None) -> MixturePrior:
+def check_prior(value: Any, target: str) -> KernelPrior | MixturePrior:
     """Return `value` or the default, or raise :class:`ParameterError`."""
-    if value is not None and not isinstance(value, MixturePrior):
-        raise bad_value("prior", "a MixturePrior or None", value)
-    return MixturePrior() if value is None else value
+    kind = MixturePrior if target == "joint" else KernelPrior
+    if value is not None and not isinstance(value, kind):
+        raise bad_value("prior", f"a {kind.__name__} or None for target={target!r}", value)
+    return kind() if value is None else value
 
 
 def check_components(value: int | Sequence[int], rows: int) -> tuple[int, ...]:

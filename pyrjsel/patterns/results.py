@@ -44,7 +44,7 @@ INTERVAL = (0.025, 0.975)
 TEXTS = {
     "top": "Groups to list, those whose sums have the largest medians in absolute value.",
     "rows in files": """\
-Whether the rows of the fit are in it: features and response. Which cases express a pattern is
+Whether to save the rows of the fit: features and response; None is False. Which cases express a pattern is
 known from rows alone, so that predictions, scores and draws of single coefficients need them:
 without them these take ``rj.load(path, data=...)``, of a sequence with its
 :func:`pyrjsel.histories`. Draws and tables can be had without.""",
@@ -138,8 +138,8 @@ class PatternResults(SampledResults[PatternModel]):
     def _tables(self, top: int) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
         return tables(self.sigma, self.compression, self.coefficients, self.diagnostics, top)
 
-    def _content(self, with_rows: bool) -> Plain:
-        return content_of(self.model, self.posterior, self._entropy, self._description(), with_rows)
+    def _content(self, with_rows: bool | None) -> Plain:
+        return content_of(self.model, self.posterior, self._entropy, self._description(), bool(with_rows))
 
     def _recorded_run(self) -> RecordedRun[PatternResults]:
         model, posterior = self.model, self.posterior

@@ -175,6 +175,8 @@ COLUMNS: dict[str, tuple[str, str | None]] = {
 
 # Columns shown in a summary only through the digits of others.
 HIDDEN = ("prior_mcse", "bayes_factor_mcse")
+# Columns of Monte Carlo errors, not shown where all errors of probabilities are 0.
+ERRORS = ("mcse", "odds_mcse")
 
 
 def format_column(frame: pd.DataFrame, name: str, formats: Mapping[str, str]) -> list[str]:

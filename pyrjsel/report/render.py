@@ -11,7 +11,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from pyrjsel._validate import bad_value, listed
-from pyrjsel.report._formats import HIDDEN, NOTHING, format_column, prior
+from pyrjsel.report._formats import ERRORS, HIDDEN, NOTHING, format_column, prior
 
 # Characters of a line of text.
 WIDTH = 100
@@ -288,7 +288,8 @@ def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None =
     if not isinstance(frame, pd.DataFrame):
         raise bad_value("tables", "pairs of a caption and a DataFrame", frame)
     flowing = [name for name in frame.columns if any(isinstance(cell, tuple) for cell in frame[name])]
-    names = [name for name in frame.columns if name not in flowing and name not in HIDDEN] + flowing[:1]
+    hidden = (*HIDDEN, *flowing, *(ERRORS if _exact(frame) else ()))
+    names = [name for name in frame.columns if name not in hidden] + flowing[:1]
     cells = {name: format_column(frame, name, formats or {}) for name in names}
     names = [name for name in names if any(cell != NOTHING for cell in cells[name]) or not len(frame)]
     header = [str(frame.index.name) if frame.index.name == "rank" else ""]
@@ -299,6 +300,11 @@ def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None =
     return _Grid(
         caption, header, rows, [True, *(not kind for kind in numeric)], len(names) if flowing else None
     )
+
+
+def _exact(frame: pd.DataFrame) -> bool:
+    """Whether the probabilities of a table have no Monte Carlo error, as after exact enumeration."""
+    return "mcse" in frame and len(frame) > 0 and bool((frame["mcse"] == 0).all())
 
 
 def _align(cells: list[str]) -> list[str]:

@@ -93,8 +93,8 @@ class Results(ABC, Generic[Model]):
         """Return the tables of a summary with their captions; the longest has its `top` first rows."""
 
     @abstractmethod
-    def _content(self, with_rows: bool) -> Plain:
-        """Return the content of a file, with the training data or without."""
+    def _content(self, with_rows: bool | None) -> Plain:
+        """Return the content of a file, with the training data or without; None for what predictions need."""
 
     # ------------------------------------------------------------------ shared
 
@@ -136,14 +136,14 @@ class Results(ABC, Generic[Model]):
 
     _repr_html_ = results_html
 
-    def save(self, path: str | os.PathLike[str], data: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], data: bool | None = None) -> None:
         """Save the results to a file for :func:`pyrjsel.load`.
 
         Parameters
         ----------
         path : str or path-like
             The file; an existing one is replaced once the new one is complete.
-        data : bool, default False
+        data : bool, optional
             <rows in files>
 
         Raises
@@ -163,5 +163,6 @@ class Results(ABC, Generic[Model]):
         code.
         <in every file>
         """
-        with_rows, file = check_bool(data, "data"), check_file(path, "path")
+        with_rows = None if data is None else check_bool(data, "data")
+        file = check_file(path, "path")
         write(file, Document(*self._file, self._content(with_rows)))

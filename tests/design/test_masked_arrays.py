@@ -93,7 +93,7 @@ def test_rows_with_a_masked_cell_are_left_out_in_other_rooms(make):
 
 def test_a_masked_label_of_a_mixture_is_none():
     classes = masked(column("int", 1) > 2)
-    found = rj.MixtureClassifier(classes, column("float", 2))
+    found = rj.MixtureClassifier(classes, column("float", 2), target="joint")
     assert np.flatnonzero(np.asarray(found.y) < 0).tolist() == LOST
 
 

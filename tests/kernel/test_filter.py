@@ -12,7 +12,7 @@ from scipy.stats import invgamma
 from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
 from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
-from pyrjsel.kernel.samplers.smc import pool_evidence
+from pyrjsel.kernel.samplers.tempering import pool_evidence
 from pyrjsel.kernel.state import KernelSettings
 
 

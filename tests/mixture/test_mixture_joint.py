@@ -57,7 +57,16 @@ def draw_joint(problem, subsets, share, rng):
         z[:, j] = draw_null(z, given, j, prior, prior.surplus(P), rng)
         inside = [*inside, j]
     state = Replica(
-        gamma.copy(), beta, precision, mean, weight, class_prior, kernel, klass.astype(np.int32), np.zeros(0)
+        gamma.copy(),
+        beta,
+        precision,
+        mean,
+        weight,
+        class_prior,
+        kernel,
+        klass.astype(np.int32),
+        np.zeros(0),
+        np.zeros(0),
     )
     return state, z, klass.astype(np.int32)
 

@@ -29,7 +29,7 @@ def frame():
 
 
 def make(frame, formula="y ~ x1 + x2 + x3", **options):
-    return rj.mixture_classifier(formula, frame, **options)
+    return rj.mixture_classifier(formula, frame, **{"target": "joint"} | options)
 
 
 def fit(model, **changes):
@@ -41,7 +41,7 @@ def fit(model, **changes):
 
 def test_formula_and_arrays_make_the_same_model(frame):
     one = make(frame)
-    other = rj.MixtureClassifier(frame["y"], frame[["x1", "x2", "x3"]])
+    other = rj.MixtureClassifier(frame["y"], frame[["x1", "x2", "x3"]], target="joint")
     assert one.term_names == other.term_names == ("x1", "x2", "x3")
     assert one.classes == other.classes == ("a", "b")
     np.testing.assert_array_equal(one.z, other.z)
@@ -226,7 +226,7 @@ def test_no_background_warns(frame):
     assert caught[0].filename == __file__
     assert "depends on the units of the inputs" in str(fit(model).summary())
     with pytest.warns(rj.PyrjselWarning, match="depends on these units") as caught:
-        rj.MixtureClassifier(frame["y"], frame[["x1"]], background=None)
+        rj.MixtureClassifier(frame["y"], frame[["x1"]], target="joint", background=None)
     assert caught[0].filename == __file__
 
 

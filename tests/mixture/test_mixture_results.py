@@ -40,7 +40,9 @@ def pima():
     train, test = (data[data["split"] == part].drop(columns="split") for part in ("train", "test"))
     # Few rows and inputs that are nearly normal, so that some come and go.
     train = train.head(60)
-    model = rj.mixture_classifier("type ~ glu + bp + skin + bmi", train, always=["glu", "bmi"], max_size=3)
+    model = rj.mixture_classifier(
+        "type ~ glu + bp + skin + bmi", train, target="joint", always=["glu", "bmi"], max_size=3
+    )
     return fit(model), train, test
 
 
@@ -50,7 +52,7 @@ def three():
     y = np.arange(60) % 3
     frame = pd.DataFrame({"y": y, "a": rng.standard_normal(60) + 2 * y, "b": rng.standard_normal(60) - y})
     frame.loc[50:, "y"] = None
-    return fit(rj.mixture_classifier("y ~ a + b", frame)), frame
+    return fit(rj.mixture_classifier("y ~ a + b", frame, target="joint")), frame
 
 
 def permuted(results, rng):
@@ -218,7 +220,7 @@ def test_densities(pima):
         results.density(test, ["glue"])
     with pytest.raises(rj.ParameterError, match="different names"):
         results.density(test, ["glu", "glu"])
-    rarely = rj.mixture_classifier("type ~ glu", test, model_prior=rj.Bernoulli(1e-100))
+    rarely = rj.mixture_classifier("type ~ glu", test, target="joint", model_prior=rj.Bernoulli(1e-100))
     with pytest.raises(rj.NotAvailableError, match="density needs 'inputs': the best subset has none"):
         fit(rarely, chains=1).density()
     with pytest.raises(rj.NotAvailableError, match="There are none"):
@@ -323,13 +325,13 @@ def test_plots_that_cannot_be_made(pima, three):
         results.plot_kernels(draws=0)
     with pytest.raises(rj.ParameterError, match="'ax'"):
         results.plot_kernels(ax=3)
-    alone = fit(rj.mixture_classifier("y ~ a", three[1]), draws=20)
+    alone = fit(rj.mixture_classifier("y ~ a", three[1], target="joint"), draws=20)
     with pytest.raises(rj.ParameterError, match="needs two inputs"):
         alone.plot_kernels()
 
 
 def test_costs_have_a_trace(three):
-    results = fit(rj.mixture_classifier("y ~ a + b", three[1], costs={"a": 1, "b": 2}), draws=30)
+    results = fit(rj.mixture_classifier("y ~ a + b", three[1].dropna(), costs={"a": 1, "b": 2}), draws=30)
     assert [ax.get_ylabel() for ax in results.plot_trace()[:, 0]][1] == "Cost"
     close_all()
 

@@ -258,6 +258,17 @@ def test_added_text_is_kept(report):
     assert "More<br/>words" in report.as_html()
 
 
+def test_errors_are_left_out_where_all_probabilities_are_exact():
+    columns = {"posterior": [0.75, 0.25], "mcse": [0.0, 0.0], "odds": [1.0, 3.0], "odds_mcse": [0.0, 0.0]}
+    exact = pd.DataFrame(columns)
+    assert Report("Fit", [], [("Models", exact)], []).as_csv().splitlines()[1] == ",posterior,odds"
+    sampled = exact.assign(mcse=[0.0, 0.01])
+    assert Report("Fit", [], [("Models", sampled)], []).as_csv().splitlines()[1] == (
+        ",posterior,MCSE,odds,odds MCSE"
+    )
+    assert list(exact.columns) == list(columns)  # the table itself keeps them
+
+
 def test_prior_and_bayes_factor_have_the_digits_that_errors_leave():
     table = inclusion_table(
         list("abcd"), [0.25, 0.25, 0.25, 0.25], [0.5, 0.5, 0.5, 0.9], [0.0, 0.0, 0.02, 0.0], NAN, NAN, NAN,

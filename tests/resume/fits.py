@@ -55,10 +55,13 @@ def make_models():
         "unscaled": rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, scaled=False)),
         "patterns": rj.pattern_logit("low ~ interactions(race, smoke, ht, ui, order=3)", births),
         "sequence": rj.PatternLogit.from_sequence(symbols, order=5),
-        "classifier": rj.mixture_classifier("species ~ a + b + c + np.abs(d)", flowers(), components=2),
+        "classifier": rj.mixture_classifier(
+            "species ~ a + b + c + np.abs(d)", flowers(), target="joint", components=2
+        ),
         "independent": rj.mixture_classifier(
             "species ~ .",
             flowers(),
+            target="joint",
             background="independent",
             proposal="prior",
             budget=3,

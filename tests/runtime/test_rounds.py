@@ -37,7 +37,7 @@ FITS = {
         {"sampler": "population", "mcse": 0.02, "max_draws": 400, "burn_in": 100},
     ),
     "classifier": (
-        rj.MixtureClassifier(KLASS, X[["x0", "x1", "x2"]].mask(X.abs() > 2), components=2),
+        rj.MixtureClassifier(KLASS, X[["x0", "x1", "x2"]].mask(X.abs() > 2), components=2, target="joint"),
         {"mcse": 0.004, "max_draws": 2000, "burn_in": 100},
     ),
     "patterns": (

@@ -135,7 +135,7 @@ FITS = {
     "kernel smc": (
         waves,
         lambda d: rj.kernel_regression("y ~ x + z", d, width=[0.5, 1.0], max_kernels=8),
-        {"rng": 1, "particles": 30, "runs": 2, "progress": False},
+        {"rng": 1, "particles": 30, "runs": 2, "evidence": "stream", "progress": False},
     ),
     "kernel own": (
         waves,
@@ -175,23 +175,45 @@ FITS = {
     "mixture": (
         flowers,
         lambda d: rj.mixture_classifier(
-            "species ~ .", d, costs={"a": 1.0, "b": 2.0, "c": 0.5}, budget=3.0, prior=rj.MixturePrior(h=8.0)
+            "species ~ .",
+            d,
+            target="joint",
+            costs={"a": 1.0, "b": 2.0, "c": 0.5},
+            budget=3.0,
+            prior=rj.MixturePrior(h=8.0),
         ),
         {**SHORT, "moves": 2},
     ),
     "mixture arrays": (
         lambda: (flowers()["a"] > 3, flowers()[["b", "c"]].to_numpy()),
         lambda d: rj.MixtureClassifier(
-            *d, background="independent", proposal="prior", model_prior=rj.Bernoulli(0.4), components=[2, 3]
+            *d,
+            target="joint",
+            background="independent",
+            proposal="prior",
+            model_prior=rj.Bernoulli(0.4),
+            components=[2, 3],
         ),
         {**SHORT, "folds": 2, "thin": 2},
     ),
     "mixture functions": (
         flowers,
         lambda d: rj.mixture_classifier(
-            "species ~ halved(a) + c", d, functions={"halved": halved}, missing="drop", background=None
+            "species ~ halved(a) + c",
+            d,
+            functions={"halved": halved},
+            missing="drop",
+            target="joint",
+            background=None,
         ),
         SHORT,
+    ),
+    "mixture labels": (
+        flowers,
+        lambda d: rj.mixture_classifier(
+            "species ~ .", d, prior=rj.KernelPrior(h=0.5), weight_prior=0.5, components=[1, 2]
+        ),
+        {**SHORT, "folds": 2},
     ),
 }
 # Those with draws, whose files have states of chains since version 2.

@@ -31,6 +31,7 @@ SOME = {
     "kernel smc": {"widths", "path"},
     "kernel own": {"widths", "path"},
     "mixture arrays": {"comparison"},
+    "mixture labels": {"comparison"},
     **{name: {"audit"} for name in ("logit collapsed", "logit rjmcmc", "linear spikes", "linear rjmcmc")},
 }
 

@@ -14,6 +14,7 @@ from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
+from pyrjsel.kernel.samplers.tempering import RUNS, evidence_table, pool_evidence, tempered_evidence
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
 from pyrjsel.runtime import Checkpoint, RunTime, Stopwatch
 
@@ -23,31 +24,6 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
-
-
-def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
-    """Return the log of the mean of evidences, and its standard error.
-
-    Parameters
-    ----------
-    log_evidences : ndarray (R,)
-        Of R passes.
-
-    Returns
-    -------
-    float
-        Natural logarithm.
-    float
-        That of the log; NaN of one pass. It is that of the delta method, which cannot say much more than 1
-        however far passes are apart, or the standard error of the mean of the logs if that is larger.
-    """
-    top = float(log_evidences.max())
-    ratios = np.exp(log_evidences - top)
-    mean = float(ratios.mean())
-    if len(ratios) == 1:
-        return top, float("nan")
-    spread = max(float(ratios.std(ddof=1)) / mean, float(log_evidences.std(ddof=1)))
-    return top + float(np.log(mean)), spread / float(np.sqrt(len(ratios)))
 
 
 @dataclass
@@ -231,22 +207,16 @@ def fit_filter(
     jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
     states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint, watch=watch)
     rows = min(len(state.y) for state in states)
-    found = [
-        pool_evidence(
-            np.array([state.log_evidence_path[rows - 1] for state in states[place : place + options.runs]])
-        )
-        for place in range(0, len(states), options.runs)
-    ]
-    evidence = np.array([value for value, _ in found])
-    table = pd.DataFrame(
-        {
-            "log_evidence": evidence,
-            "se": [error for _, error in found],
-            "posterior": np.exp(evidence - logsumexp(evidence)),
-        },
-        index=pd.Index(widths, name="width"),
-    )
-    place = int(np.argmax(evidence))
+    if len(each) > 1 and options.evidence == "tempering":
+        # The same seeds for each width: differences are more accurate than evidences.
+        seeds = list(rng.bit_generator.seed_seq.spawn(RUNS))  # type: ignore[attr-defined]
+        seen = order[:rows]
+        found = [tempered_evidence(one, x[seen], y[seen], seeds) for one in each]
+    else:
+        paths = np.array([state.log_evidence_path[rows - 1] for state in states])
+        found = [pool_evidence(paths[at : at + options.runs]) for at in range(0, len(states), options.runs)]
+    table = evidence_table(found, widths)
+    place = int(np.argmax(table["log_evidence"].to_numpy()))
     chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
     missed = len(y) - len(chosen[0].y)
     spent = watch.read()

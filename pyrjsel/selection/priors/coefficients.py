@@ -183,8 +183,9 @@ class GPrior(CoefficientPrior):
     Parameters
     ----------
     g : float, "n" or "4n"
-        A positive number, or n or 4 n with the sum of the weights n (the number of trials or rows). ``"n"``
-        is the unit-information prior under ``information="null"`` and in linear models; ``"4n"`` is the
+        A positive number, or n or 4 n with the sum of the weights n (the number of trials or rows); in linear
+        models, whose weights are precisions, n is the number of rows of positive weight. ``"n"`` is the
+        unit-information prior under ``information="null"`` and in linear models; ``"4n"`` is the
         low-information prior of Ntzoufras, Dellaportas and Forster (2003) for logistic models.
     information : {"unit", "null"}
         The information that is divided by `g`. ``"unit"``: W has the weights (numbers of trials, or of rows

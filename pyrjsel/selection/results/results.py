@@ -26,8 +26,8 @@ from pyrjsel.storage import Plain
 TEXTS = {
     "top": "Models to list.",
     "rows in files": """\
-Whether to save the training data: response, columns of the design, weights, offset, labels.
-Without them, all tables, draws and predictions of new rows are available after loading; methods
+Whether to save the training data (response, columns of the design, weights, offset, labels); None
+is False. Without them, all tables, draws and predictions of new rows are available after loading; methods
 that need the training data require ``rj.load(path, data=...)``.""",
     "in every file": """\
 Marginal likelihoods and deviances of the models in the table `models` are computed for the
@@ -161,8 +161,8 @@ class SelectionResults(Predictive):
             rows = rows.drop(columns="integration")
         return [inclusion, (caption, rows)]
 
-    def _content(self, with_rows: bool) -> Plain:
-        return content_of(self, with_rows)
+    def _content(self, with_rows: bool | None) -> Plain:
+        return content_of(self, bool(with_rows))
 
     def _recorded_run(self) -> RecordedRun[Self]:
         results_of = partial(type(self), self.model, options=self.options)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from reference_background import normal_evidence
 from scipy.special import logsumexp
-from scipy.stats import gamma, norm
+from scipy.stats import dirichlet, gamma, norm
 
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.mixture.background import gains
@@ -87,7 +87,9 @@ class MixtureTwin:
 
     def log_parameters(self) -> float:
         """Log density of kernels, weights and subset."""
-        value = self.prior.log_weights(self.weight, self.class_prior)
+        alike = np.full(self.weight.shape[1], self.problem.weight_prior)
+        value = dirichlet.logpdf(self.class_prior, np.ones(len(self.class_prior)))
+        value += sum(dirichlet.logpdf(row, alike) for row in self.weight)
         for i in np.flatnonzero(self.gamma).tolist():
             value += log_kernels_of_input(self.prior, self.beta[i], self.precision[i], self.mean[i])
         return float(value + self.space.log_prior(self.gamma))
@@ -290,7 +292,7 @@ class MixtureTwin:
         counts = np.zeros_like(self.weight)
         np.add.at(counts, (self.klass, self.kernel), 1.0)
         for k, row in enumerate(counts):
-            drawn = rng.standard_gamma(1.0 + row)
+            drawn = rng.standard_gamma(self.problem.weight_prior + row)
             self.weight[k] = drawn / drawn.sum()
         drawn = rng.standard_gamma(1.0 + counts.sum(axis=1))
         self.class_prior = drawn / drawn.sum()

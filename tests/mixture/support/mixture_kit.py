@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from pyrjsel.mixture.options import MixtureOptions
-from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.sampler import MixtureJob, first_replica
 from pyrjsel.model_space import BetaBinomial, ModelSpace
@@ -56,6 +56,24 @@ def problem_of_units(
         components=components,
         background=background,
         space=space_of(z.shape[1]) if space is None else space,
+    )
+
+
+def labels_problem(x, label, *, components=2, weight_prior=1.0, g=2.0, h=1.0, **space):
+    """The problem of raw inputs (N, p) and labels whose target is the labels given the inputs."""
+    z, log_range = to_range_units(np.asarray(x, dtype=float))
+    return MixtureProblem(
+        z=z,
+        label=np.asarray(label, dtype=np.int32),
+        n_classes=int(np.max(label)) + 1,
+        log_range=log_range,
+        prior=KernelPrior(g=g, h=h),
+        components=components,
+        background=None,
+        space=space_of(z.shape[1], **space),
+        target="labels",
+        weight_prior=weight_prior,
+        rate=h / np.nanvar(z, axis=0),
     )
 
 

@@ -1,0 +1,467 @@
+"""Reversible-jump MCMC for mixture classifiers given the inputs: the compiled loop of ``target="labels"``.
+
+Only labels are data. With L_nd the log density of the selected inputs of row n under kernel d, and
+
+    C = sum_n log(P_t sum_d w_td exp L_nd) - log(sum_k P_k sum_d w_kd exp L_nd),   t the label of row n,
+
+the target at power t is p(subset) p(parameters) exp(t C). A missing input is a missing factor. The state is
+the subset gamma, for each selected input i the rate beta_i, precisions u_di and means m_di of the D kernels,
+class weights w_kd, and class probabilities P. Inputs are in range units, where m_di ~ N(0, 1), u_di ~
+Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
+
+1. for each selected input, beta_i given the precisions, then random walks of each mean and log precision;
+2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
+   sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
+3. moves: an input enters, one leaves, or two are exchanged.
+
+Kernels of an input that enters come from the prior, or (conditional proposals) with probability 1/2 from
+conjugate updates of the prior by the rows that each kernel answers for, as far as all inputs but those that
+move tell, with half their weight. Both parts are in the density of the proposal, so the ratio is bounded by
+twice that of prior proposals. The answers are the same for a move and for its return.
+
+A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes D N
+exponentials and N logarithms for each of 2 s D random walks of means and precisions, K D of weights and K of
+probabilities, and twice that for each move; s is the number of selected inputs, N that of rows with a label.
+"""
+
+cimport cython
+from libc.math cimport INFINITY, exp, fmax, fmin, isnan, lgamma, log, log1p, sqrt
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from pyrjsel._core._vecmath cimport axpy, exp_minus, logs
+from pyrjsel._core.random cimport (
+    bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
+)
+from pyrjsel.mixture._chain cimport ADD, REMOVE
+from pyrjsel.mixture._random cimport below
+from pyrjsel.model_space._space cimport Space, model_log_prior, model_refresh
+
+# Weight of the rows in conditional proposals: with less than one, tails are wider than those of the target.
+cdef double TRUST = 0.5
+# Acceptance rate that steps are adapted to in burn-in, how fast, and their limits.
+cdef double AIM = 0.35, GAIN = 0.1, SHORTEST = 1e-4, LONGEST = 20.0
+# Least weight, positive so that its logarithm is a number; shares below it have no effect.
+cdef double LEAST = 1e-290
+cdef double LOG_2PI = 1.8378770664093454836
+
+
+@cython.final
+cdef class LabelChain(Chain):
+    """One chain.
+
+    Parameters
+    ----------
+    z : float64 array (p, N)
+        Inputs in range units, an input a row, NaN where missing; rows of the data by class.
+    label : int32 array (N,)
+        Classes, not falling.
+    space : Space
+    hyper : float64 array (3,)
+        alpha, g, and the concentration of class weights.
+    rate : float64 array (p,)
+        h_i.
+    gamma : uint8 array (p,)
+        Subset to start from.
+    beta : float64 array (p,)
+    precision, mean : float64 arrays (p, D)
+    weight : float64 array (K, D)
+    prior : float64 array (K,)
+    steps : float64 array (2 p + K + 1,)
+        Standard deviations of the random walks of means and of log precisions by input, of the logarithms of
+        weights by class, and of probabilities.
+    conditional : bool
+        Whether proposals are conditional; else they are the prior.
+    power : float
+        t.
+    """
+
+    def __init__(self, const double[:, ::1] z not None, const int[::1] label not None, Space space not None,
+                 const double[::1] hyper, const double[::1] rate not None, gamma, beta, precision, mean,
+                 weight, prior, steps, *, bint conditional, double power=1.0):
+        cdef int p = z.shape[0], n = z.shape[1]
+        self.hold(space, n, gamma, beta, precision, mean, weight, prior, steps, power)
+        cdef int D = self.n_kernels, K = self.n_classes
+        if not (self.p == p == rate.shape[0] and label.shape[0] == n and hyper.shape[0] == 3
+                and np.shape(steps) == (2 * p + K + 1,) and min(label) >= 0 and max(label) < K
+                and np.all(np.diff(label) >= 0)):
+            raise ValueError("the arrays do not fit together")
+        self.alpha, self.g, self.concentration = hyper
+        self.conditional = conditional
+        cdef int[::1] start = np.searchsorted(label, np.arange(K + 1)).astype(np.intc)
+        cdef unsigned char[::1] partial = np.isnan(z).any(axis=1).astype(np.uint8)
+        cdef double[:, :, ::1] by_kernel = np.zeros((4, D, n))
+        cdef double[:, ::1] by_row = np.zeros((4, n))
+        cdef double[::1] small = np.zeros(6 * D + max(D, K))
+        self.arrays = (z, rate, start, partial, by_kernel, by_row, small)
+        self.z, self.rate, self.start, self.partial = &z[0, 0], &rate[0], &start[0], &partial[0]
+        self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
+        self.density, self.part = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0]
+        self.own, self.every = &by_row[0, 0], &by_row[1, 0]
+        self.old, self.top = &by_row[2, 0], &by_row[3, 0]
+        self.share = &small[0]
+        self.count = self.share + D
+        self.centre = self.count + D
+        self.square = self.centre + D
+        self.new_precision = self.square + D
+        self.new_mean = self.new_precision + D
+        self.trial = self.new_mean + D
+        self.refresh()
+
+    # ------------------------------------------------------------------ the likelihood
+
+    cdef void set_share(self) noexcept nogil:
+        """Averages of the weights over classes."""
+        cdef int k, d
+        for d in range(self.n_kernels):
+            self.share[d] = 0.0
+            for k in range(self.n_classes):
+                self.share[d] += self.prior[k] * self.weight[k * self.n_kernels + d]
+
+    cdef double conditional_of(self, const double* log_kernel) noexcept nogil:
+        """C, given log densities of kernels and the weights as they are.
+
+        Densities are relative to the largest of the row: no sum of theirs can vanish.
+        """
+        cdef int n, k, d
+        cdef Py_ssize_t at
+        cdef double value = 0.0
+        memcpy(self.top, log_kernel, self.n * sizeof(double))
+        for d in range(1, self.n_kernels):
+            at = <Py_ssize_t> d * self.n
+            for n in range(self.n):
+                self.top[n] = fmax(self.top[n], log_kernel[at + n])
+        for d in range(self.n_kernels):
+            at = <Py_ssize_t> d * self.n
+            for n in range(self.n):
+                self.density[at + n] = log_kernel[at + n] - self.top[n]
+        exp_minus(<Py_ssize_t> self.n_kernels * self.n, self.density, self.density)
+        memset(self.own, 0, self.n * sizeof(double))
+        memset(self.every, 0, self.n * sizeof(double))
+        for d in range(self.n_kernels):
+            at = <Py_ssize_t> d * self.n
+            axpy(self.n, self.share[d], self.density + at, self.every)
+            for k in range(self.n_classes):
+                n = self.start[k]
+                axpy(self.start[k + 1] - n, self.weight[k * self.n_kernels + d], self.density + at + n,
+                     self.own + n)
+        for n in range(self.n):
+            self.top[n] = self.own[n] / self.every[n]
+        logs(self.n, self.top, self.top)
+        for n in range(self.n):
+            value += self.top[n]
+        for k in range(self.n_classes):
+            value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
+        return value
+
+    cdef void one_kernel(self, int i, double precision, double mean, double* out) noexcept nogil:
+        """The log density of the rows' input i under one kernel, without its constant; 0 where missing."""
+        cdef int n
+        cdef double constant = 0.5 * log(precision), half = 0.5 * precision
+        cdef const double* z = self.z + <Py_ssize_t> i * self.n
+        for n in range(self.n):
+            out[n] = constant - half * (z[n] - mean) * (z[n] - mean)
+        if self.partial[i]:
+            for n in range(self.n):
+                if isnan(z[n]):
+                    out[n] = 0.0
+
+    cdef void add_input(self, int i, const double* precision, const double* mean, double sign,
+                        double* out) noexcept nogil:
+        """out += sign times the log density of input i by kernel."""
+        cdef int d
+        cdef Py_ssize_t at
+        for d in range(self.n_kernels):
+            self.one_kernel(i, precision[d], mean[d], self.part + <Py_ssize_t> d * self.n)
+        for at in range(<Py_ssize_t> self.n_kernels * self.n):
+            out[at] += sign * self.part[at]
+
+    cdef void refresh(self) noexcept nogil:
+        """Compute all sums from the state."""
+        cdef int i
+        cdef Py_ssize_t at
+        model_refresh(&self.space.c, &self.m)
+        for at in range(<Py_ssize_t> self.n_kernels * self.n):
+            self.log_kernel[at] = 0.0
+        for i in range(self.p):
+            if self.m.gamma[i]:
+                at = <Py_ssize_t> i * self.n_kernels
+                self.add_input(i, self.precision + at, self.mean + at, 1.0, self.log_kernel)
+        self.set_share()
+        self.value = self.conditional_of(self.log_kernel)
+
+    # ------------------------------------------------------------------ within a subset
+
+    cdef void adapt(self, int step, bint accepted) noexcept nogil:
+        if self.adapting:
+            self.steps[step] *= exp(GAIN * ((1.0 if accepted else 0.0) - AIM))
+            self.steps[step] = fmin(fmax(self.steps[step], SHORTEST), LONGEST)
+
+    cdef bint walk(self, int i, int d, double precision, double mean, double log_prior,
+                   bitgen_t* rng) noexcept nogil:
+        """Propose precision and mean of one kernel of input i, with the log ratio of priors."""
+        cdef int n, at = i * self.n_kernels + d
+        cdef double value
+        cdef double* row = self.log_kernel + <Py_ssize_t> d * self.n
+        memcpy(self.old, row, self.n * sizeof(double))
+        self.one_kernel(i, self.precision[at], self.mean[at], self.part)
+        for n in range(self.n):
+            row[n] -= self.part[n]
+        self.one_kernel(i, precision, mean, self.part)
+        for n in range(self.n):
+            row[n] += self.part[n]
+        value = self.conditional_of(self.log_kernel)
+        if log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_prior:
+            self.value, self.precision[at], self.mean[at] = value, precision, mean
+            return True
+        memcpy(row, self.old, self.n * sizeof(double))
+        return False
+
+    cdef void kernels(self, int i, bitgen_t* rng) noexcept nogil:
+        """Rate, means and precisions of the selected input i."""
+        cdef int d, at
+        cdef double total = self.rate[i], m, u, move, log_prior
+        for d in range(self.n_kernels):
+            total += self.precision[i * self.n_kernels + d]
+        self.beta[i] = random_standard_gamma(rng, self.g + self.n_kernels * self.alpha) / total
+        for d in range(self.n_kernels):
+            at = i * self.n_kernels + d
+            m = self.mean[at] + self.steps[i] * random_standard_normal(rng)
+            log_prior = 0.5 * (self.mean[at] * self.mean[at] - m * m)
+            self.adapt(i, self.walk(i, d, self.precision[at], m, log_prior, rng))
+            move = self.steps[self.p + i] * random_standard_normal(rng)
+            u = self.precision[at] * exp(move)
+            log_prior = self.alpha * move - self.beta[i] * (u - self.precision[at])
+            self.adapt(self.p + i, 0.0 < u < INFINITY and self.walk(i, d, u, self.mean[at], log_prior, rng))
+
+    cdef void walk_weights(self, double* weight, int n, double concentration, int step,
+                           bitgen_t* rng) noexcept nogil:
+        """Random walks of the logarithms of `n` weights, or class probabilities."""
+        cdef int d, e
+        cdef double total = random_standard_gamma(rng, n * concentration), old, new, move, value, rest
+        for d in range(n):
+            old = total * weight[d]
+            move = self.steps[step] * random_standard_normal(rng)
+            new = old * exp(move)
+            memcpy(self.trial, weight, n * sizeof(double))
+            weight[d] = new / total
+            rest = 0.0
+            for e in range(n):
+                rest += weight[e]
+            for e in range(n):
+                weight[e] = fmax(weight[e] / rest, LEAST)
+            rest *= total
+            self.set_share()
+            value = self.conditional_of(self.log_kernel)
+            if log(random_standard_uniform(rng)) < (
+                    self.t * (value - self.value) + concentration * move - (new - old)):
+                self.value, total = value, rest
+                self.adapt(step, True)
+            else:
+                memcpy(weight, self.trial, n * sizeof(double))
+                self.adapt(step, False)
+        self.set_share()
+
+    # ------------------------------------------------------------------ proposals for one input
+
+    cdef void answer(self) noexcept nogil:
+        """Share of each kernel in each row, at the last densities; in their place."""
+        cdef int n, k, d
+        cdef double weight
+        cdef double* share = self.density
+        for d in range(self.n_kernels):
+            for k in range(self.n_classes):
+                weight = self.weight[k * self.n_kernels + d]
+                for n in range(self.start[k], self.start[k + 1]):
+                    share[n] *= weight / self.own[n]
+            share += self.n
+
+    cdef void fit(self, int i) noexcept nogil:
+        """Weighted count, mean and squares of input i in the rows that each kernel answers for."""
+        cdef int n, d
+        cdef double count, total, square, x
+        cdef const double* share = self.density
+        cdef const double* z = self.z + <Py_ssize_t> i * self.n
+        for d in range(self.n_kernels):
+            count = total = square = 0.0
+            for n in range(self.n):
+                if not isnan(z[n]):
+                    count += share[n]
+                    total += share[n] * z[n]
+            x = total / count if count > 0.0 else 0.0
+            for n in range(self.n):
+                if not isnan(z[n]):
+                    square += share[n] * (z[n] - x) * (z[n] - x)
+            self.count[d], self.centre[d] = TRUST * self.t * count, x
+            self.square[d] = TRUST * self.t * square
+            share += self.n
+
+    cdef bint draw(self, int i, bitgen_t* rng) noexcept nogil:
+        """Propose kernels of input i; False where a precision is no positive number."""
+        cdef int d
+        cdef double count, square, known, u
+        cdef bint fitted = self.conditional and random_standard_uniform(rng) < 0.5
+        self.new_beta = random_standard_gamma(rng, self.g) / self.rate[i]
+        for d in range(self.n_kernels):
+            count = self.count[d] if fitted else 0.0
+            square = self.square[d] if fitted else 0.0
+            u = random_standard_gamma(rng, self.alpha + 0.5 * count) / (self.new_beta + 0.5 * square)
+            if not 0.0 < u < INFINITY:
+                return False
+            known = 1.0 + count * u
+            self.new_precision[d] = u
+            self.new_mean[d] = count * u * self.centre[d] / known + random_standard_normal(rng) / sqrt(known)
+        return True
+
+    cdef double log_prior_share(self, double beta, const double* precision,
+                                const double* mean) noexcept nogil:
+        """Log prior density of kernels over the density with which they are proposed, after `fit`."""
+        cdef int d
+        cdef double value = 0.0, u, m, known, shape, gap
+        if not self.conditional:
+            return 0.0
+        for d in range(self.n_kernels):
+            u, m = precision[d], mean[d]
+            shape, known = self.alpha + 0.5 * self.count[d], 1.0 + self.count[d] * u
+            value += shape * log(beta + 0.5 * self.square[d]) - lgamma(shape)
+            value -= self.alpha * log(beta) - lgamma(self.alpha)
+            value += 0.5 * (self.count[d] * log(u) - self.square[d] * u)
+            gap = m - self.count[d] * u * self.centre[d] / known
+            value += 0.5 * (log(known) - known * gap * gap + m * m)
+        # The proposal is half the prior and half this; log(1 + exp(value)) without overflow.
+        return log(2.0) - fmax(value, 0.0) - log1p(exp(-(value if value > 0.0 else -value)))
+
+    # ------------------------------------------------------------------ moves
+
+    cdef double ratio(self, int out, int into, bitgen_t* rng, double* value) noexcept nogil:
+        """The log acceptance ratio of a move that takes `out` out or `into` in (-1: none), which is flipped.
+
+        Leaves log densities of the new state in `new_log_kernel`, and C in `value`. Without a generator the
+        kernels that are proposed are what they are.
+        """
+        cdef int size = self.m.n_free
+        cdef Py_ssize_t at
+        cdef double change = self.flipped(out if out >= 0 else into, into if out >= 0 else -1)
+        if change == -INFINITY:
+            return change
+        memcpy(self.new_log_kernel, self.log_kernel, <Py_ssize_t> self.n_kernels * self.n * sizeof(double))
+        if out >= 0:
+            at = out * self.n_kernels
+            self.add_input(out, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
+        if self.conditional:
+            value[0] = self.conditional_of(self.new_log_kernel)
+            self.answer()
+        if out >= 0:
+            if self.conditional:
+                self.fit(out)
+            change -= self.log_prior_share(self.beta[out], self.precision + at, self.mean + at)
+        if into >= 0:
+            if self.conditional:
+                self.fit(into)
+            if rng != NULL and not self.draw(into, rng):
+                return -INFINITY
+            change += self.log_prior_share(self.new_beta, self.new_precision, self.new_mean)
+            self.add_input(into, self.new_precision, self.new_mean, 1.0, self.new_log_kernel)
+        if into >= 0 or not self.conditional:
+            value[0] = self.conditional_of(self.new_log_kernel)
+        change += self.t * (value[0] - self.value)
+        if out < 0:
+            return change - self.log_choice(size)
+        return change + self.log_choice(size - 1) if into < 0 else change
+
+    cdef void move(self, bitgen_t* rng) noexcept nogil:
+        cdef int kind[3]
+        cdef int size = self.m.n_free, n_kinds = self.kinds(size, kind), move, d, at, out = -1, into = -1
+        cdef double change, value = 0.0
+        if n_kinds == 0:
+            return
+        move = kind[below(n_kinds, rng)]
+        if move != ADD:
+            out = self.pick(1, below(size, rng))
+        if move != REMOVE:
+            into = self.pick(0, below(self.n_free - size, rng))
+        self.proposed[move] += 1
+        change = self.ratio(out, into, rng, &value)
+        if change == -INFINITY or not log(random_standard_uniform(rng)) < change:
+            self.flip_back(out if out >= 0 else into, into if out >= 0 else -1)
+            return
+        self.accepted[move] += 1
+        self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
+        self.value = value
+        if into >= 0:
+            self.beta[into] = self.new_beta
+            for d in range(self.n_kernels):
+                at = into * self.n_kernels + d
+                self.precision[at], self.mean[at] = self.new_precision[d], self.new_mean[d]
+
+    # ------------------------------------------------------------------ one sweep, and what is recorded
+
+    cdef void sweep(self, int moves, bitgen_t* rng) noexcept nogil:
+        cdef int i, k, _
+        self.refresh()
+        for i in range(self.p):
+            if self.m.gamma[i]:
+                self.kernels(i, rng)
+        for k in range(self.n_classes):
+            self.walk_weights(self.weight + k * self.n_kernels, self.n_kernels, self.concentration,
+                              2 * self.p + k, rng)
+        self.walk_weights(self.prior, self.n_classes, 1.0, 2 * self.p + self.n_classes, rng)
+        for _ in range(moves):
+            self.move(rng)
+
+    cdef double tempered(self) noexcept nogil:
+        return self.value
+
+    cdef double log_likelihood(self) noexcept nogil:
+        return self.value
+
+    cdef double log_parameters(self) noexcept nogil:
+        cdef int i, d
+        cdef double value = model_log_prior(&self.space.c, &self.m), beta, u, m
+        for i in range(self.p):
+            if not self.m.gamma[i]:
+                continue
+            beta = self.beta[i]
+            value += self.g * log(self.rate[i]) - lgamma(self.g) + (self.g - 1.0) * log(beta)
+            value += self.n_kernels * (self.alpha * log(beta) - lgamma(self.alpha)) - self.rate[i] * beta
+            for d in range(self.n_kernels):
+                u, m = self.precision[i * self.n_kernels + d], self.mean[i * self.n_kernels + d]
+                value += (self.alpha - 1.0) * log(u) - beta * u - 0.5 * (m * m + LOG_2PI)
+        return value + self.log_weights(self.concentration)
+
+    cdef int n_occupied(self) noexcept nogil:
+        """The number of kernels that answer for at least half a row."""
+        cdef int n, d, occupied = 0
+        cdef double total
+        self.conditional_of(self.log_kernel)
+        self.answer()
+        for d in range(self.n_kernels):
+            total = 0.0
+            for n in range(self.n):
+                total += self.density[<Py_ssize_t> d * self.n + n]
+            occupied += total >= 0.5
+        return occupied
+
+    def state(self):
+        """Return copies of gamma, beta, precision, mean, weight, prior, three empty arrays and steps."""
+        none = np.empty(0, dtype=np.intc)
+        found = tuple(np.array(part) for part in self.held[:6])
+        return (*found, none, none, np.empty(0), np.delete(self.step_array, len(self.step_array) - 1))
+
+    def log_ratio(self, int out, int into, double beta=1.0, const double[::1] precision=None,
+                  const double[::1] mean=None):
+        """Return the log acceptance ratio of a move from the present state, which does not change.
+
+        `out` leaves and `into` enters (-1: none), with the given kernels.
+        """
+        cdef int d
+        cdef double change, value = 0.0
+        self.refresh()
+        if into >= 0:
+            self.new_beta = beta
+            for d in range(self.n_kernels):
+                self.new_precision[d], self.new_mean[d] = precision[d], mean[d]
+        change = self.ratio(out, into, NULL, &value)
+        self.flip_back(out if out >= 0 else into, into if out >= 0 else -1)
+        return change

@@ -1,0 +1,218 @@
+"""The sampler of labels given inputs in plain numpy: every density from its definition, slow and obvious.
+
+Takes random numbers in the order of the compiled loop, so that both give the same draws.
+"""
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+from scipy.stats import dirichlet, gamma, norm
+
+# As in the compiled loop.
+TRUST, AIM, GAIN = 0.5, 0.35, 0.1
+
+
+class LabelsTwin:
+    """One replica of a chain; parameters as for ``MixtureJob.loop``."""
+
+    def __init__(self, problem, replica, *, conditional, power=1.0):
+        self.problem, self.prior, self.space = problem, problem.prior, problem.space
+        self.conditional, self.power = conditional, power
+        for name in ("gamma", "beta", "precision", "mean", "weight", "prior", "steps"):
+            setattr(self, "share" if name == "prior" else name, getattr(replica, name).copy())
+        order = np.argsort(problem.label, kind="stable")
+        self.z, self.label = problem.z[order], problem.label[order]
+        self.counts = np.zeros((2, 3), dtype=np.int64)
+        self.free = np.flatnonzero(self.space.free)
+
+    # ------------------------------------------------------------------ densities
+
+    def log_input(self, i, precision, mean):
+        """Log density of input i by row and kernel (N, D), 0 where it is missing."""
+        z = self.z[:, i, None]
+        return np.where(np.isnan(z), 0.0, norm.logpdf(z, mean, precision**-0.5))
+
+    def log_kernels(self, without=-1):
+        inside = [i for i in np.flatnonzero(self.gamma) if i != without]
+        return sum(
+            (self.log_input(i, self.precision[i], self.mean[i]) for i in inside),
+            np.zeros((len(self.z), self.weight.shape[1])),
+        )
+
+    def log_likelihood(self, log_kernels=None):
+        """C: log probability of the labels given the inputs."""
+        found = self.log_kernels() if log_kernels is None else log_kernels
+        # (N, K): log P_k sum_d w_kd exp L_nd
+        every = np.log(self.share) + logsumexp(found[:, None, :] + np.log(self.weight), axis=2)
+        return float((every[np.arange(len(self.z)), self.label] - logsumexp(every, axis=1)).sum())
+
+    def log_parameters(self):
+        value = dirichlet.logpdf(self.share, np.ones(len(self.share)))
+        value += sum(
+            dirichlet.logpdf(row, np.full(len(row), self.problem.weight_prior)) for row in self.weight
+        )
+        for i in np.flatnonzero(self.gamma):
+            value += gamma.logpdf(self.beta[i], self.prior.g, scale=1.0 / self.problem.rate[i])
+            value += self.log_kernels_given_rate(self.beta[i], self.precision[i], self.mean[i])
+        return float(value + self.space.log_prior(self.gamma))
+
+    def log_kernels_given_rate(self, beta, precision, mean):
+        return float(
+            gamma.logpdf(precision, self.prior.alpha, scale=1.0 / beta).sum() + norm.logpdf(mean).sum()
+        )
+
+    def log_target(self):
+        return self.power * self.log_likelihood() + self.log_parameters()
+
+    # ------------------------------------------------------------------ proposals of one input
+
+    def fit(self, i, log_kernels):
+        """Worth, mean and squares of input i in the rows that each kernel answers for."""
+        share = softmax(log_kernels + np.log(self.weight[self.label]), axis=1)
+        z = self.z[:, i]
+        seen = ~np.isnan(z)
+        share, z = share[seen], z[seen, None]
+        count = share.sum(axis=0)
+        centre = (share * z).sum(axis=0) / np.where(count > 0, count, 1.0)
+        trust = TRUST * self.power
+        return trust * count, centre, trust * (share * (z - centre) ** 2).sum(axis=0)
+
+    def log_proposal(self, fitted, beta, precision, mean):
+        """Log density of kernels given beta: half the prior, half the update by the rows."""
+        log_prior = self.log_kernels_given_rate(beta, precision, mean)
+        if fitted is None:
+            return log_prior
+        count, centre, square = fitted
+        known = 1.0 + count * precision
+        updated = gamma.logpdf(precision, self.prior.alpha + count / 2, scale=1.0 / (beta + square / 2)).sum()
+        updated += norm.logpdf(mean, count * precision * centre / known, known**-0.5).sum()
+        return float(np.logaddexp(log_prior, updated) - np.log(2.0))
+
+    def draw(self, i, fitted, rng):
+        D = self.weight.shape[1]
+        count = centre = square = np.zeros(D)
+        if fitted is not None and rng.random() < 0.5:
+            count, centre, square = fitted
+        beta = rng.standard_gamma(self.prior.g) / self.problem.rate[i]
+        precision, mean = np.empty(D), np.empty(D)
+        for d in range(D):
+            precision[d] = rng.standard_gamma(self.prior.alpha + count[d] / 2) / (beta + square[d] / 2)
+            known = 1.0 + count[d] * precision[d]
+            mean[d] = count[d] * precision[d] * centre[d] / known + rng.standard_normal() / np.sqrt(known)
+        return beta, precision, mean
+
+    # ------------------------------------------------------------------ moves
+
+    def kinds(self, gamma):
+        size = int(gamma[self.free].sum())
+        most = min(len(self.free), self.space.max_size - int(gamma.sum()) + size)
+        possible = (size < most, size > 0, 0 < size < len(self.free))
+        return [kind for kind, can in enumerate(possible) if can]
+
+    def log_choice(self, gamma, kind):
+        """Log probability with which one particular move of a kind is proposed."""
+        size = int(gamma[self.free].sum())
+        ways = {0: len(self.free) - size, 1: size, 2: size * (len(self.free) - size)}[kind]
+        return -np.log(len(self.kinds(gamma)) * ways)
+
+    def changed(self, out, into, kernels):
+        new = LabelsTwin.__new__(LabelsTwin)
+        new.__dict__ = dict(vars(self))
+        for name in ("gamma", "beta", "precision", "mean"):
+            setattr(new, name, getattr(self, name).copy())
+        if out >= 0:
+            new.gamma[out] = 0
+        if into >= 0:
+            new.gamma[into] = 1
+            new.beta[into], new.precision[into], new.mean[into] = kernels
+        return new
+
+    def log_ratio(self, out, into, new):
+        """Log acceptance ratio of a move to `new`, from target and proposals at both ends."""
+        if self.space.why_infeasible(new.gamma) is not None:
+            return -np.inf
+        kind = 2 if min(out, into) >= 0 else 0 if into >= 0 else 1
+        back = {0: 1, 1: 0, 2: 2}[kind]
+        value = new.log_target() - self.log_target()
+        value += self.log_choice(new.gamma, back) - self.log_choice(self.gamma, kind)
+        base = self.log_kernels(without=out)
+        for i, state, sign in ((out, self, 1.0), (into, new, -1.0)):
+            if i >= 0:
+                fitted = self.fit(i, base) if self.conditional else None
+                proposed = self.log_proposal(fitted, state.beta[i], state.precision[i], state.mean[i])
+                proposed += gamma.logpdf(state.beta[i], self.prior.g, scale=1.0 / self.problem.rate[i])
+                value += sign * proposed
+        return value
+
+    def move(self, rng):
+        kinds = self.kinds(self.gamma)
+        if not kinds:
+            return
+        kind = kinds[int(rng.random() * len(kinds))]
+        inside, outside = self.free[self.gamma[self.free] == 1], self.free[self.gamma[self.free] == 0]
+        out = inside[int(rng.random() * len(inside))] if kind != 0 else -1
+        into = outside[int(rng.random() * len(outside))] if kind != 1 else -1
+        self.counts[0, kind] += 1
+        if self.space.why_infeasible(self.changed(out, into, (1.0, 1.0, 0.0)).gamma) is not None:
+            return
+        kernels = None
+        if into >= 0:
+            fitted = self.fit(into, self.log_kernels(without=out)) if self.conditional else None
+            kernels = self.draw(into, fitted, rng)
+        new = self.changed(out, into, kernels)
+        if np.log(rng.random()) < self.log_ratio(out, into, new):
+            self.counts[1, kind] += 1
+            for name in ("gamma", "beta", "precision", "mean"):
+                setattr(self, name, getattr(new, name))
+
+    # ------------------------------------------------------------------ one sweep
+
+    def walk(self, step, set_to, old, log_jacobian, adapt, rng):
+        """Accept or reject what `set_to` has been changed to already; `old` is what it was."""
+        value = self.log_target() + log_jacobian - self.before
+        accepted = np.log(rng.random()) < value
+        if not accepted:
+            set_to[...] = old
+        if adapt:
+            self.steps[step] = np.clip(self.steps[step] * np.exp(GAIN * (accepted - AIM)), 1e-4, 20.0)
+        return accepted
+
+    def sweep(self, moves, rng, adapt=False):
+        p, D, K = self.z.shape[1], self.weight.shape[1], len(self.share)
+        for i in np.flatnonzero(self.gamma):
+            shape, rate = self.prior.g + D * self.prior.alpha, self.problem.rate[i] + self.precision[i].sum()
+            self.beta[i] = rng.standard_gamma(shape) / rate
+            for d in range(D):
+                for values, step in ((self.mean, i), (self.precision, p + i)):
+                    old, self.before = values[i].copy(), self.log_target()
+                    jump = self.steps[step] * rng.standard_normal()
+                    if values is self.mean:
+                        values[i, d] += jump
+                    else:
+                        values[i, d] *= np.exp(jump)
+                    self.walk(step, values[i], old, 0.0 if values is self.mean else jump, adapt, rng)
+        for k in range(K):
+            self.walk_weights(self.weight[k], self.problem.weight_prior, 2 * p + k, adapt, rng)
+        self.walk_weights(self.share, 1.0, 2 * p + K, adapt, rng)
+        for _ in range(moves):
+            self.move(rng)
+
+    def walk_weights(self, weights, concentration, step, adapt, rng):
+        """Random walks of log a_d, a_d ~ Gamma(concentration, 1), of which weights are the shares."""
+        a = weights * rng.standard_gamma(len(weights) * concentration)
+        for d in range(len(weights)):
+            old = weights.copy()
+            before = self.power * self.log_likelihood() + gamma.logpdf(a, concentration).sum()
+            jump = self.steps[step] * rng.standard_normal()
+            new = a.copy()
+            new[d] *= np.exp(jump)
+            weights[...] = new / new.sum()
+            value = (
+                self.power * self.log_likelihood() + gamma.logpdf(new, concentration).sum() + jump - before
+            )
+            accepted = np.log(rng.random()) < value
+            if accepted:
+                a = new
+            else:
+                weights[...] = old
+            if adapt:
+                self.steps[step] = np.clip(self.steps[step] * np.exp(GAIN * (accepted - AIM)), 1e-4, 20.0)
