@@ -90,13 +90,18 @@ def _model(content: Content, given: Given) -> PatternLogit:
     order, compress = content.integer("order", low=1, high=len(design.names)), content.flag("compress")
     prior = _prior(content.part("prior"), order)
     rows = label_rows_from_plain(content.part("rows"), design, given.data)
-    if isinstance(rows, AbsentRows):
-        features: Any = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
-        groups: Any = _groups(content.part("groups"), features, compress)
+    features: Any
+    groups: Any
+    if isinstance(rows, AbsentRows) and "codes" in content:
+        codes = content.array("codes", np.int32, (rows.n, len(design.names)))
+        features, groups = patterns_of(design, codes, kind, order, compress)
+    elif isinstance(rows, AbsentRows):
+        features = AbsentFeatures(rows.n, design.names, design.levels, kind, order)
+        groups = _groups(content.part("groups"), features, compress)
     else:
-        features, groups = patterns_of(design, rows, kind, order, compress)
-        if not np.array_equal(groups.counts, content.part("groups").plain("counts")):
-            raise StoreError("its groups are not those of its rows")
+        features, groups = patterns_of(design, rows.codes, kind, order, compress)
+    if not np.array_equal(groups.counts, content.part("groups").plain("counts")):
+        raise StoreError("its groups are not those of its rows")
     return PatternLogit._from_parts(design, rows, features, groups, prior)
 
 

@@ -274,7 +274,12 @@ class PatternLogit:
             )
         compress = check_bool(compress, "compress")
         priors = PatternPrior.of(order, prior, sigma_prior, sigma_0=sigma_0)
-        return *patterns_of(design, rows, kind, order, compress), priors
+        if (rows.y == rows.y[0]).all():
+            raise DataError(
+                f"The response {design.response!r} of {called()} must have at least two classes in the rows "
+                f"used. Got only {design.classes[rows.y[0]]!r}."
+            )
+        return *patterns_of(design, rows.codes, kind, order, compress), priors
 
     @classmethod
     def _from_parts(
@@ -478,22 +483,17 @@ class PatternLogit:
 
 
 def patterns_of(
-    design: LabelDesign, rows: LabelRows, kind: str, order: int, compress: bool
+    design: LabelDesign, codes: IntArray, kind: str, order: int, compress: bool
 ) -> tuple[Features, Groups]:
-    """Return the features of rows and the groups of their patterns.
+    """Return the features of rows from positions of levels, and the groups of their patterns.
 
     Raises
     ------
     DataError
         As for :class:`PatternLogit`.
     """
-    if (rows.y == rows.y[0]).all():
-        raise DataError(
-            f"The response {design.response!r} of {called()} must have at least two classes in the rows "
-            f"used. Got only {design.classes[rows.y[0]]!r}."
-        )
     features = Features(
-        codes=np.ascontiguousarray(rows.codes, dtype=np.int32),
+        codes=np.ascontiguousarray(codes, dtype=np.int32),
         names=design.names,
         levels=design.levels,
         kind="sequence" if kind == "sequence" else "interactions",

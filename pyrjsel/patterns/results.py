@@ -44,10 +44,10 @@ INTERVAL = (0.025, 0.975)
 TEXTS = {
     "top": "Groups to list, those whose sums have the largest medians in absolute value.",
     "rows in files": """\
-Whether to save the rows of the fit: features and response; None is False. Which cases express a pattern is
-known from rows alone, so that predictions, scores and draws of single coefficients need them:
-without them these take ``rj.load(path, data=...)``, of a sequence with its
-:func:`pyrjsel.histories`. Draws and tables can be had without.""",
+Whether to save the rows of the fit: features, response and labels. None saves the features alone, by
+the numbers of their levels: which cases express a pattern must be known for predictions, scores and
+draws of single coefficients. False leaves these out, too. What needs the rows after loading takes
+``rj.load(path, data=...)``, of a sequence with its :func:`pyrjsel.histories`.""",
     "in every file": """\
 In every file are the table `groups`, whose patterns name the parameters and may be those of a single case,
 and the levels of features and response.""",
@@ -139,7 +139,7 @@ class PatternResults(SampledResults[PatternModel]):
         return tables(self.sigma, self.compression, self.coefficients, self.diagnostics, top)
 
     def _content(self, with_rows: bool | None) -> Plain:
-        return content_of(self.model, self.posterior, self._entropy, self._description(), bool(with_rows))
+        return content_of(self.model, self.posterior, self._entropy, self._description(), with_rows)
 
     def _recorded_run(self) -> RecordedRun[PatternResults]:
         model, posterior = self.model, self.posterior

@@ -1,6 +1,6 @@
 """Results as files: what is written."""
 
-from pyrjsel.design import label_design_to_plain, label_rows_to_plain
+from pyrjsel.design import Absent, label_design_to_plain, label_rows_to_plain
 from pyrjsel.patterns.protocols import PatternModel
 from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.results import Description
@@ -10,14 +10,19 @@ KIND, SCHEMA = "pattern results", 2
 
 
 def content_of(
-    model: PatternModel, posterior: PatternPosterior, entropy: bytes, said: Description, with_rows: bool
+    model: PatternModel,
+    posterior: PatternPosterior,
+    entropy: bytes,
+    said: Description,
+    with_rows: bool | None,
 ) -> Plain:
     """Return what is written of results."""
     groups = model.groups
     return {
         "class": type(model).__name__,
         "design": label_design_to_plain(model.design),
-        "rows": label_rows_to_plain(model.data, with_rows),
+        "rows": label_rows_to_plain(model.data, bool(with_rows)),
+        "codes": None if with_rows is False or isinstance(model.features, Absent) else model.features.codes,
         "kind": model.features.kind,
         "order": model.order,
         "compress": model.compression.compressed,

@@ -246,7 +246,7 @@ def test_draws_that_were_not_saved_need_rows(tmp_path):
 def test_what_needs_rows_says_so(tmp_path, monkeypatch, name, member):
     monkeypatch.chdir(tmp_path)
     _, results = fits.make(name)
-    results.save("a.rjs")
+    results.save("a.rjs", data=False)
     found = load("a.rjs", name)
     with pytest.raises(rj.NotAvailableError, match=r"training data.*rj\.load\(path, data=\.\.\.\)"):
         MEMBERS[room(name)][member](found)

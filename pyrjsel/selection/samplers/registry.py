@@ -48,7 +48,7 @@ def sampler_named(
     """
     known = samplers_of(regression)
     if not isinstance(name, str) or name not in (AUTO, *known):
-        raise unknown_name(name, "sampler", (AUTO, *known))
+        raise unknown_name(name, "sampler", (AUTO, *known), f"for {regression.family.name} models")
     chosen, usual = automatic(regression, space, options) if name == AUTO else (name, {})
     return known[chosen], usual
 

@@ -115,7 +115,7 @@ def test_an_option_under_two_names_is_refused(sampler, tmp_path):
 
 
 def test_a_sampler_of_another_family_is_not_known():
-    with pytest.raises(rj.UnknownNameError, match="unknown sampler 'gibbs'"):
+    with pytest.raises(rj.UnknownNameError, match="unknown sampler 'gibbs' for binomial models"):
         model("logit").fit(sampler="gibbs")
 
 
