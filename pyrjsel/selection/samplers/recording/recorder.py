@@ -154,7 +154,7 @@ class ChainDraws:
     nuisance : mapping of str to ndarray
         Nuisance parameters of the coefficient draws.
     averages : Segments, optional
-        Sums over segments of draws; see ``rao_blackwell.py``.
+        Sums over segments of draws.
     described : dict of str to ndarray (models,)
         Recorded values of visited models, if marginal likelihoods are integrals: the relative variance, and
         the effective number of weighted draws for moments of coefficients.
