@@ -1,4 +1,6 @@
-"""Comparison of the data, priors and constraints of two models."""
+"""What identifies a model and a fit: data, priors and constraints; the comparison of two models."""
+
+from __future__ import annotations
 
 from typing import Any
 
@@ -10,6 +12,7 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.report import repr_short
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows, same_sums
+from pyrjsel.storage import Plain, plain
 
 # Tolerance for equal priors in different notation, such as GPrior("n") and GPrior(189).
 ROUNDING = 1e-9
@@ -90,3 +93,35 @@ def _prices(space: ModelSpace, term: int) -> dict[str, float]:
 
 def _close(one: FloatArray, other: FloatArray) -> bool:
     return bool(np.allclose(one, other, rtol=ROUNDING, atol=0.0))
+
+
+def rows_of(model: SelectionModel) -> Plain:
+    """Return the rows of a model, or their placeholder, as plain data."""
+    data = model.data
+    if isinstance(data, SummedRows):
+        return plain(data.sums)
+    return {"y": data.y, "X": data.X, "extras": data.extras}
+
+
+def identity(model: SelectionModel, sampler: str, options: Any) -> dict[str, Plain]:
+    """Return all that draws of a fit depend on besides their number and seed, by user-visible name."""
+    choices = model._choices
+    costs = (
+        None if choices.costs is None else {str(name): float(cost) for name, cost in choices.costs.items()}
+    )
+    return {
+        "model": type(model).__name__,
+        "formula": model.design.formula,
+        "design": model.design.to_dict(),
+        "data": rows_of(model),
+        "model prior": plain(model.model_prior),
+        "coefficient prior": plain(model.coef_prior),
+        "error variance prior": plain(choices.sigma_prior),
+        "costs": costs,
+        "budget": choices.budget,
+        "always": plain(choices.always),
+        "heredity": choices.heredity,
+        "max_size": choices.max_size,
+        "sampler": sampler,
+        **{f"option {name}": plain(value) for name, value in vars(options).items()},
+    }

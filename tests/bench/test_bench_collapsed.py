@@ -13,7 +13,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.model_space import Space
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.samplers._walk import Walk
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 

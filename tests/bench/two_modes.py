@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import poisson
 
 import pyrjsel as rj
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 ROWS, TERMS = 200, 20

@@ -25,7 +25,7 @@ def fit(name):
 
 def new_rows(results):
     if results.model.features.kind == "sequence":
-        return pd.DataFrame([list("brac"), list("agai"), list("dnda")], columns=results.model.design.names)
+        return pd.DataFrame([list("brac"), list("cada"), list("dnda")], columns=results.model.design.names)
     return pd.DataFrame({"race": ["white", "other"], "smoke": [1, 0], "ht": [0, 1]})
 
 

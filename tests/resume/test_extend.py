@@ -15,7 +15,7 @@ import pyrjsel as rj
 from pyrjsel.mixture import sampler as mixtures
 from pyrjsel.runtime import checkpoint as checkpoints
 from pyrjsel.runtime.checkpoint import ChainFile
-from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.regression.columns import TermColumns
 from pyrjsel.selection.samplers.recording import recorder as collect
 from pyrjsel.storage import Document, read, write
 

@@ -71,7 +71,7 @@ PROMISED = {
     "ssvs.md": (
         [
             "the best 3 of 32,768 enumerated, which hold 0.025",
-            "Ineq 0.500 0.9947 0 188",
+            "Ineq 0.500 0.9947 188",
             "1 0.599 0.912 2 0.397 0.087",  # of the two columns of police expenditure
             "quadrature 6.852 0.994 0.749 0.238 0.570",
             "quadrature 179.838 0.340 0.322 0.333 0.335",

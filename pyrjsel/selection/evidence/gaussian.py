@@ -1,4 +1,4 @@
-"""Single gaussian models: marginal likelihood, deviance, moments and draws of coefficients and sigma^2."""
+"""Evidence of gaussian models: compiled, for chains; and of single models, with moments and draws."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,138 @@ import numpy as np
 from scipy.linalg import cho_solve, lstsq
 from scipy.special import ndtr, stdtr
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.selection.evidence.conjugate import score_of
+from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
+from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
+from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression.columns import Directions, independent
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.regression.rank import Directions, independent
+
+# Number of rows of a Gram matrix that are kept if they are computed on demand.
+FEWEST_KEPT = 64
+
+
+def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
+    """Return log marginal likelihoods: for spike-and-slab priors that scale with sigma, or given sigma^2.
+
+    Values include all constants, with improper densities of the flat intercept and of log sigma^2 taken as 1;
+    values given sigma^2 are log p(y, sigma^2 | model).
+
+    Raises
+    ------
+    NotAvailableError
+        For priors with marginal likelihoods in closed form, except spike-and-slab priors.
+    """
+    prior = regression.prior
+    volume = 0.5 * (regression.log_weight - np.log(regression.total_weight))
+    capacity = max(FEWEST_KEPT, regression.n)
+    if prior.given_variance:
+        if regression.held:
+            base: FullGram | ColumnGram = FullGram(regression.gram)
+        else:
+            assert regression.rooted is not None
+            base = ColumnGram(regression.rooted, np.zeros(regression.mean.size), capacity)
+        return NormalEvidence(
+            base,
+            regression.cross,
+            regression.starts,
+            regression.square,
+            prior.precision,
+            prior.mean,
+            regression.sigma,
+            float(regression.rows),
+            volume,
+        )
+    if prior.ratio is None:
+        raise NotAvailableError("Under this prior sigma^2 and the coefficients are integrated out.")
+    spectrum = regression.spectrum
+    return SpikeEvidence(
+        spectrum.columns,
+        spectrum.value,
+        spectrum.image,
+        spectrum.rest,
+        prior.precision,
+        prior.ratio,
+        regression.starts,
+        regression.sigma,
+        float(regression.rows),
+        volume,
+        prior.scaled,
+        capacity,
+    )
+
+
+def density_evidence(regression: GaussianRegression) -> DensityEvidence:
+    """Return log p(coefficients, sigma^2 | model) of a regression with a spike-and-slab prior."""
+    prior = regression.prior
+    assert prior.ratio is not None
+    return DensityEvidence(prior.precision, prior.ratio, regression.starts, regression.sigma, prior.scaled)
+
+
+def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
+    """Return the score of the prior for models of at most `most` columns.
+
+    Raises
+    ------
+    NotAvailableError
+        For priors that do not scale with sigma, and for spike-and-slab priors.
+    """
+    if regression.prior.in_state:
+        raise NotAvailableError(
+            "Marginal likelihoods under SpikeSlab or priors with scaled=False have no closed form. "
+            "Fit with sampler='gibbs'."
+        )
+    return regression.prior.score(regression, most)
+
+
+def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
+    """Return the rows of X'WX + P for one thread: stored, or computed on demand."""
+    if regression.held:
+        return FullGram(regression.matrix)
+    assert regression.rooted is not None
+    capacity = max(FEWEST_KEPT, regression.n // 8)
+    return ColumnGram(regression.rooted, regression.prior.precision, capacity)
+
+
+def evidence_of(
+    regression: GaussianRegression, provider: FullGram | ColumnGram | None = None
+) -> ConjugateEvidence:
+    """Return log marginal likelihoods for chains over models, up to ``regression.constant``.
+
+    Parameters
+    ----------
+    regression : GaussianRegression
+    provider : FullGram or ColumnGram, optional
+        From :func:`provider_of`; several chains of one thread may share one.
+
+    Returns
+    -------
+    ConjugateEvidence
+        Marginal likelihoods of this regression.
+
+    Raises
+    ------
+    NotAvailableError
+        For priors that do not scale with sigma.
+    """
+    if regression.prior.scaled and regression.prior.ratio is not None:
+        return variance_evidence(regression)
+    most = regression.widest(regression.n_terms) - 1
+    return ConjugateEvidence(
+        score_of(regression, most),
+        provider_of(regression) if provider is None else provider,
+        regression.right,
+        regression.starts,
+        log_weights=regression.prior.log_weights,
+        penalty=regression.penalty,
+        rank_tol=regression.prior.rank_tol,
+        most=most,
+    )
+
 
 # Residual sums of squares are computed from the rows if less than this proportion of a column or of the
 # response is left: sums of squares have then lost more than half of their digits.
@@ -133,10 +259,6 @@ class SingleModels:
         parts = np.sum((root * target) ** 2) + np.sum((x * b) ** 2)
         residual = float(left @ left)
         return 0.0 if residual <= max(x.shape) * PERFECT**2 * parts else residual
-
-    def separated(self, gammas: np.ndarray) -> dict[int, tuple[int, ...]]:
-        """Return an empty dict: maximum likelihood estimates of gaussian models are finite."""
-        return {}
 
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2.

@@ -1,14 +1,4 @@
-"""Quality of importance-sampling integrals of relevant models.
-
-Averages of coefficients use weighted draws, equivalent to an effective number of draws per model. With n
-effective draws, the variance of a coefficient is underestimated by about a proportion 1 / n. The error of an
-average over models has the variance
-
-    sum over models of p^2 v / n,
-
-with probabilities p and variances v. If n >= max(FEW, ENOUGH p), the former is below 1 / FEW and the latter
-below that of ENOUGH draws.
-"""
+"""Warnings about importance-sampling integrals of relevant models."""
 
 from collections.abc import Sequence
 
@@ -18,28 +8,14 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond, counted
 from pyrjsel.report.stopping import SHARE
 from pyrjsel.runtime import above
-from pyrjsel.selection.evidence.laplace import MOST_MORE, Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.laplace import needed
 
-ENOUGH, FEW = 200.0, 20.0
 # Models of at least this probability get more draws if needed, out of MOST_MORE pairs shared by probability.
 MATTERS = 1e-3
 # Largest posterior probability of models with too few effective draws.
 TOLERATED = 0.05
 # Relative errors of marginal likelihoods that are reported.
 POOR = 0.05
-
-
-def needed(probability: FloatArray) -> FloatArray:
-    """Return the number of effective draws needed by models of given probabilities."""
-    return np.maximum(FEW, ENOUGH * probability)
-
-
-def with_enough(
-    marginal: MarginalLikelihood, gamma: np.ndarray, found: Integral, probability: float
-) -> Integral:
-    """Return the integral `found` of model `gamma` (J,), or one with as many draws as needed."""
-    want = float(needed(np.array(probability)))
-    return marginal.with_effective(gamma, found, want, int(probability * MOST_MORE))
 
 
 def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:

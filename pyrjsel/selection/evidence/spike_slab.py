@@ -8,8 +8,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
 from pyrjsel.selection.evidence._variance import VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import MARGIN, NARROW, STEP
-from pyrjsel.selection.evidence.gaussian import ModelMoments, SingleModels
-from pyrjsel.selection.evidence.sampled_variance import variance_evidence
+from pyrjsel.selection.evidence.gaussian import ModelMoments, SingleModels, variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 # Numbers in the covariance matrices of a block of models.

@@ -1,17 +1,21 @@
-"""Base class of selection models: construction and constraints."""
+"""Base class of selection models: construction, constraints and fits."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import replace
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import named
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel._validate import bad_value, counted, listed
+from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
+from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
 from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, TableLike, as_pandas
 from pyrjsel.families import Family
@@ -25,24 +29,29 @@ from pyrjsel.model_space import (
     named_costs,
 )
 from pyrjsel.report import model_html
+from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
+from pyrjsel.selection.comparable import identity
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.models.fitting import Fitting
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.registry import GENERALISED
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.rank import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
+from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.summary import model_facts
+from pyrjsel.selection.samplers.registry import sampler_named
+from pyrjsel.selection.samplers.runs import run, warn_of
 from pyrjsel.selection.specification import Choices
-from pyrjsel.selection.studies.methods import Studies
+from pyrjsel.selection.studies.cross_validation import CrossValidation, cross_validated
+from pyrjsel.selection.studies.sensitivity import SensitivityResults, refit_over
 
 
-class Selection(Fitting, Studies, OverSpace):
+class Selection(OverSpace):
     """Base class of selection models, one subclass per family.
 
     A subclass defines its title, family and coefficient priors, and has the user's docstring. If its data are
@@ -277,6 +286,287 @@ class Selection(Fitting, Studies, OverSpace):
             several = f"{', '.join(names[:-1])} or {names[-1]}"
             raise bad_value("coef_prior", f"a {several}, such as {self._default_prior!r}", given)
         return given
+
+    # ------------------------------------------------------------------ fits
+
+    @shared_text
+    def fit(
+        self,
+        *,
+        sampler: str = "auto",
+        draws: int | str = AUTO,
+        mcse: float = MCSE,
+        max_draws: int = MOST,
+        max_seconds: float | None = None,
+        burn_in: int | None = None,
+        thin: int = 1,
+        chains: int = 4,
+        rng: RNGLike | SeedLike | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> SelectionResults:
+        """Find the posterior over models and coefficients.
+
+        Parameters
+        ----------
+        <sampler>
+            ``"auto"`` enumerates up to 2**20 feasible models. For larger spaces it uses ``"collapsed"``; for
+            logistic and Poisson models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
+            marginal likelihoods are hard to compute (near separation, or few rows per column); and for linear
+            models ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"``
+            does not support. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and g,
+            if it has a prior) and support all priors except ``SpikeSlab``. They propose new coefficients
+            given all others, so they mix slowly if columns are nearly dependent or models are large. Errors
+            of ``"collapsed"`` and ``"gibbs"`` are small if chains mix well, but do not include modes that no
+            chain has visited: if there may be such modes, compare with a run at several `temperatures`, or
+            run more chains.
+        draws : "auto" or int
+            Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and doubles them until
+            every inclusion probability has an MCSE of at most `mcse`; size, cost and log posterior have an
+            R-hat of at most 1.05 and an effective sample size of at least 100; and, if odds are relative
+            frequencies, those of the three models after the best have a relative MCSE of at most 5 % (50 %
+            for models with probability below 0.01). For linear models with nearly dependent columns (adjusted
+            variance inflation factor above 10), ``"collapsed"`` makes at least 1,600 proposals of each term
+            per chain. If the audit then finds a relevant model that no chain has visited, the run restarts,
+            at most twice, with new chains, some of which start from that model, and discards the previous
+            draws. With a fixed number of draws, missed models only lead to a warning. One iteration of
+            reversible jumps proposes as many flips as there are free terms, swaps, and an update of all
+            coefficients; one of ``"collapsed"`` proposes each free term `sweeps` times.
+        mcse : float, default 0.005
+            Target Monte Carlo error of inclusion probabilities with ``draws="auto"``. Integration errors of
+            marginal likelihoods, which more draws do not reduce, are compensated up to 0.8 of it.
+        max_draws : int, default 100_000
+            Limit of draws per chain with ``draws="auto"``; draws before a restart do not count.
+        max_seconds : float, optional
+            Time after which no further round of draws and no restart begins with ``draws="auto"``; the first
+            round is always completed. This is the only setting with which draws depend on the machine.
+        burn_in : int, optional
+            Iterations discarded at the start of each chain; None is ``draws // 5``, or 100 with
+            ``draws="auto"`` (500 for ``"rjmcmc"``, 2,000 for ``"population"``). After a quarter of burn-in
+            each chain searches for other modes and restarts from one of them, if it finds any, unless the
+            option `start` is given.
+        thin : int, default 1
+            Keep every `thin`-th iteration.
+        chains : int, default 4
+            Number of independent chains, which are checked for agreement.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
+        n_jobs : int, optional
+            Number of workers; None follows ``joblib.parallel_config``, or uses one thread per chain, at most
+            one per processor. With ``joblib.parallel_config(backend="loky")`` or ``"dask"``, workers are
+            processes on this machine or a cluster: the draws are the same, data are sent once, and the chains
+            of a worker that dies are restarted.
+        progress : bool, optional
+            Whether to show progress; None shows it on terminals and in notebooks after a second.
+        checkpoint : str or path-like, optional
+            A folder in which chains save their draws and states every few seconds. After a crash or Ctrl-C,
+            the same call resumes the run; the draws are those of an uninterrupted run (on the same machine
+            and versions). ``rng=None`` uses the seed of the existing run. The folder does not contain the
+            data. All workers of a cluster must have access to it. Enumeration resumes with the remaining
+            models.
+        **options
+            Options of the sampler; see the notes.
+
+        Returns
+        -------
+        SelectionResults
+            The posterior. If sampling was interrupted by Ctrl-C, it uses the draws so far, with a
+            ConvergenceWarning; inclusion probabilities of ``"collapsed"`` are then averages over complete
+            batches of draws.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is out of range.
+        UnknownNameError
+            If the sampler or an option is unknown.
+        NotAvailableError
+            If the sampler does not support this model.
+        StoreError
+            If the checkpoint belongs to another run or version, is damaged or is in use.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If chains disagree, have not converged, are stuck or have fewer than 100 effective draws, or if
+            the run was interrupted; if marginal likelihoods of relevant models, or coefficients, have too few
+            effective importance draws; if the audit finds a relevant model that no chain has visited, and the
+            run does not restart.
+        DispersionWarning
+            If counts or proportions are overdispersed.
+        SeparationWarning
+            If the likelihood of a model with non-negligible posterior probability has no maximum, because the
+            model separates the classes (or, for counts, the rows without events). Its posterior is proper but
+            depends strongly on the coefficient prior.
+
+        Notes
+        -----
+        <sampler options>
+        """
+        found, usual = sampler_named(sampler, self.regression, self.space, options)
+        options = {**usual, **options}
+        names = [item.name for item in fields(found.options)]
+        for name in options:
+            if name not in names:
+                raise unknown_option(name, f"for sampler={found.name!r}", names, self.fit)
+        with named(f"sampler={found.name!r}"):
+            chosen = found.options(**options)
+        settings = FitSettings.check(
+            draws=draws,
+            mcse=mcse,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            warm=found.warm,
+            burn_in=burn_in,
+            thin=thin,
+            chains=chains,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=checkpoint,
+            about=None if checkpoint is None else identity(self, found.name, chosen),
+        )
+        posterior, settings = run(self, found, settings, chosen)
+        warn_of(posterior)
+        return SelectionResults(self, posterior, settings.finished(posterior.asked), options=chosen)
+
+    def sensitivity(
+        self,
+        coef_priors: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        model_priors: Mapping[str, ModelPrior] | Sequence[ModelPrior] | None = None,
+        g: Sequence[float | str] | None = None,
+        scale: Sequence[float] | None = None,
+        rng: RNGLike | SeedLike | None = None,
+        **fit_options: Any,
+    ) -> SensitivityResults:
+        """Fit the model under several priors, to the same rows and with the same constraints.
+
+        Parameters
+        ----------
+        coef_priors : mapping of str to prior, or sequence of priors, optional
+            Priors on the coefficients; priors in a sequence are named by their repr.
+        model_priors : mapping of str to prior, or sequence of priors, optional
+            Priors over models. If priors on the coefficients are also given, every pair is fitted.
+        g : sequence of float or str, optional
+            Instead of `coef_priors`: values of g (numbers, "n" or "4n") for g-priors with the other
+            parameters of the model's g-prior, or else of the default of its family. For mixtures of g-priors
+            use `coef_priors`.
+        scale : sequence of float, optional
+            Instead of `coef_priors`: scales of normal priors, with the other parameters of the model's normal
+            prior, if it has one.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness; every fit gets its own stream.
+        **fit_options
+            Options of ``fit``, the same for all fits.
+
+        Returns
+        -------
+        SensitivityResults
+            Inclusion by term and prior, the best models, log marginal likelihoods, a plot, and all results.
+
+        Raises
+        ------
+        ParameterError
+            If nothing is varied, or a list of priors is empty or has repetitions. Errors of a fit name the
+            prior.
+        KeyboardInterrupt
+            After Ctrl-C, even if a single fit would return the draws so far.
+
+        Warns
+        -----
+        PyrjselWarning
+            Warnings of the fits, once each, with the names of the priors.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> model = rj.logit("low ~ lwt + smoke + ht", births)
+        >>> model.sensitivity(model_priors=[rj.Uniform(), rj.Bernoulli(0.1)], rng=1).inclusion.round(1)
+        prior  Uniform()  Bernoulli(p=0.1)
+        term
+        lwt          0.8               0.2
+        smoke        0.4               0.1
+        ht           0.7               0.1
+        """
+        stream = check_rng(rng)
+        return refit_over(self, coef_priors, model_priors, g, scale, stream, fit_options)
+
+    def cross_validate(
+        self,
+        folds: int | ArrayLike = 10,
+        *,
+        which: str | Sequence[str] = ("bma", "hpm", "mpm"),
+        stratify: bool = True,
+        rng: RNGLike | SeedLike | None = None,
+        **fit_options: Any,
+    ) -> CrossValidation:
+        """Predict each row from a fit without its fold, and score the predictions.
+
+        Parameters
+        ----------
+        folds : int or array_like, default 10
+            Number of folds, or a label for each row: rows with the same label (such as a hospital or a year)
+            are in the same fold. A Series is aligned by its index.
+        which : str or sequence of str, default ("bma", "hpm", "mpm")
+            Predictors: the average over all models, the highest-probability or the median probability model
+            of each fit.
+        stratify : bool, default True
+            Whether the folds have similar distributions of the response, if `folds` is a number.
+        rng : None, int, SeedSequence or Generator
+            Source of randomness of folds and fits.
+        **fit_options
+            Options of ``fit``, the same for all fits.
+
+        Returns
+        -------
+        CrossValidation
+            Scores over all rows and by fold, differences paired by row, and held-out predictions.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is not valid.
+        DataError
+            If the labels do not match the rows. Errors of a fit, such as training rows of a single class,
+            name the fold.
+        NotAvailableError
+            If the training data came in chunks, of which only sums were kept.
+        KeyboardInterrupt
+            After Ctrl-C, even if a single fit would return the draws so far.
+
+        Warns
+        -----
+        PyrjselWarning
+            Warnings of the fits, once each, with the folds.
+
+        Notes
+        -----
+        The score of a row is the log predictive density under the fit without its fold, averaged over some
+        thousand posterior draws before the logarithm. It includes constants: a row of w trials counts as the
+        number of successes, with the binomial coefficient, and a mean of w counts as their sum. For linear
+        models, draws are of coefficients and sigma^2, and densities are normal with variance sigma^2 / w. The
+        error of the average is largest for responses far from all predictions. Rows of weight zero are
+        omitted.
+
+        The design is that of all rows: levels of factors, knots of splines, and states of other transforms.
+        Data-dependent parts of the priors (n, g-priors, standardised columns) use the training rows. If these
+        lack a level of a factor, its column is constant: a g-prior then gives models with that factor
+        probability 0, with a RankWarning; a Normal prior keeps them.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
+        >>> cv.scores["log_score"].round(2).to_dict()
+        {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
+        """
+        stream = check_rng(rng)
+        return cross_validated(self, folds, which, stratify, stream, fit_options)
 
     # ------------------------------------------------------------------ specific to a family
 

@@ -17,14 +17,12 @@ from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
 from pyrjsel.results import TABLE_ROWS, constraints_from_plain, model_prior_from_plain, pairs_from_plain
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.audit import Audit
-from pyrjsel.selection.draws import Draws
-from pyrjsel.selection.identity import rows_of
+from pyrjsel.selection.comparable import rows_of
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.registry import CLASSES
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
-from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.posterior import Audit, Draws, Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.results.model_checks import Dispersion
 from pyrjsel.selection.results.results import SelectionResults

@@ -10,7 +10,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import HOW, Absent
 from pyrjsel.families import Family
 from pyrjsel.model_space import pack
-from pyrjsel.selection.regression.layout import TermColumns
+from pyrjsel.selection.regression.columns import TermColumns
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel.report import plot_coefficients, plot_trace
-from pyrjsel.selection.draws import Draws
+from pyrjsel.selection.posterior import Draws
 from pyrjsel.selection.results.tables import PosteriorTables
 
 

@@ -14,9 +14,8 @@ from pyrjsel.families import Nuisance
 from pyrjsel.model_space import chain_visits
 from pyrjsel.results import RecordedRun
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.draws import Draws
-from pyrjsel.selection.identity import identity
-from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.comparable import identity
+from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.samplers.recording.recorder import recorded_vectors, thinning
 from pyrjsel.selection.samplers.registry import samplers_of

@@ -5,7 +5,7 @@ from scipy import sparse
 
 from pyrjsel.design import rows_to_plain, sums_to_plain
 from pyrjsel.results import constraints_to_plain
-from pyrjsel.selection.identity import rows_of
+from pyrjsel.selection.comparable import rows_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows

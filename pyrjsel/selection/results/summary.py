@@ -12,7 +12,7 @@ from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.model_checks import text as dispersion_text
 from pyrjsel.selection.results.tables import PosteriorTables
-from pyrjsel.selection.samplers.recording.rao_blackwell import VISITS_ALONE
+from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE
 from pyrjsel.selection.samplers.runs import note_of
 
 # Number of separated models with separate notes.

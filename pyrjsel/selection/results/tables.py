@@ -24,8 +24,7 @@ from pyrjsel.report import (
 )
 from pyrjsel.results import ModelSpaceResults
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.draws import Draws
-from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.validation import INTERCEPT
 from pyrjsel.selection.results.model_checks import (

@@ -7,8 +7,8 @@ from typing import Any
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
-from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.pilot import Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
+from pyrjsel.selection.evidence.laplace import Surrogate, learn_correction
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain

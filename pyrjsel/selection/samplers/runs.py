@@ -1,5 +1,9 @@
 """Runs of samplers, with an audit and restarts if it finds missed modes.
 
+The audit is a search for modes that no chain has visited. For every term that is in no draw, the best
+feasible model with it is searched; for every free term that is in all draws, the best one without it. A model
+that should have been visited but was not reveals a missed mode.
+
 Chains that have not visited a mode cannot estimate its probability, and those that find it late estimate it
 poorly. A run with ``draws="auto"`` therefore restarts if its audit finds a relevant model that no chain has
 visited: the draws so far are discarded, and new chains with their own seeds start, some of them from the
@@ -13,16 +17,202 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import ConvergenceWarning
-from pyrjsel._typing import ByteArray
+from pyrjsel._errors import ConvergenceWarning, DataError
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._warnings import warn
-from pyrjsel.model_space import ModelSpace
+from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.protocols import SelectionModel
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior
+from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.samplers.base import Sampler
-from pyrjsel.selection.samplers.mode_search.audit import audit_of, best_visited
-from pyrjsel.selection.samplers.mode_search.search import MOST_WEIGHED, starts_anew
+from pyrjsel.selection.samplers.mode_search.search import (
+    MOST_WEIGHED,
+    SLACK,
+    WITHIN,
+    Explorer,
+    Found,
+    evidence_at,
+    starts_anew,
+    steps,
+)
+
+# A missed model is relevant if its mass, with that of its neighbours, is more than KNOWN times that already
+# in the inclusion probability of its term, and more than LARGE, or worth more than EXPECTED visits in this
+# run.
+KNOWN, LARGE, EXPECTED = 3.0, 0.02, 20.0
+# Largest numbers of models with a Laplace approximation, and with an integral, if searches use a surrogate.
+MOST_APPROXIMATED, MOST_INTEGRATED = 64, 16
+# Number of most visited models among which the best is searched, if only visits are known.
+MOST_VISITED = 5
+# Entries of visited models that are unpacked at a time.
+BLOCK = 2**19
+
+
+def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
+    """Return the audit of a posterior from chains; it is deterministic.
+
+    Parameters
+    ----------
+    model : SelectionModel
+        The fitted model.
+    posterior : Posterior
+        The posterior, with draws.
+    """
+    space, packed = model.space, posterior.packed
+    free = space.free.astype(bool)
+    single = model._make_marginal(posterior)
+    order, odds = _visited_odds(posterior, space, single)
+    best = packed[order[0]]
+    ever = _together(np.bitwise_or.reduce(packed.words, axis=0), space)
+    always = _together(np.bitwise_and.reduce(packed.words, axis=0), space) & free
+    asked = np.flatnonzero((~ever | always) & free)
+    words, log_odds, how = _visited_models(packed, order, odds, ever)
+    missed: list[tuple[float, int, ByteArray]] = []
+    if asked.size:
+        draws = posterior.draws
+        assert draws is not None
+        words[asked], log_odds[asked], how[asked] = 0, np.nan, NOTHING
+        variance = None if draws.variance is None else float(np.mean(draws.variance))
+        evidence, exact = evidence_at(model.regression, best, variance)
+        explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, draws.model.size))
+        base = explorer.log_mass(best)
+        found = [item for item in explorer.explore(best, asked) if np.isfinite(item.log_mass)]
+        values = {item.term: item.log_mass - base for item in found}
+        values.update(_better(found, values, best, space, single, exact))
+        start = pack(best)[0]
+        for item in found:
+            if np.isfinite(values[item.term]):
+                how[item.term] = SEARCH if item.searched else FLIP
+                log_odds[item.term] = values[item.term]
+                words[item.term] = start if item.gamma is None else pack(item.gamma)[0]
+                if item.gamma is None:
+                    words[item.term, item.term // 64] ^= np.uint64(1) << np.uint64(item.term % 64)
+                elif _matters(item, values[item.term], posterior, order[0], draws.model.size):
+                    missed.append((values[item.term], item.term, item.gamma))
+    missed.sort(key=lambda each: (-each[0], each[1]))
+    return Audit(
+        always,
+        PackedModels(words, space.n_terms),
+        log_odds,
+        how,
+        np.array([each[2] for each in missed], dtype=np.uint8).reshape(len(missed), space.n_terms),
+        np.array([each[1] for each in missed], dtype=np.int64),
+        np.array([each[0] for each in missed], dtype=np.float64),
+    )
+
+
+def best_visited(model: SelectionModel, posterior: Posterior) -> ByteArray:
+    """Return the best visited model (J,), as used in audits."""
+    order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
+    return posterior.packed[order[0]]
+
+
+def _together(words: WordArray, space: ModelSpace) -> BoolArray:
+    """Return packed bits as an array (J,)."""
+    return np.asarray(unpack(words[None], space.n_terms)[0], dtype=bool)
+
+
+def _visited_odds(
+    posterior: Posterior, space: ModelSpace, single: SingleModel
+) -> tuple[IntArray, FloatArray]:
+    """Return the rows of visited models, the best first, and their log odds against it.
+
+    If marginal likelihoods of visited models are unknown, models are ordered by visits, and the best of the
+    most visited ones is determined by marginal likelihoods.
+    """
+    draws = posterior.draws
+    assert draws is not None
+    if posterior.log_marginal is not None:
+        value = np.empty(len(posterior.packed))
+        for rows, log_mass in zip(draws.model, draws.log_posterior, strict=True):
+            value[rows] = log_mass
+    else:
+        value = np.log(posterior.probability)
+        few = np.argsort(-value, kind="stable")[:MOST_VISITED]
+        models = posterior.packed[few]
+        known = single.log_marginals(models) + space.log_prior(models)
+        first = few[np.argmax(known)]
+        order = np.argsort(-value, kind="stable")
+        return np.concatenate([[first], order[order != first]]), value - value[first]
+    order = np.argsort(-value, kind="stable")
+    return order, value - value[order[0]]
+
+
+def _visited_models(
+    packed: PackedModels, order: IntArray, odds: FloatArray, ever: BoolArray
+) -> tuple[WordArray, FloatArray, ByteArray]:
+    """Return the best visited model with each term, packed, its log odds, and how it was found."""
+    words = np.zeros((packed.n_terms, packed.words.shape[1]), dtype=np.uint64)
+    log_odds, left = np.full(packed.n_terms, np.nan), ever.copy()
+    step = max(1, BLOCK // max(1, packed.n_terms))
+    for at in range(0, order.size, step):
+        models = packed[order[at : at + step]]
+        terms = np.flatnonzero(left & models.any(axis=0))
+        rows = order[at + models.argmax(axis=0)[terms]]
+        words[terms], log_odds[terms], left[terms] = packed.words[rows], odds[rows], False
+        if not left.any():
+            break
+    return words, log_odds, np.where(ever, VISITS, NOTHING).astype(np.uint8)
+
+
+def _better(
+    found: list[Found],
+    values: dict[int, float],
+    best: ByteArray,
+    space: ModelSpace,
+    single: SingleModel,
+    exact: bool,
+) -> dict[int, float]:
+    """Return log odds of possibly relevant models against the best visited model, by marginal likelihoods."""
+    slack = WITHIN if exact else WITHIN + SLACK
+    some = [item for item in found if values[item.term] > -slack and not (exact and item.gamma is None)]
+    some.sort(key=lambda item: -values[item.term])
+    if not some:
+        return {}
+    if not isinstance(single, MarginalLikelihood):
+        models = np.array([best, *(_model(item, best) for item in some)], dtype=np.uint8)
+        value = single.log_marginals(models) + space.log_prior(models)
+        return {item.term: float(own - value[0]) for item, own in zip(some, value[1:], strict=True)}
+    base = single.approximate(best).log_marginal + float(space.log_prior(best))
+    known: dict[int, float] = {}
+    for item in some[:MOST_APPROXIMATED]:
+        known[item.term] = _log_mass(single.approximate, _model(item, best), space) - base
+    base = _log_mass(single.integrate, best, space)
+    near = [item for item in some[:MOST_APPROXIMATED] if known[item.term] > -WITHIN - 1.0]
+    for item in sorted(near, key=lambda item: -known[item.term])[:MOST_INTEGRATED]:
+        known[item.term] = _log_mass(single.integrate, _model(item, best), space) - base
+    return known
+
+
+def _model(item: Found, best: ByteArray) -> ByteArray:
+    """Return the model found (J,)."""
+    gamma = best.copy() if item.gamma is None else item.gamma
+    if item.gamma is None:
+        gamma[item.term] ^= 1
+    return gamma
+
+
+def _log_mass(find: Any, gamma: ByteArray, space: ModelSpace) -> float:
+    """Return the log posterior mass of a model, up to a constant; -inf if it has no posterior mode."""
+    try:
+        return float(find(gamma).log_marginal + space.log_prior(gamma))
+    except DataError:  # no coefficient prior by the rank rule of the mode search
+        return -np.inf
+
+
+def _matters(item: Found, log_odds: float, posterior: Posterior, best: int, draws: int) -> bool:
+    """Return whether a missed model is relevant."""
+    if not item.searched or log_odds <= -WITHIN:
+        return False
+    top = float(posterior.probability[best])
+    relative = np.log(top) + log_odds + item.spread
+    mass = float(np.exp(relative - np.logaddexp(0.0, relative)))
+    entering = bool(item.gamma is not None and item.gamma[item.term])
+    out = 1.0 - posterior.inclusion if posterior.excluded is None else posterior.excluded
+    known = float((posterior.inclusion if entering else out)[item.term])
+    return mass > KNOWN * known and (mass > LARGE or mass * draws > EXPECTED)
+
 
 # Largest number of restarts.
 MOST_ANEW = 2

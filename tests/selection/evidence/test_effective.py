@@ -7,6 +7,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel.selection.evidence import importance_quality as effective
+from pyrjsel.selection.evidence import laplace
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 OPTIONS = {
@@ -50,7 +51,7 @@ def test_standard_deviations_of_a_wide_model(wide, sampler):
 
 @pytest.mark.parametrize("sampler", OPTIONS)
 def test_too_few_draws_are_reported(wide, sampler, monkeypatch):
-    monkeypatch.setattr(effective, "MOST_MORE", 0)
+    monkeypatch.setattr(laplace, "MOST_MORE", 0)
     with pytest.warns(ConvergenceWarning) as caught:
         found = fit(wide, sampler, pairs=4)
     texts = [str(each.message) for each in caught]
@@ -66,9 +67,9 @@ def test_laplace_has_no_draws_to_report(wide, sampler):
 
 
 def test_what_models_need():
-    np.testing.assert_array_equal(effective.needed(np.array([1.0, 0.5, 0.05])), [200.0, 100.0, 20.0])
+    np.testing.assert_array_equal(laplace.needed(np.array([1.0, 0.5, 0.05])), [200.0, 100.0, 20.0])
     probability = np.array([0.6, 0.3, 0.06, 0.04])
-    enough = effective.needed(probability)
+    enough = laplace.needed(probability)
     assert effective.few_effective(probability, enough) == []
     assert effective.few_effective(probability, np.where(probability == 0.04, 1.0, enough)) == []
     (text,) = effective.few_effective(probability, np.where(probability == 0.06, 5.0, enough))

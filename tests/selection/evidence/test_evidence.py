@@ -6,7 +6,7 @@ from reference_linear import LinearTwin
 
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence.conjugate import evidence_of, provider_of, score_of
+from pyrjsel.selection.evidence.gaussian import evidence_of, provider_of, score_of
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram

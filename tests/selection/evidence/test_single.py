@@ -140,7 +140,6 @@ def test_models_without_a_prior(linear_kit):
     assert not single.exists(np.array([1, 1, 1]))
     assert single.log_marginal(np.array([1, 1, 1])) == -np.inf
     assert single.exists(np.array([1, 0, 1]))
-    assert single.separated(case.models) == {}
     assert SingleModels(linear_kit.case((1, 1, 1), Normal(1.0), dependent=True).regression).exists(
         np.ones(3, int)
     )

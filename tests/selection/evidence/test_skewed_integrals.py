@@ -12,8 +12,8 @@ from scipy.special import gammaln
 
 import pyrjsel as rj
 from pyrjsel._errors import ConvergenceWarning, SeparationWarning
-from pyrjsel.selection.evidence import importance
 from pyrjsel.selection.evidence import importance_quality as effective
+from pyrjsel.selection.evidence import laplace as importance
 from pyrjsel.selection.evidence import laplace as integration
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal

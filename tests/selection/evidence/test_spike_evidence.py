@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.selection.evidence import sampled_variance as variance
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence import gaussian as variance
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.regression import gaussian

@@ -7,7 +7,7 @@ from scipy import integrate, optimize
 from scipy.special import expit, gammaln, xlogy
 
 import pyrjsel as rj
-from pyrjsel.selection.regression import replicates as grouping
+from pyrjsel.selection.regression import glm as grouping
 
 NULL = rj.GPrior("n", information="null")
 MAKE = {"logit": rj.logit, "poisson": rj.poisson}

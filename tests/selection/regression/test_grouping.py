@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.regression import replicates as grouping
-from pyrjsel.selection.regression.replicates import equal_rows
+from pyrjsel.selection.regression import glm as grouping
+from pyrjsel.selection.regression.glm import equal_rows
 
 N = 300
 

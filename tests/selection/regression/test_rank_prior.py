@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.regression.rank import IndependentColumns
+from pyrjsel.selection.regression.columns import IndependentColumns
 
 QUICK = {"draws": 300, "burn_in": 100, "chains": 2, "rng": 1, "progress": False, "n_jobs": 1}
 

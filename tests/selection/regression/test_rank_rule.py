@@ -8,8 +8,8 @@ import pytest
 from pyrjsel.model_space import ModelSpace, Space, Uniform
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.regression.columns import inflation
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.regression.rank import inflation
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyrjsel.selection.regression.rank import Directions, independent
+from pyrjsel.selection.regression.columns import Directions, independent
 
 
 def columns(noise=None):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 

@@ -17,8 +17,8 @@ from pyrjsel.runtime.checkpoint import ChainFile
 from pyrjsel.selection.samplers import runs
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 from pyrjsel.selection.samplers.collapsed.sampler import Collapsed
-from pyrjsel.selection.samplers.mode_search.audit import audit_of
 from pyrjsel.selection.samplers.mode_search.search import starts_anew
+from pyrjsel.selection.samplers.runs import audit_of
 
 CHEAP = ("x1", "x2", "x3", "x4", "x5")
 NOTE = "The run was restarted from a model that the audit found: x0."

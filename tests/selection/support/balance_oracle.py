@@ -13,7 +13,7 @@ from scipy import stats
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 # Tiny spaces: every constraint, factors of 2 and 3 columns, an interaction, dependent columns.
 SPACES = {

@@ -10,7 +10,7 @@ from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
-from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 PRIORS = {
     "g": GPrior("n"),

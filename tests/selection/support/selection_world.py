@@ -9,11 +9,11 @@ from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.model_space import Space, families, unpack
-from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.evidence.laplace import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
+from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
-from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.population import (

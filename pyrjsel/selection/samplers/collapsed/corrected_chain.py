@@ -19,9 +19,8 @@ import numpy as np
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
-from pyrjsel.selection.evidence.importance_quality import MATTERS, with_enough
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
+from pyrjsel.selection.evidence.importance_quality import MATTERS
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_correction
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.recording.rao_blackwell import (
@@ -322,7 +321,7 @@ class CorrectedChain(CollapsedChain):
         effective, sums = found.described["effective"].copy(), found.sums.copy()
         for row in np.flatnonzero(share >= MATTERS):
             known = self.integrals.of(gamma[row]).integral
-            better = with_enough(self.marginal, gamma[row], known, share[row])
+            better = self.marginal.with_enough(gamma[row], known, share[row])
             sums[:3, known.columns] += visits[row] * (better.moments - known.moments)
             effective[row] = better.effective
         return replace(found, sums=sums, effective=effective)

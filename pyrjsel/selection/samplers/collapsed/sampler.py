@@ -10,18 +10,22 @@ import numpy as np
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, PackedModels, count_visits
 from pyrjsel.runtime import Accuracy, DrawnChains, FitSettings
-from pyrjsel.selection.evidence.conjugate import score_of
+from pyrjsel.selection.evidence.gaussian import score_of
 from pyrjsel.selection.evidence.importance_quality import (
     few_effective,
     imprecise_integrals,
     poor_integrals,
 )
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.regression.rank import inflation
-from pyrjsel.selection.samplers.base import MCMC, Job, is_gaussian
-from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain, CollapsedMoves
+from pyrjsel.selection.regression.columns import inflation
+from pyrjsel.selection.samplers.base import MCMC, Job
+from pyrjsel.selection.samplers.collapsed.chain import (
+    CollapsedChain,
+    CollapsedMoves,
+    CollapsedOptions,
+    CorrectedOptions,
+)
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions, CorrectedOptions
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.model_average import log_masses
@@ -46,11 +50,7 @@ MENTIONED = 0.5
 class Collapsed(MCMC):
     """MCMC over models with coefficients integrated out."""
 
-    name, options, kind = "collapsed", CollapsedOptions, CollapsedChain
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is a linear model."""
-        return is_gaussian(regression)
+    name, options, kind, linear = "collapsed", CollapsedOptions, CollapsedChain, True
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
         """Return the regression; its marginal likelihoods must have a closed form or be a single integral."""
@@ -98,11 +98,7 @@ class CorrectedCollapsed(Collapsed):
     above 5 %, or if coefficients have too few effective draws.
     """
 
-    options, kind = CorrectedOptions, CorrectedChain
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is not a linear model."""
-        return not is_gaussian(regression)
+    options, kind, linear = CorrectedOptions, CorrectedChain, False
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
         """Return the regression in the form that chains use."""

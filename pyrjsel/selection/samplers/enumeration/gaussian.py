@@ -12,11 +12,11 @@ from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence import fixed_scale as unscaled
 from pyrjsel.selection.evidence._conjugate import LOST
-from pyrjsel.selection.evidence.conjugate import evidence_of
+from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.base import Sampler, is_gaussian
+from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.listing import (
     ListJob,
     Part,
@@ -82,11 +82,7 @@ def check_values(values: FloatArray, regression: GaussianRegression) -> None:
 class GaussianEnumeration(Sampler):
     """Enumeration of all feasible models, with their marginal likelihoods."""
 
-    name, options = "enumerate", ExactOptions
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is a linear model."""
-        return is_gaussian(regression)
+    name, options, linear = "enumerate", ExactOptions, True
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over all feasible models of `space`, without Monte Carlo error.

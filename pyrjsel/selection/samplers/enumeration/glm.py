@@ -12,11 +12,11 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals, with_enough
+from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.base import Sampler, is_gaussian
+from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.listing import (
     ListJob,
     Part,
@@ -154,11 +154,7 @@ class Integrals(Values):
 class Enumeration(Sampler):
     """Enumeration of all feasible models, with their marginal likelihoods."""
 
-    name, options = "enumerate", EnumerateOptions
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is not a linear model."""
-        return not is_gaussian(regression)
+    name, options, linear = "enumerate", EnumerateOptions, False
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over all feasible models of `space`.
@@ -225,7 +221,7 @@ class Enumeration(Sampler):
             marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
             for k in np.flatnonzero(probability[places] >= MATTERS):
                 place = places[k]
-                integrals[k] = with_enough(marginal, gamma[place], integrals[k], probability[place])
+                integrals[k] = marginal.with_enough(gamma[place], integrals[k], probability[place])
             effective = np.array([found.effective for found in integrals])
             alarms += few_effective(probability[places], effective)
         else:

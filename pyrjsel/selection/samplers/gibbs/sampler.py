@@ -16,13 +16,20 @@ from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.conjugate import evidence_of
-from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.evidence.sampled_variance import density_evidence, variance_evidence
+from pyrjsel.selection.evidence.gaussian import SingleModels, density_evidence, evidence_of, variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
+from pyrjsel.selection.samplers.base import (
+    MCMC,
+    WIDEST_START,
+    Chain,
+    Job,
+    chain_models,
+    counted_moves,
+    default_swaps,
+    default_trades,
+    no_counts,
+)
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
-from pyrjsel.selection.samplers.moves import WIDEST_START, counted_moves, default_swaps, default_trades
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner
@@ -230,11 +237,7 @@ class GibbsChain(Chain):
 class GibbsSampler(MCMC):
     """Gibbs sampling: terms are drawn one after the other from their full conditionals; for linear models."""
 
-    name, options, kind = "gibbs", GibbsOptions, GibbsChain
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is a linear model."""
-        return is_gaussian(regression)
+    name, options, kind, linear = "gibbs", GibbsOptions, GibbsChain, True
 
     def prepared(self, regression: Any, space: ModelSpace) -> GaussianRegression:
         """Return the regression, after checking that its models have a posterior."""

@@ -9,8 +9,7 @@ import numpy as np
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, pack
 from pyrjsel.selection.evidence._student import StudentCdf
-from pyrjsel.selection.evidence.conjugate import score_of
-from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.gaussian import SingleModels, score_of
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.priors.base import Rules

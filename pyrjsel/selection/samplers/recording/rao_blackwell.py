@@ -15,22 +15,17 @@ it is that of averages of h.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pyrjsel._errors import StoreError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import SHORTEST, Batches, combine
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
+from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate
 
-# Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
-# long, as in pyrjsel.report, and enough for a precise error estimate.
-SEGMENTS = 40
-# Length of the longest segment, for more draws than a chain can have.
-LONGEST = 2**32
 # Rows of the averages of a chain, and of a corrected chain.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
 H, NOT_H = 0, 1
@@ -40,105 +35,6 @@ FEW_VISITS = 10
 # Batch means of a constant differ by rounding: a running sum of n terms has a relative error of about sqrt(n)
 # times 1e-16, 1e-12 for n = 1e8.
 ROUNDING = 1e-12
-
-VISITS_ALONE = "visit frequencies"
-
-
-class Averages:
-    """Sums of rows of averages over segments of equal length of a chain.
-
-    When all segments are full, pairs are merged: the segments depend on the present number of draws, not on
-    the planned one.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows that are summed.
-    n_terms : int
-
-    Attributes
-    ----------
-    sums : ndarray (SEGMENTS, rows, J)
-        Sums over draws.
-    length : int64 array ()
-        Draws of a segment.
-    """
-
-    def __init__(self, rows: int, n_terms: int) -> None:
-        self.sums = np.zeros((SEGMENTS, rows, n_terms))
-        self.length = np.array(1, dtype=np.int64)
-
-    def at(self, draw: int) -> tuple[FloatArray, int]:
-        """Return the sums (rows, J) of the segment with draw number `draw`, and its end.
-
-        Draws are given in order.
-        """
-        while draw >= SEGMENTS * self.length:
-            half = SEGMENTS // 2
-            np.add(self.sums[0::2], self.sums[1::2], out=self.sums[:half])
-            self.sums[half:] = 0.0
-            self.length *= 2
-        segment = draw // int(self.length)
-        return self.sums[segment], (segment + 1) * int(self.length)
-
-    def totals(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name, without copies."""
-        return {"averages": self.sums, "segment": self.length}
-
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the arrays are invalid after reading."""
-        if not 1 <= self.length <= LONGEST or int(self.length) & (int(self.length) - 1):
-            raise StoreError(f"segments have {int(self.length)} draws, which is no power of 2")
-
-    def of(self, iterations: int, thin: int, time: float) -> "Segments":
-        """Return the segments of a chain after a number of iterations, each of which has added `time`."""
-        return Segments(self.sums, int(self.length), iterations / thin, time * thin)
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Sums over segments of a chain.
-
-    Attributes
-    ----------
-    sums : ndarray (SEGMENTS, rows, J)
-        Shared with the state of the chain, not a copy.
-    length : int
-        Draws of a segment.
-    draws : float
-        Number of draws; not whole if a chain was interrupted between two draws.
-    unit : float
-        Increase of the sum of a constant 1 with each draw.
-    """
-
-    sums: FloatArray
-    length: int
-    draws: float
-    unit: float
-
-    def batch_means(self, length: int, count: int, rows: slice) -> FloatArray:
-        """Return averages (count, rows, J) over batches of `length` draws, a multiple of segments."""
-        each = length // self.length
-        sums = self.sums[: count * each, rows]
-        return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Inclusion probabilities.
-
-    Attributes
-    ----------
-    terms : IndicatorStats
-    excluded : ndarray (J,) or None
-        Probabilities of exclusion.
-    words : str
-        Description of the estimator.
-    """
-
-    terms: IndicatorStats
-    excluded: FloatArray | None
-    words: str
 
 
 def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> Estimate:

@@ -9,18 +9,17 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.families import Nuisance
-from pyrjsel.model_space import ModelSpace, families
+from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateJumps,
@@ -28,6 +27,28 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     learn_surrogate,
 )
 from pyrjsel.storage import Content
+
+
+def make_chain(
+    regression: Regression, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any
+) -> ReversibleJump:
+    """Return a compiled chain at a model (J,) and the numbers of a state (D + 1 + nuisance,)."""
+    if not isinstance(regression, GaussianRows):
+        return ReversibleJump(regression.compiled, Space(space), gamma, b, **rest)
+    whole = regression.whole
+    return GaussianJump(
+        regression.compiled,
+        Space(space),
+        gamma,
+        b,
+        rows=float(whole.n),
+        sigma=(whole.a, whole.b),
+        scaled=regression.scaled,
+        typical=whole.total / whole.nu,
+        mixture=whole.prior.conditional(float(whole.n)),
+        **rest,
+    )
+
 
 # Moves in the order of their counts.
 ALL_MOVES = (*MOVES, "surrogate")
@@ -268,10 +289,6 @@ class RJMCMC(MCMC):
 
     name, options, warm = "rjmcmc", RJMCMCOptions, 500
     kind: ClassVar[type[Chain]] = RJMCMCChain
-
-    def supports(self, regression: Any) -> bool:
-        """Whether the regression is supported: all are."""
-        return True
 
     def prepared(self, regression: Any, space: ModelSpace) -> Regression:
         """Return the regression in the form that chains use: reduced rows for a linear model."""

@@ -7,8 +7,7 @@ from linear_oracle import Rows, answer
 from pyrjsel._errors import NotAvailableError
 from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.conjugate import evidence_of
-from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.evidence.gaussian import SingleModels, evidence_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
 

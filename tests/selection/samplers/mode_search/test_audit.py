@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.audit import Audit
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.samplers.mode_search import audit as audits
-from pyrjsel.selection.samplers.mode_search.audit import audit_of
+from pyrjsel.selection.posterior import Audit
+from pyrjsel.selection.samplers import runs as audits
 from pyrjsel.selection.samplers.registry import SAMPLERS
+from pyrjsel.selection.samplers.runs import audit_of
 
 CHEAP = ["x1", "x2", "x3", "x4", "x5"]
 

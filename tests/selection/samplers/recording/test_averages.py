@@ -8,14 +8,8 @@ from scipy import stats
 
 from pyrjsel import ParameterError
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
-from pyrjsel.selection.samplers.recording.rao_blackwell import (
-    CORRECTED_ROWS,
-    SEGMENTS,
-    VISITS_ALONE,
-    WALK_ROWS,
-    Averages,
-    estimate,
-)
+from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, WALK_ROWS, estimate
+from pyrjsel.selection.samplers.recording.recorder import SEGMENTS, VISITS_ALONE, Averages
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 

@@ -11,8 +11,8 @@ from balance_oracle import Oracle, models, random_b
 from pyrjsel.model_space import Bernoulli, Uniform, families, unpack
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 TREE = ["a", "b", "c", "a:b", "b:c"]
 DEAR = {"a": 3, "b": 1, "c": 1, "d": 2, "f3": 1}

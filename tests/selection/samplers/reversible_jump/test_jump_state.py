@@ -10,9 +10,8 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.reversible_jump.chain import make_chain
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationChain, PopulationMoves
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain, make_chain
 from pyrjsel.selection.samplers.reversible_jump.temperatures import POINTS, Law
 
 NAMES, SIZES = ["a", "b", "c"], (1, 2, 1)
