@@ -1,4 +1,4 @@
-"""Mixture classifiers: the runs of Sykacek (1999), 15,000 sweeps with moves, on data of their sizes.
+"""Mixture classifiers, joint target: 15,000 sweeps with moves, on data of the sizes of Sykacek (1999).
 
 The cost of a sweep of one replica at N rows, p inputs of which s are selected, and D kernels: 2 N s additions
 for the sums by kernel; N D s multiplications for the densities of the rows; D s gamma and normal draws for
