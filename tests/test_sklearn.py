@@ -18,11 +18,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pyrjsel.sklearn import SelectionClassifier, SelectionRegressor, SelectionSelector
+from pyrjsel.sklearn import (
+    MixtureSelectionClassifier,
+    SelectionClassifier,
+    SelectionRegressor,
+    SelectionSelector,
+)
 
 # Small spaces: scikit-learn's checks have up to 30 columns and 15 rows.
 CLASSIFIER = SelectionClassifier(max_size=1, random_state=0, fit_options={"integration": "laplace"})
 REGRESSOR = SelectionRegressor(max_size=2, random_state=0)
+MIXTURE = MixtureSelectionClassifier(
+    draws=100, chains=1, random_state=0, fit_options={"burn_in": 200, "temperatures": 1}
+)
 WEIGHTS = (
     "weights of linear models are precisions, as in weighted least squares: a row of weight 2 has half the "
     "error variance, and is not two rows"
@@ -45,7 +53,7 @@ def global_states_are_put_back():
 @pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning", "ignore:No features were selected")
 @pytest.mark.usefixtures("global_states_are_put_back")
 @parametrize_with_checks(
-    [CLASSIFIER, REGRESSOR, SelectionSelector(CLASSIFIER), SelectionSelector(REGRESSOR)],
+    [CLASSIFIER, REGRESSOR, MIXTURE, SelectionSelector(CLASSIFIER), SelectionSelector(REGRESSOR)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(repr(estimator), {}),
 )
 def test_contract(estimator, check):
@@ -171,3 +179,31 @@ def test_errors(births):
         SelectionRegressor(sampler="magic").fit(X, y)
     with pytest.raises(rj.ParameterError, match="'draws' parameter"):
         SelectionRegressor(fit_options={}, draws=0).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    return X.assign(constant=1.0), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_mixtures_predict_what_their_model_does(flowers):
+    X, y = flowers
+    estimator = MixtureSelectionClassifier(
+        draws=300, chains=2, always=[X.columns[2]], random_state=3, fit_options={"burn_in": 300}
+    ).fit(X, y)
+    model = rj.MixtureClassifier(y, X, always=[X.columns[2]])
+    results = model.fit(draws=300, burn_in=300, chains=2, rng=3, progress=False)
+    assert estimator.classes_.tolist() == list(model.classes)
+    assert estimator.feature_importances_.tolist()[-1] == 0.0  # the constant is left out
+    assert estimator.feature_importances_[2] == 1.0
+    assert estimator.predict_proba(X).shape == (150, 3)
+    assert (estimator.predict(X) == results.classify(X)).mean() > 0.95
+    assert estimator.score(X, y) > 0.9
+    gaps = X.mask(np.random.default_rng(1).random(X.shape) < 0.1)
+    assert np.isfinite(clone(estimator).fit(gaps, y).predict_proba(gaps)).all()
+    with pytest.raises(rj.ParameterError, match="two or more classes"):
+        MixtureSelectionClassifier().fit(X, np.ones(150, dtype=int))
