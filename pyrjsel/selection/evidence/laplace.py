@@ -21,6 +21,7 @@ from pyrjsel.model_space import ModelSpace, Space, pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.glm import Regression
 
@@ -447,7 +448,10 @@ class MarginalLikelihood:
         d = 1 + int(gamma @ np.diff(self.regression.term_start))
         first = pairs // 4 * 2 if halves else 0
         radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
-        found = self.finder.integrate(gamma, radius, rng.standard_normal((pairs, d)), PROPOSAL_DF, draws=True)
+        direction, uniform = rng.standard_normal((pairs, d)), None
+        if self.regression.prior.mixture is not None:
+            uniform = np.concatenate([_strata(size, rng) for size in (first, pairs - first)])
+        found = self.finder.integrate(gamma, radius, direction, PROPOSAL_DF, draws=True, uniform=uniform)
         self.check_mode()
         return _Stage.of(found, radius)
 
@@ -505,17 +509,28 @@ class MarginalLikelihood:
     @ALONE
     @ALONE
     def approximate(self, gamma: np.ndarray) -> Integral:
-        """Return Laplace's approximation, a normal posterior at the mode, with unknown error."""
+        """Return Laplace's approximation, a normal posterior at the mode (given g), with unknown error."""
         self.mode(gamma)
         self.check_mode()
+        log_marginal, columns, weights = self.finder.log_marginal, self.finder.columns, self.finder.node_weights
+        if weights.size == 0:
+            moments = self._normal_moments()
+        else:
+            moments = np.zeros((3, columns.size))
+            for k, weight in enumerate(weights.tolist()):
+                self.finder.visit(k)
+                moments += weight * self._normal_moments()
+        return Integral(log_marginal, np.nan, columns, moments, None, None)
+
+    def _normal_moments(self) -> FloatArray:
+        """Return moments (3, d) of the normal posterior at the present mode, as in :class:`Integral`."""
         finder, columns = self.finder, self.finder.columns
         half = solve_triangular(finder.factor, np.eye(columns.size), lower=True)
         to_raw = np.eye(columns.size)
         to_raw[0] -= self.regression.raw_shift[columns]
         mean = to_raw @ finder.at
         variance = np.sum((half @ to_raw.T) ** 2, axis=0)
-        moments = np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
-        return Integral(finder.log_marginal, np.nan, columns, moments, None, None)
+        return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
@@ -533,6 +548,11 @@ class MarginalLikelihood:
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out, {}
+
+
+def _strata(count: int, rng: np.random.Generator) -> FloatArray:
+    """Return standard uniform variates (count,), one per stratum, in random order."""
+    return np.asarray((rng.permutation(count) + rng.random(count)) / max(count, 1))
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
@@ -600,8 +620,11 @@ class Surrogate:
         linear = self.at @ columns
         mean = family.mean(regression.offset + linear)
         curvature = w * family.curvature(mean)
+        information = (columns * curvature) @ columns.T
+        if prior.mixture is not None:
+            prior = prior.given(self._log_g(prior, np.diag(information)))
         precision = np.ascontiguousarray(prior.precision)
-        gram = FullGram(np.ascontiguousarray((columns * curvature) @ columns.T + precision))
+        gram = FullGram(np.ascontiguousarray(information + precision))
         cross = columns @ (w * family.score(regression.y, mean) + curvature * linear) + prior.shift
         # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
@@ -619,6 +642,17 @@ class Surrogate:
             )
             for _ in range(count)
         ]
+
+    def _log_g(self, prior: CompiledPrior, information: FloatArray) -> float:
+        """Return the log g of a mixture for which its known value stands in the surrogate.
+
+        The most probable g given the coefficients of the expansion point that differ from 0, at least 1.
+        """
+        far = np.flatnonzero(self.at[1:] ** 2 * information[1:] > 1.0) + 1
+        if far.size == 0:
+            return prior.typical_log_g
+        form = float(self.at[far] @ prior.precision[np.ix_(far, far)] @ self.at[far])
+        return float(np.log(max(form / far.size, 1.0)))
 
     def space(self, space: ModelSpace) -> Space:
         """Return the compiled space with the corrected prior over models."""

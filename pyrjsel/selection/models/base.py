@@ -615,7 +615,8 @@ class Selection(OverSpace):
         assert isinstance(self.regression, Regression)
         prior = self.regression.prior
         # The compiled precision also distinguishes the kinds of priors and intercepts.
-        return {"coefficient prior": ("", [prior.precision, prior.shift, prior.penalty])}
+        word = "" if prior.mixture is None else repr(prior.mixture)
+        return {"coefficient prior": (word, [prior.precision, prior.shift, prior.penalty])}
 
     @property
     def _needs_independence(self) -> bool:

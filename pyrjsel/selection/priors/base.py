@@ -6,7 +6,7 @@ b_k x~_k``. Users specify a :class:`CoefficientPrior`. For the columns of a regr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -45,6 +45,16 @@ class Columns:
     total_weight: float
 
 
+class DensityOfG(Protocol):
+    """A prior on g."""
+
+    def log_density(self, log_g: FloatArray, n: float, /) -> float | FloatArray:
+        """Return the log prior density of log g over n rows."""
+
+    def conditional(self, n: float, /) -> tuple[float, float, float]:
+        """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g."""
+
+
 @dataclass(frozen=True)
 class CompiledPrior:
     """A coefficient prior on the internal scale, in a common exponential form.
@@ -56,6 +66,15 @@ class CompiledPrior:
     a flat intercept has precision 0 and is excluded from d and from the determinant. If coefficients are
     independent on some scale, log det K is the sum of `log_weights` over the columns, which avoids the
     rounding errors of the matrix for intercepts far from the data. Compiled loops use only this form.
+
+    With a `mixture`, this is the prior at g = 1, K is divided by an unknown g, and the intercept is flat.
+
+    Attributes
+    ----------
+    mixture : DensityOfG or None
+        The prior on g.
+    total_weight : float
+        Number of rows, on which it may depend.
     """
 
     precision: FloatArray
@@ -64,6 +83,17 @@ class CompiledPrior:
     flat: bool
     rank_tol: float
     log_weights: FloatArray | None = None
+    mixture: DensityOfG | None = None
+    total_weight: float = 1.0
+
+    @property
+    def typical_log_g(self) -> float:
+        """A typical log g of a mixture: that of the unit-information prior."""
+        return float(np.log(self.total_weight))
+
+    def given(self, log_g: float) -> "CompiledPrior":
+        """Return the prior at a known g."""
+        return replace(self, precision=self.precision * np.exp(-log_g), mixture=None)
 
     def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""

@@ -1,6 +1,6 @@
-"""Mixtures of g-priors for gaussian models."""
+"""Mixtures of g-priors."""
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +9,17 @@ from scipy.special import gammaln
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.selection.priors._score import GaussianScore
-from pyrjsel.selection.priors.base import RANK_TOL, CoefficientPrior, GaussianPrior, Integrals, Rules, Sums
+from pyrjsel.selection.priors.base import (
+    RANK_TOL,
+    CoefficientPrior,
+    Columns,
+    CompiledPrior,
+    GaussianPrior,
+    Integrals,
+    Rules,
+    Sums,
+)
+from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.priors.shrinkage import PERFECT, Shrinkage
 
 Numbers = float | FloatArray
@@ -17,11 +27,34 @@ Numbers = float | FloatArray
 
 @dataclass(frozen=True)
 class Mixture(CoefficientPrior):
-    """A prior on the g of ``beta_gamma ~ N(0, g sigma^2 (X_gamma' W X_gamma)^-1)``.
+    """A prior on the g of ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
-    The intercept has a flat prior and sigma^2 that of the model, by default 1 / sigma^2. Closed forms do not
-    exist or overflow; integrals over g are computed by quadrature, to 1e-10.
+    The intercept has a flat prior. In gaussian models phi is the error variance with its own prior, by
+    default 1 / sigma^2; closed forms do not exist or overflow, and integrals over g are computed by
+    quadrature, to 1e-10. In other models phi is 1 and W the information of the null model, as in
+    ``GPrior(information="null")``.
     """
+
+    @property
+    def of_null_model(self) -> bool:
+        """True: `W` is that of the fitted null model, in models without an error variance."""
+        return True
+
+    def compile(self, columns: Columns) -> CompiledPrior:
+        """Return the prior on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            Moments of the columns, with cross-products for the information of the null model.
+
+        Returns
+        -------
+        CompiledPrior
+            Prior for centred and scaled columns, at g = 1.
+        """
+        at_one = GPrior(1.0, information="null").compile(columns)
+        return replace(at_one, mixture=self, total_weight=columns.total_weight)
 
     def logpdf(self, g: Numbers, n: float) -> Numbers:
         """Return the log prior density of g.

@@ -9,7 +9,7 @@ from pyrjsel.selection.priors.spike_slab import SpikeSlab
 
 # Priors supported by models with an error variance, and by models without.
 GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
-GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, Normal)
+GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
 
 # All priors, by their names in files and on the command line.
 COEF_PRIORS: Mapping[str, type[CoefficientPrior]] = {

@@ -11,7 +11,7 @@ faster than any power of the step.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -19,6 +19,7 @@ from numpy.polynomial import chebyshev
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.distributions.quadrature import draw, find_nodes
+from pyrjsel.selection.priors.base import DensityOfG
 
 # Range of log g with the mass of every posterior of g to double precision: densities of log g decay at least
 # as g on the left, and as g^(-1/2) on the right of n / (1 - R^2).
@@ -33,13 +34,6 @@ STEP, NARROW = 0.2, 0.6
 PANEL, SHORT, DEGREE = 0.5, 1.25, 12
 # 1 - R^2 below which a fit counts as perfect: cross-products are not more accurate.
 PERFECT = 1e-13
-
-
-class DensityOfG(Protocol):
-    """A prior on g."""
-
-    def log_density(self, log_g: FloatArray, n: float, /) -> float | FloatArray:
-        """Return the log prior density of log g over n rows."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,12 @@
 from pyrjsel.families._family cimport shift_t, working_t
 
 
+cdef enum:
+    G_PER_UNIT = 16              # nodes of log g per unit, from LOWEST_G
+    G_NODES = 1601
+
+cdef double LOWEST_G
+
 cdef struct problem_t:
     int n
     int n_columns                # with the intercept
@@ -28,6 +34,8 @@ cdef struct problem_t:
     double intercept             # start of mode searches
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
+    const double* log_prior_g    # (G_NODES): log density of log g; NULL if g is known
+    int typical_g                # node of a typical log g, a multiple of G_PER_UNIT
     double scale                 # factor of precision, shift and penalty; 1
     double log_constant          # constant of log f per column; -log(2 pi) / 2
     double log_unit              # logarithm of the unit of coefficients in densities; 0
@@ -35,6 +43,10 @@ cdef struct problem_t:
 cdef class Problem:
     cdef problem_t c
     cdef object arrays
+
+cdef inline double log_g_of(int node) noexcept nogil:
+    """Return log g at a node."""
+    return -20.0 + node / 16.0
 
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil
 cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import Passes
 
+def grid_of_g() -> FloatArray: ...
 @final
 class Problem:
     def __init__(
@@ -24,4 +25,6 @@ class Problem:
         rank_tol: float,
         log_weights: FloatArray | None = None,
         intercept: float = 0.0,
+        log_prior_g: FloatArray | None = None,
+        typical_g: float = 0.0,
     ) -> None: ...

@@ -3,9 +3,19 @@
 from libc.math cimport log
 from libc.string cimport memcpy
 
+import numpy as np
+
 from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
 from pyrjsel.families._family cimport Passes
+
+
+cdef double LOWEST_G = -20.0
+
+
+def grid_of_g():
+    """Return the nodes of log g, (G_NODES,)."""
+    return LOWEST_G + np.arange(G_NODES) / G_PER_UNIT
 
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
@@ -33,19 +43,26 @@ cdef class Problem:
     rank_tol : float
     intercept : float
         Start of mode searches.
+    log_prior_g : float64 array (G_NODES,) or None
+        Log prior density of log g at the nodes of the grid, under a mixture of g-priors.
+    typical_g : float
+        A typical log g.
     """
 
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
                  const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
                  const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
-                 double rank_tol, const double[::1] log_weights=None, double intercept=0.0):
+                 double rank_tol, const double[::1] log_weights=None, double intercept=0.0,
+                 const double[::1] log_prior_g=None, double typical_g=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
                 or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n) \
-                or (log_weights is not None and log_weights.shape[0] != m):
+                or (log_weights is not None and log_weights.shape[0] != m) \
+                or (log_prior_g is not None and log_prior_g.shape[0] != G_NODES):
             raise ValueError("the arrays of a problem do not fit together")
-        self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty, log_weights)
+        self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty, log_weights,
+                       log_prior_g)
         self.c.n = n
         self.c.n_columns = m
         self.c.n_terms = term_start.shape[0] - 1
@@ -62,6 +79,8 @@ cdef class Problem:
         self.c.shift = &shift[0]
         self.c.penalty = &penalty[0]
         self.c.term_start = &term_start[0]
+        self.c.log_prior_g = &log_prior_g[0] if log_prior_g is not None else NULL
+        self.c.typical_g = G_PER_UNIT * int(round(min(max(typical_g - LOWEST_G, 0.0), G_NODES // G_PER_UNIT)))
         self.c.scale = 1.0
         self.c.log_constant = -HALF_LOG_2PI
         self.c.log_unit = 0.0

@@ -1,6 +1,6 @@
 """Regression problems of generalised linear models: standardised columns, response and prior."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
-from pyrjsel.selection.regression._problem import Problem
+from pyrjsel.selection.regression._problem import Problem, grid_of_g
 from pyrjsel.selection.regression.columns import TermColumns, dependent_terms
 
 # Rows are combined if their number decreases at least by this factor. A row with a weight takes 1.2 to 1.5
@@ -226,13 +226,14 @@ class Regression(TermColumns):
 
     @property
     def nuisance(self) -> Nuisance:
-        """Parameters of the states of chains besides coefficients."""
-        return self.family.nuisance
+        """Parameters of the states of chains besides coefficients: log g under a mixture of g-priors."""
+        inner = () if self.prior.mixture is None else ("log_g",)
+        return replace(self.family.nuisance, inner=inner)
 
     @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
-        w = self.weights
+        w, mixture, n = self.weights, self.prior.mixture, self.prior.total_weight
         return Problem(
             columns=self.columns,
             wy=self.y if w is None else w * self.y,
@@ -247,11 +248,16 @@ class Regression(TermColumns):
             log_weights=self.prior.log_weights,
             intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
+            log_prior_g=None if mixture is None else np.asarray(mixture.log_density(grid_of_g(), n)),
+            typical_g=self.prior.typical_log_g,
         )
 
     def first(self) -> tuple["Regression", FloatArray]:
         """Return the regression for starting modes of chains, and the other parameters of states."""
-        return self, np.empty(0)
+        if self.prior.mixture is None:
+            return self, np.empty(0)
+        log_g = self.prior.typical_log_g
+        return replace(self, prior=self.prior.given(log_g)), np.array([log_g])
 
     def scores(self) -> FloatArray:
         """Return the score statistic of each column (D,) in the null model.

@@ -53,7 +53,9 @@ def sampler_of(
     pilot = pilot_of(regression, space)
     if pilot.acceptance < LEAST_ACCEPTED or is_crowded(pilot, regression):
         return "rjmcmc", {}
-    return ("rjmcmc", {"surrogate": SURROGATE}) if pilot.uneven > UNEVEN else ("collapsed", {})
+    if pilot.uneven <= UNEVEN:
+        return "collapsed", {}
+    return "rjmcmc", {} if regression.nuisance.inner else {"surrogate": SURROGATE}
 
 
 def is_crowded(pilot: Pilot, regression: Regression) -> bool:

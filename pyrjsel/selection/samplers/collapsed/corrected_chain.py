@@ -215,7 +215,7 @@ class CorrectedChain(CollapsedChain):
             "reference": np.array(self.reference),
             "sum": self.sum.copy(),
             "count": np.array(self.count),
-            "gamma": np.array(self.gammas, dtype=np.uint8).reshape(-1, n_terms),
+            "gamma": np.array(self.gammas, dtype=np.uint8).reshape(len(self.gammas), n_terms),
             "log_ratio": np.array(self.log_ratios, dtype=float),
         }
 

@@ -1,4 +1,4 @@
-"""A reversible-jump chain over gaussian models, with sigma^2 and g in its state.
+"""Reversible-jump chains with scales in their states: sigma^2 and g of gaussian models, g of others.
 
 Given v = sigma^2 and g, a gaussian model is a regression with known weights and a normal prior: flips, swaps
 and updates of coefficients are the same as for other families. Each iteration begins with draws of v and,
@@ -19,7 +19,7 @@ replaced by 0 if prior variances are not multiples of v. Then, given the rest,
     v ~ IG(t ((n + d) / 2 + a + 1) - 1, t (RSS / 2 + Q / 2 + b0)),
 
 with Q the quadratic form of the prior at v = 1, and 1 / g has the gamma distribution of
-``Mixture.conditional``.
+``Mixture.conditional``. In models without an error variance the same holds with s = v = 1.
 """
 
 cimport cython
@@ -37,6 +37,70 @@ cdef double LOG_2PI = 1.8378770664093454836
 # Draws of sigma^2 that differ from a typical one by more than this factor are rejected. Only tempered chains
 # over two or three rows come near it, where the tail of the target is a power of sigma^2 close to 0.
 cdef double LEAST = 1e-200, MOST = 1e200
+
+
+cdef double draw_log_g(bitgen_t* rng, double shape, double power, double unit, double half_form,
+                       double log_g) noexcept nogil:
+    """Draw log g, where ``1 / g ~ Gamma(shape, unit tau + half_form)`` given tau, see ``Mixture.conditional``.
+
+    The logarithm of a gamma variate, which itself may underflow.
+    """
+    cdef double tau = (random_standard_gamma(rng, power) / (1.0 + unit * exp(-log_g))) if power > 0.0 else 1.0
+    return (log(unit * tau + half_form) - log(random_standard_gamma(rng, shape + 1.0))
+            + random_standard_exponential(rng) / shape)
+
+
+@cython.final
+cdef class MixtureJump(ReversibleJump):
+    """A reversible-jump chain whose state ends with log g.
+
+    Parameters
+    ----------
+    problem : Problem
+        Problem with the precision of the prior at g = 1, and a flat intercept.
+    space, gamma, **rest
+        As for :class:`Moves`.
+    b : float64 array (D + 2,)
+        Coefficients on the internal scale, and log g.
+    mixture : tuple of (float, float, float)
+        Result of ``Mixture.conditional``.
+    """
+
+    cdef double shape, power, unit
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, mixture, **rest):
+        self.n_extra = 1
+        self.shape, self.power, self.unit = mixture
+        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+
+    cdef int refresh(self) noexcept nogil:
+        """Recompute everything from the state, the scale of the prior first."""
+        cdef double log_g = self.b[self.p.n_columns]
+        self.own.scale = exp(-log_g)
+        self.own.log_unit = 0.5 * log_g
+        return ReversibleJump.refresh(self)
+
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
+        self.draw_scales(rng)
+        ReversibleJump.iterate(self, rng)
+
+    cdef void draw_scales(self, bitgen_t* rng) noexcept nogil:
+        """Draw g from its full conditional, without a recomputation."""
+        cdef double* log_g = &self.b[self.p.n_columns]
+        cdef double half_form
+        self.refresh()
+        self.own.scale = 1.0
+        self.gather(self.b, self.small)
+        half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small)
+        log_g[0] = draw_log_g(rng, self.shape + 0.5 * prior_dimension(self.p, self.d), self.power, self.unit,
+                              half_form, log_g[0])
+
+    def draw(self, rng):
+        """Draw g once, at the chain's temperature."""
+        cdef bitgen_t* bits = bitgen_of(rng)
+        with rng.bit_generator.lock, nogil:
+            self.draw_scales(bits)
+            self.refresh()
 
 
 @cython.final
@@ -111,7 +175,7 @@ cdef class GaussianJump(ReversibleJump):
         cdef int width = self.p.n_columns, size
         cdef double* variance = &self.b[width]
         cdef double* log_g = &self.b[width + 1]
-        cdef double form, half, shape, new, tau
+        cdef double form, half, shape, new
         self.refresh()
         size = prior_dimension(self.p, self.d) if self.scaled else 0
         self.own.scale = 1.0
@@ -125,13 +189,8 @@ cdef class GaussianJump(ReversibleJump):
         if self.least < new < self.most:
             variance[0] = new
         if self.mixed:
-            shape = self.shape + 0.5 * size
-            tau = random_standard_gamma(rng, self.power) / (1.0 + self.unit * exp(-log_g[0])) \
-                if self.power > 0.0 else 1.0
-            # The logarithm of a gamma variate, which itself may underflow.
-            log_g[0] = (log(self.unit * tau + self.t * form / variance[0])
-                        - log(random_standard_gamma(rng, shape + 1.0))
-                        + random_standard_exponential(rng) / shape)
+            log_g[0] = draw_log_g(rng, self.shape + 0.5 * size, self.power, self.unit,
+                                  self.t * form / variance[0], log_g[0])
 
     def log_density(self):
         """Return log-likelihood plus log prior of sigma^2, log coefficient prior, log model prior."""

@@ -17,7 +17,7 @@ from pyrjsel.selection.regression.gaussian_rows import GaussianRows, state_nuisa
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
-from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump, MixtureJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
@@ -33,14 +33,15 @@ def make_chain(
     regression: Regression, space: ModelSpace, gamma: ByteArray, b: FloatArray, **rest: Any
 ) -> ReversibleJump:
     """Return a compiled chain at a model (J,) and the numbers of a state (D + 1 + nuisance,)."""
+    common = (regression.compiled, Space(space), gamma, b)
     if not isinstance(regression, GaussianRows):
-        return ReversibleJump(regression.compiled, Space(space), gamma, b, **rest)
+        prior = regression.prior
+        if prior.mixture is None:
+            return ReversibleJump(*common, **rest)
+        return MixtureJump(*common, mixture=prior.mixture.conditional(prior.total_weight), **rest)
     whole = regression.whole
     return GaussianJump(
-        regression.compiled,
-        Space(space),
-        gamma,
-        b,
+        *common,
         rows=float(whole.n),
         sigma=(whole.a, whole.b),
         scaled=regression.scaled,
@@ -167,13 +168,12 @@ class JumpChain(Chain):
 
     @classmethod
     def nuisance(cls, regression: Any) -> Nuisance:
-        """Return the parameters of states besides coefficients: sigma^2 and log g for gaussian models."""
-        family = regression.family
-        return state_nuisance(family) if is_gaussian(regression) else family.nuisance
+        """Return the parameters of states besides coefficients: sigma^2 of gaussian models, and log g."""
+        return state_nuisance(regression.family) if is_gaussian(regression) else regression.nuisance
 
     @classmethod
     def single(cls, job: Job) -> MarginalLikelihood:
-        """Return a mode finder for single models (for gaussian ones at the first sigma^2 and g)."""
+        """Return a mode finder for single models (at the first sigma^2 and g, if they are unknown)."""
         regression = job.regression
         return MarginalLikelihood(regression.first()[0], b"", 2, regression.widest(job.space.max_size))
 
@@ -306,10 +306,11 @@ class RJMCMC(MCMC):
         Raises
         ------
         ParameterError
-            If surrogate jumps are requested for linear models.
+            If surrogate jumps are requested for linear models, or with mixtures of g-priors.
         """
-        if options.surrogate and is_gaussian(regression):
-            raise bad_value("surrogate", "0 for linear models", options.surrogate)
+        if options.surrogate and regression.nuisance.inner:
+            must = "0 for linear models and with mixtures of g-priors"
+            raise bad_value("surrogate", must, options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)
         if free < 2:

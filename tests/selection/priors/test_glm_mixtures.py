@@ -1,0 +1,271 @@
+"""Mixtures of g-priors in models without an error variance, against sums over a fine grid of log g."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.polynomial.hermite import hermgauss
+from scipy import special, stats
+
+import pyrjsel as rj
+from pyrjsel.model_space import Space
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import MixtureJump
+
+PRIORS = (rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(3), rj.ZellnerSiow())
+# From where g hardly differs from 0 to where its density is negligible for HyperG(2.1), the slowest to decay.
+FINE = np.linspace(-25.0, 70.0, 761)
+
+
+def poisson(eta):
+    return np.exp(eta), np.exp(eta)
+
+
+def binomial(eta):
+    mean = special.expit(eta)
+    return mean, mean * (1.0 - mean)
+
+
+FAMILIES = {
+    "binomial": (binomial, lambda y, eta: y * eta - np.logaddexp(0.0, eta)),
+    "poisson": (poisson, lambda y, eta: y * eta - np.exp(eta)),
+}
+
+
+class Reference:
+    """One model: the mode given g, Laplace's value and a product of Gauss-Hermite rules, in plain numpy."""
+
+    def __init__(self, family, y, x, w, offset):
+        self.moments, self.density = FAMILIES[family]
+        self.y, self.w, self.offset = y, w, offset
+        linear = special.logit(y @ w / w.sum()) if family == "binomial" else np.log(y @ w / w.sum())
+        for _ in range(50):  # the null model
+            mean, curvature = self.moments(linear + offset)
+            linear += w @ (y - mean) / (w @ curvature)
+        null = w * self.moments(linear + offset)[1]
+        x = x - null @ x / null.sum()
+        self.z, self.start = np.column_stack([np.ones(len(y)), x]), linear
+        self.null = (x * null[:, None]).T @ x
+        self.d = x.shape[1]
+
+    def at(self, log_g, nodes=None):
+        precision = np.zeros((self.d + 1, self.d + 1))
+        precision[1:, 1:] = self.null * np.exp(-log_g)
+        b = np.zeros(self.d + 1)
+        b[0] = self.start
+        for _ in range(100):
+            mean, curvature = self.moments(self.z @ b + self.offset)
+            hessian = (self.z * (self.w * curvature)[:, None]).T @ self.z + precision
+            step = np.linalg.solve(hessian, self.z.T @ (self.w * (self.y - mean)) - precision @ b)
+            # Shorter steps keep far starts from overshooting; the last ones are whole.
+            size = np.max(np.abs(step))
+            b += step if size < 1.0 else step / size
+            if size < 1e-10:
+                break
+        else:
+            raise AssertionError("no mode")
+        constant = 0.5 * np.linalg.slogdet(self.null)[1] - 0.5 * self.d * (log_g + np.log(2 * np.pi))
+
+        def value(points):
+            prior = -0.5 * np.einsum("ki,ij,kj->k", points, precision, points)
+            eta = points @ self.z.T + self.offset
+            return self.density(self.y, eta) @ self.w + prior + constant
+
+        half_volume = 0.5 * (self.d + 1) * np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(hessian)[1]
+        if nodes is None:
+            return float(value(b[None])[0] + half_volume)
+        t, weight = hermgauss(nodes)
+        grid = np.stack(np.meshgrid(*[t] * (self.d + 1), indexing="ij")).reshape(self.d + 1, -1).T
+        log_weight = sum(np.meshgrid(*[np.log(weight) + t**2] * (self.d + 1), indexing="ij")).ravel()
+        factor = np.linalg.cholesky(np.linalg.inv(hessian))
+        points = b + np.sqrt(2.0) * grid @ factor.T
+        log_volume = np.log(np.diag(factor)).sum() + 0.5 * (self.d + 1) * np.log(2.0)
+        return float(special.logsumexp(value(points) + log_weight) + log_volume)
+
+    def mixture(self, prior, n, at, **how):
+        values = np.array([self.at(log_g, **how) for log_g in at]) + prior.log_density(at, n)
+        return float(special.logsumexp(values) + np.log(at[1] - at[0]))
+
+
+def problem(family, seed, n=60, p=3, effect=0.7, weighted=False, offset=False):
+    rng = np.random.default_rng(seed)
+    x = pd.DataFrame(rng.normal(size=(n, p)), columns=[f"x{k}" for k in range(p)])
+    if p > 1:
+        x["x1"] += 0.7 * x["x0"]
+    shift = rng.normal(scale=0.4, size=n) if offset else np.zeros(n)
+    eta = -0.3 + effect * x["x0"].to_numpy() + shift
+    w = rng.integers(1, 5, size=n).astype(float) if weighted else np.ones(n)
+    if family == "binomial":
+        y = rng.binomial(w.astype(int), special.expit(eta)) / w
+        kind = rj.LogitSelection
+    else:
+        y = rng.poisson(w * np.exp(eta)) / w
+        kind = rj.PoissonSelection
+    given = {"weights": w} if weighted else {}
+    return kind, y, x, w, shift, given | ({"offset": shift} if offset else {})
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize(
+    ("family", "effect", "n"),
+    [("binomial", 0.7, 60), ("binomial", 0.0, 60), ("poisson", 2.0, 200), ("poisson", 0.0, 30)],
+)
+def test_laplace_values_are_sums_over_a_fine_grid(prior, family, effect, n):
+    """A grid eight to sixteen times as fine and much wider, for strong effects and for none."""
+    kind, y, x, w, shift, given = problem(family, 5, n=n, p=6, effect=effect, weighted=True, offset=True)
+    model = kind(y, x, coef_prior=prior, **given)
+    marginal = MarginalLikelihood(model.regression, bytes(16), 64, 7)
+    constant = None
+    for size in (0, 1, 2, 6):
+        gamma = np.zeros(6, dtype=np.uint8)
+        gamma[:size] = 1
+        marginal.mode(gamma)
+        one = Reference(family, y, x.iloc[:, :size].to_numpy(), w, shift)
+        # Without columns nothing depends on g.
+        wanted = one.mixture(prior, w.sum(), FINE) if size else one.at(0.0)
+        found = marginal.finder.log_marginal
+        constant = found - wanted if constant is None else constant
+        # Nodes below e^-13 of the largest are left out, 1e-5 of the sum in all, and the step costs 1e-6.
+        assert found - wanted == pytest.approx(constant, abs=5e-5)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_integrals_agree_with_quadrature(prior, family):
+    kind, y, x, w, shift, given = problem(family, 6, weighted=True, offset=family == "poisson")
+    model = kind(y, x, coef_prior=prior, max_size=2, **given)
+    posterior = model.fit(rng=1).posterior
+    gamma = posterior.packed[: len(posterior.packed)]
+    at = np.arange(-16.0, 45.0, 0.5)
+    wanted = np.array(
+        [
+            one.mixture(prior, w.sum(), at, nodes=15) if one.d else one.at(0.0, nodes=15)
+            for one in (Reference(family, y, x.to_numpy()[:, row == 1], w, shift) for row in gamma)
+        ]
+    )
+    away = posterior.log_marginal - wanted
+    # Relative variances are at most 2e-5 or so for each model; five standard errors of a difference, with
+    # the error of the grid: false alarms below 1e-5 in all 64 values.
+    assert np.max(np.abs(away - np.mean(away))) < 5 * np.sqrt(2 * 2e-5) + 1e-4
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_moments_are_those_of_the_mixture(family):
+    """Means and probabilities of signs of one coefficient, by both ways of integration."""
+    kind, y, x, w, shift, _ = problem(family, 8, n=300, p=1, effect=0.3)
+    prior = rj.HyperGN(3)
+    model = kind(y, x, coef_prior=prior)
+    marginal = MarginalLikelihood(model.regression, bytes(16), 2048, 2)
+    one = Reference(family, y, x.to_numpy(), w, shift)
+    grid = np.linspace(-2.0, 3.0, 2001)
+    # With the intercept by Laplace's approximation given the slope, of an error far below that of the test.
+    profile = np.array([_profile(one, slope) for slope in grid])
+    spread = np.sqrt(np.exp(FINE) / one.null[0, 0])
+    density = special.logsumexp(
+        stats.norm.logpdf(grid[:, None], scale=spread) + prior.log_density(FINE, 300.0), axis=1
+    )
+    share = np.exp(profile + density - np.max(profile + density))
+    share /= share.sum()
+    wanted = share @ grid, share @ grid**2, share @ (grid > 0)
+    gamma = np.ones(1, dtype=np.uint8)
+    exact, laplace = marginal.integrate(gamma), marginal.approximate(gamma)
+    scale = model.regression.scale[0] ** np.array([1.0, 2.0, 0.0])
+    # 4,096 weighted draws: the standard error of a mean is about .002, five of which are allowed.
+    np.testing.assert_allclose(exact.moments[:, 1] / scale, wanted, atol=0.01)
+    # The error of Laplace's approximation is of the order of 1 / n.
+    np.testing.assert_allclose(laplace.moments[:, 1] / scale, wanted, atol=0.01)
+
+
+def _profile(one, slope):
+    a = one.start
+    for _ in range(50):
+        mean, curvature = one.moments(a + slope * one.z[:, 1] + one.offset)
+        a += one.w @ (one.y - mean) / (one.w @ curvature)
+    eta = a + slope * one.z[:, 1] + one.offset
+    return one.density(one.y, eta) @ one.w - 0.5 * np.log(one.w @ curvature)
+
+
+SAMPLERS = {
+    "rjmcmc": {"draws": 12_000},
+    "population": {"draws": 6000},
+    "collapsed": {"draws": 3000},
+}
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(("prior", "family"), [(PRIORS[0], "poisson"), (PRIORS[2], "binomial"), (PRIORS[3], "poisson")])
+def test_samplers_agree_with_enumeration(sampler, prior, family):
+    kind, y, x, _, _, given = problem(family, 9, n=80, p=5, effect=0.3, weighted=True)
+    model = kind(y, x, coef_prior=prior, costs=dict.fromkeys(x.columns, 1.0), budget=3.0, **given)
+    wanted = model.fit(rng=1)
+    found = model.fit(sampler=sampler, rng=2, chains=2, **SAMPLERS[sampler])
+    z = (found.inclusion["posterior"] - wanted.inclusion["posterior"]) / found.inclusion["mcse"]
+    # Five inclusion probabilities of nine fits, by autocorrelation-adjusted errors: false alarms below 1e-4
+    # of independent normal values, and seeds are fixed.
+    assert np.nanmax(np.abs(z)) < 5.0
+    # Means of coefficients of about .3 from some thousand effective draws.
+    np.testing.assert_allclose(found.coefficients["mean"], wanted.coefficients["mean"], atol=0.03)
+
+
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_g_is_drawn_from_its_full_conditional(prior, power):
+    """Draws of log g given the coefficients, against quadrature of p(g) times a power of their density."""
+    kind, y, x, _, _, _ = problem("binomial", 10)
+    model = kind(y, x, coef_prior=prior)
+    regression = model.regression
+    b = np.array([0.1, 0.5, -0.3, 0.2, np.log(60.0)])
+    loop = MixtureJump(
+        regression.compiled,
+        Space(model.space),
+        np.ones(3, dtype=np.uint8),
+        b,
+        mixture=prior.conditional(60.0),
+        max_columns=4,
+        raw_shift=regression.raw_shift,
+        n_swaps=0,
+    )
+    loop.set_temperature(power)
+    rng = np.random.default_rng(1)
+    draws = np.empty(4000)
+    for k in range(draws.size):
+        for _ in range(3):  # draws given a latent variable are a Markov chain of little dependence
+            loop.draw(rng)
+        draws[k] = loop.state()[1][-1]
+    form = b[1:4] @ regression.prior.precision[1:, 1:] @ b[1:4]
+    log_density = prior.log_density(FINE, 60.0) - 1.5 * FINE - 0.5 * power * form * np.exp(-FINE)
+    mass = np.exp(log_density - log_density.max())
+    cdf = np.concatenate([[0.0], np.cumsum(0.5 * (mass[1:] + mass[:-1]))])
+    # Kolmogorov-Smirnov, with the remaining dependence and the error of the grid well inside.
+    assert stats.kstest(draws, lambda at: np.interp(at, FINE, cdf / cdf[-1])).pvalue > 1e-6
+
+
+def test_more_columns_than_the_data_support_are_refused_as_with_g_priors():
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(12, 3)), columns=list("abc"))
+    x["d"] = x["a"] + x["b"]
+    y = rng.integers(2, size=12)
+    with pytest.warns(rj.PyrjselWarning, match="linear"):
+        model = rj.LogitSelection(y, x, coef_prior=rj.HyperGN())
+    models = model.fit(rng=1).models
+    dependent = models["terms"].map(lambda terms: {"a", "b", "d"} <= set(terms))
+    assert dependent.sum() == 2
+    assert (models.loc[dependent, "posterior"] == 0).all()
+
+
+def test_surrogate_jumps_are_not_for_mixtures():
+    kind, y, x, _, _, _ = problem("binomial", 11)
+    with pytest.raises(rj.ParameterError, match=r"'surrogate'.*mixtures of g-priors"):
+        kind(y, x, coef_prior=rj.HyperG()).fit(sampler="rjmcmc", surrogate=1, draws=10)
+
+
+def test_empty_and_full_models(recwarn):
+    """The model without terms has no g; `always` forces the full one."""
+    kind, y, x, _, _, _ = problem("binomial", 12)
+    full = kind(y, x, coef_prior=rj.HyperG(), always=list(x.columns)).fit(rng=1)
+    assert full.best() == tuple(x.columns)
+    data = x.assign(y=y)
+    for sampler in ("enumerate", "rjmcmc", "collapsed"):
+        options = {} if sampler == "enumerate" else {"draws": 200, "chains": 2}
+        empty = rj.logit("y ~ 1", data, coef_prior=rj.HyperG()).fit(sampler=sampler, rng=1, **options)
+        assert empty.best() == ()
+    assert not recwarn.list
