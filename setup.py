@@ -83,6 +83,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers.gibbs._gibbs", random=True),
     extension("pyrjsel.selection.regression._gram"),
     extension("pyrjsel.selection.evidence._laplace"),
+    extension("pyrjsel.selection.evidence._mode_search"),
     extension("pyrjsel.selection.samplers.reversible_jump._moves", random=True),
     extension("pyrjsel.selection.samplers.reversible_jump._population", random=True),
     extension("pyrjsel.selection.regression._problem"),

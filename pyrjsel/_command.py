@@ -97,8 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coef-prior",
         metavar="PRIOR",
         help=(
-            "prior on the coefficients, in Python notation: 'GPrior(\"4n\")', 'Normal(1)', and for linear "
-            "models 'HyperG(3)', HyperGN, ZellnerSiow, 'SpikeSlab(0.1, 10)' (default: the model's own)"
+            "prior on the coefficients, in Python notation: 'GPrior(\"4n\")', 'HyperG(3)', HyperGN, "
+            "ZellnerSiow, 'Normal(1)', and for linear models 'SpikeSlab(0.1, 10)' (default: the model's own)"
         ),
     )
     rows = parser.add_argument_group("rows")

@@ -47,6 +47,7 @@ def make_models():
     symbols = rj.datasets.english_text().data["symbol"][:300]
     return {
         "logit": rj.LogitSelection(low, x),
+        "logit mixture": rj.LogitSelection(low, x, coef_prior=rj.HyperGN()),
         "poisson": rj.PoissonSelection(rng.poisson(np.exp(0.5 * x["x1"].to_numpy())), x),
         "linear": rj.LinearSelection(y, x),
         "wide": rj.LinearSelection(y, pd.DataFrame(rng.normal(size=(120, 13))).add_prefix("x")),
@@ -85,6 +86,8 @@ FITS = {
     "logit rjmcmc": ("logit", {"sampler": "rjmcmc", "draws": 2000, "chains": 2}),
     "logit population": ("logit", {"sampler": "population", "draws": 600, "chains": 2}),
     "logit collapsed": ("logit", {"sampler": "collapsed", "draws": 600, "chains": 2, "thin": 2}),
+    "logit mixture rjmcmc": ("logit mixture", {"sampler": "rjmcmc", "draws": 1000, "chains": 2}),
+    "logit mixture collapsed": ("logit mixture", {"sampler": "collapsed", "draws": 300, "chains": 2}),
     "logit tempered": ("logit", {"sampler": "collapsed", "draws": 300, "chains": 2, "temperatures": 3}),
     "poisson collapsed": ("poisson", {"sampler": "collapsed", "draws": 400, "chains": 2}),
     "linear rjmcmc": ("linear", {"sampler": "rjmcmc", "draws": 3000, "chains": 2}),

@@ -512,7 +512,11 @@ class MarginalLikelihood:
         """Return Laplace's approximation, a normal posterior at the mode (given g), with unknown error."""
         self.mode(gamma)
         self.check_mode()
-        log_marginal, columns, weights = self.finder.log_marginal, self.finder.columns, self.finder.node_weights
+        log_marginal, columns, weights = (
+            self.finder.log_marginal,
+            self.finder.columns,
+            self.finder.node_weights,
+        )
         if weights.size == 0:
             moments = self._normal_moments()
         else:

@@ -217,7 +217,7 @@ def _r2(fit: float, total: float) -> float:
 class HyperG(Mixture):
     """The hyper-g prior, ``p(g) = (a - 2) / 2 (1 + g)^(-a / 2)``.
 
-    The shrinkage factor g / (1 + g) has a Beta(1, a / 2 - 1) distribution [1]_. For gaussian models.
+    The shrinkage factor g / (1 + g) has a Beta(1, a / 2 - 1) distribution [1]_.
 
     Parameters
     ----------
@@ -252,8 +252,7 @@ class HyperG(Mixture):
 class HyperGN(Mixture):
     """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
 
-    The hyper-g prior on g / n with the number of rows n; consistent also if the null model is true [1]_. For
-    gaussian models.
+    The hyper-g prior on g / n with the number of rows n; consistent also if the null model is true [1]_.
 
     Parameters
     ----------
@@ -289,7 +288,7 @@ class HyperGN(Mixture):
 class ZellnerSiow(Mixture):
     """The Zellner-Siow prior, ``1 / g ~ Gamma(1 / 2, rate n / 2)``, n the number of rows.
 
-    Coefficients given sigma^2 have a multivariate Cauchy distribution [1]_. For gaussian models.
+    Coefficients given sigma^2 have a multivariate Cauchy distribution [1]_.
 
     References
     ----------

@@ -7,6 +7,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import Passes
 
 def grid_of_g() -> FloatArray: ...
+
 @final
 class Problem:
     def __init__(

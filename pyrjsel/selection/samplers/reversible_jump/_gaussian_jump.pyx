@@ -41,11 +41,13 @@ cdef double LEAST = 1e-200, MOST = 1e200
 
 cdef double draw_log_g(bitgen_t* rng, double shape, double power, double unit, double half_form,
                        double log_g) noexcept nogil:
-    """Draw log g, where ``1 / g ~ Gamma(shape, unit tau + half_form)`` given tau, see ``Mixture.conditional``.
+    """Draw log g, where ``1 / g ~ Gamma(shape, unit tau + half_form)`` given tau.
 
-    The logarithm of a gamma variate, which itself may underflow.
+    See ``Mixture.conditional``. The logarithm of a gamma variate, which itself may underflow.
     """
-    cdef double tau = (random_standard_gamma(rng, power) / (1.0 + unit * exp(-log_g))) if power > 0.0 else 1.0
+    cdef double tau = 1.0
+    if power > 0.0:
+        tau = random_standard_gamma(rng, power) / (1.0 + unit * exp(-log_g))
     return (log(unit * tau + half_form) - log(random_standard_gamma(rng, shape + 1.0))
             + random_standard_exponential(rng) / shape)
 

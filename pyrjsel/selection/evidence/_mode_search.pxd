@@ -1,0 +1,54 @@
+# Newton's method, Laplace values, and sums of them over g.
+
+from pyrjsel.selection.regression._problem cimport Problem, problem_t
+
+cdef enum:
+    CONVERGED = 0
+    RANK_DEFICIENT = 1          # the g-prior does not exist
+    NOT_CONVERGED = 2
+
+cdef class ModeSearch:
+    cdef Problem problem
+    cdef problem_t own          # the problem, with the scale of the prior at one node of log g
+    cdef problem_t* p
+    cdef const double[::1] raw_shift
+    cdef int capacity, d
+    cdef object buffers
+    cdef int* cols
+    cdef double* b
+    cdef double* trial
+    cdef double* step
+    cdef double* gradient
+    cdef double* h
+    cdef double* eta
+    cdef double* eta_new
+    cdef double* residual
+    cdef double* weight
+    cdef double* scratch
+    cdef double* z
+    cdef int n_nodes, stride, n_expansions
+    cdef double log_det_prior
+    cdef int[::1] node          # positions in the grid, increasing
+    cdef double[::1] of_node    # log posterior mass
+    cdef int[::1] order         # expansions, by their nodes
+    cdef int[::1] expanded      # their nodes
+    cdef double[:, ::1] modes, linear, hessian      # of the log-likelihood: mode b, A b + gradient, and A
+    cdef double[::1] constant, exact
+    cdef readonly double log_likelihood, log_posterior, log_marginal
+    cdef readonly int status
+
+    cdef int newton(self, bint use_prior) noexcept nogil
+    cdef int laplace(self) noexcept nogil
+    cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil
+    cdef double log_prior_of(self, int at) noexcept nogil
+    cdef int expand(self, int at) noexcept nogil
+    cdef double predict(self, int at, int e) noexcept nogil
+    cdef int nearest(self, int at) noexcept nogil
+    cdef double interpolate(self, int at) noexcept nogil
+    cdef int sum_over_g(self) noexcept nogil
+    cdef void return_to(self, int e) noexcept nogil
+    cdef void go_to(self, int k) noexcept nogil
+    cdef void fill_nodes(self, int low, int high) noexcept nogil
+    cdef void quantiles(self, int* out) noexcept nogil
+    cdef double exponent(self, const double* b) noexcept nogil
+    cdef double density_of(self, int k, int m, double form) noexcept nogil

@@ -1,0 +1,412 @@
+"""Posterior modes and Laplace values of single models.
+
+A Newton step with d columns takes one pass of exponentials over the n rows, d dot products for the score and
+n d (d + 1) / 2 multiplications for the weighted Gram matrix, which dominate.
+
+Under a mixture of g-priors, the marginal likelihood is a sum over nodes of log g, by the trapezoidal rule, of
+Laplace values given g. In log g the integrand is smooth and decays exponentially on both sides, so the error
+of the rule is far below that of Laplace's approximation. Modes are found at a few nodes; values, modes and
+Hessians at the others follow from the expansions there of the log-likelihood to second order, in O(d^3).
+"""
+
+from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt
+from libc.string cimport memcpy
+
+import numpy as np
+
+from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
+from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
+from pyrjsel.selection.regression._problem cimport (
+    G_NODES, G_PER_UNIT, Problem, add_precision, information, linear_predictor, log_g_of, prior_dimension,
+    prior_exponent, prior_factor, prior_log_det, problem_t, score,
+)
+
+cdef double LOG_2PI = 1.8378770664093454836
+
+cdef enum:
+    MAX_NEWTON = 100
+    MAX_HALVINGS = 40
+    MOST_NODES = 512            # nodes of log g of one model; a peak has 10 to 30
+    MOST_EXPANSIONS = 12        # modes of one model; most have 3 or 4
+    ROUNDS = 4                  # of choosing where to expand
+
+# Newton decrement (twice the expected gain of the log posterior) below which one more step reaches the mode:
+# its error is of the order of the squared decrement.
+cdef double DECREMENT = 1e-10
+# The step of log g is at most one half, where densities like that of the logarithm of a gamma variate have an
+# error of 1e-6 whatever their shape, and at most this many times the standard deviation of a peak, where a
+# normal density has such an error.
+cdef double STEPS = 1.15
+# Nodes whose value is less than e^-CUT of the largest are left out, and those of which a cruder approximation
+# says so with more slack are not even computed.
+cdef double CUT = 13.0, SLACK = 20.0
+# Modes are found near these quantiles of log g, unless there is one at most NEAR times their distance away.
+cdef double OUTER = 0.03, NEAR = 0.2
+# Maximum likelihood stops when the log-likelihood increases by less than this: a separated model has no
+# maximum, and its deviance is the limit to this accuracy.
+cdef double ML_GAIN = 1e-9
+
+
+cdef double guess(const problem_t* p, int m, int at, double rate, double fit) noexcept nogil:
+    """An approximate log posterior mass of a node of log g, up to a constant."""
+    cdef double g = exp(log_g_of(at))
+    return p.log_prior_g[at] - 0.5 * m * log1p(rate * g) + 0.5 * fit * g / (1.0 + rate * g)
+
+
+cdef class ModeSearch:
+    """The mode and the Laplace value of a model; owns the scratch space.
+
+    Parameters
+    ----------
+    problem : Problem
+    max_columns : int
+        Largest number of columns of a model, including the intercept.
+    raw_shift : float64 array (D + 1,)
+        The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
+    """
+
+    def __init__(self, Problem problem not None, int max_columns,
+                 const double[::1] raw_shift not None):
+        cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
+        cdef double[::1] small = np.zeros(4 * k + k * k)
+        cdef double[::1] rows = np.zeros(4 * n)
+        cdef double[::1] chunk = np.zeros(2 * GRAM_ROWS * k)
+        cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
+        cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)
+        if raw_shift.shape[0] != problem.c.n_columns:
+            raise ValueError("raw_shift must have one entry a column")
+        self.problem = problem
+        self.own = problem.c
+        self.p = &self.own
+        self.n_nodes = 0
+        if problem.c.log_prior_g != NULL:
+            self.node = np.zeros(MOST_NODES, dtype=np.intc)
+            self.of_node = np.zeros(MOST_NODES)
+            self.order = np.zeros(MOST_EXPANSIONS, dtype=np.intc)
+            self.expanded = np.zeros(MOST_EXPANSIONS, dtype=np.intc)
+            self.modes, self.linear = np.zeros((2, MOST_EXPANSIONS, k))
+            self.hessian = np.zeros((MOST_EXPANSIONS, <Py_ssize_t> k * k))
+            self.constant, self.exact = np.zeros((2, MOST_EXPANSIONS))
+        self.raw_shift = raw_shift
+        self.capacity = k
+        self.buffers = (small, rows, chunk, table, cols)
+        self.cols = &cols[0]
+        self.b = &small[0]
+        self.trial = self.b + k
+        self.step = self.trial + k
+        self.gradient = self.step + k
+        self.h = self.gradient + k
+        self.eta = &rows[0]
+        self.eta_new = self.eta + n
+        self.residual = self.eta_new + n
+        self.weight = self.residual + n
+        self.scratch = &chunk[0]
+        self.z = &table[0]
+
+    cdef int newton(self, bint use_prior) noexcept nogil:
+        """Maximise from self.b; sets b, eta, h (its Cholesky factor) and the values there."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, _, k, halvings, info
+        cdef double value, decrement, gain, previous = -INFINITY, scale
+        linear_predictor(p, d, self.cols, self.b, self.eta)
+        for _ in range(MAX_NEWTON):
+            value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
+            self.log_likelihood = value
+            if use_prior:
+                value += prior_exponent(p, d, self.cols, self.b)
+            if not isfinite(value) or value < previous - 1e-9 * (1.0 + fabs(previous)):
+                # The step is too long: halve it.
+                halvings = 0
+                while halvings < MAX_HALVINGS:
+                    halvings += 1
+                    for k in range(d):
+                        self.step[k] *= 0.5
+                        self.b[k] = self.trial[k] + self.step[k]
+                    linear_predictor(p, d, self.cols, self.b, self.eta)
+                    value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
+                    self.log_likelihood = value
+                    if use_prior:
+                        value += prior_exponent(p, d, self.cols, self.b)
+                    if isfinite(value) and value >= previous - 1e-9 * (1.0 + fabs(previous)):
+                        break
+                else:
+                    return NOT_CONVERGED
+            self.log_posterior = value
+            information(p, d, self.cols, self.weight, self.scratch, self.h)
+            if use_prior:
+                add_precision(p, d, self.cols, self.h)
+                score(p, d, self.cols, self.b, self.residual, self.gradient)
+            else:
+                if value - previous < ML_GAIN:
+                    return CONVERGED
+                # Dependent columns and separation make the matrix singular; a small ridge changes the step
+                # but not the maximum.
+                for k in range(d):
+                    scale = self.h[k + <Py_ssize_t> k * d]
+                    self.h[k + <Py_ssize_t> k * d] = scale * (1.0 + 1e-8) + 1e-12
+                for k in range(d):
+                    self.gradient[k] = dot(p.n, p.columns + <Py_ssize_t> self.cols[k] * p.n,
+                                           self.residual)
+            info = cholesky(d, self.h, d)
+            if info != 0:
+                return NOT_CONVERGED
+            memcpy(self.step, self.gradient, d * sizeof(double))
+            solve_lower(d, self.h, d, self.step)
+            decrement = 0.0
+            for k in range(d):
+                decrement += self.step[k] * self.step[k]
+            solve_lower_t(d, self.h, d, self.step)
+            memcpy(self.trial, self.b, d * sizeof(double))
+            for k in range(d):
+                self.b[k] += self.step[k]
+            previous = value
+            if use_prior and decrement < DECREMENT:
+                # Quadratic gain of the last step; eta must correspond to the final b.
+                gain = 0.5 * decrement
+                self.log_posterior += gain
+                linear_predictor(p, d, self.cols, self.b, self.eta)
+                return CONVERGED
+            linear_predictor(p, d, self.cols, self.b, self.eta)
+        return NOT_CONVERGED
+
+    cdef int laplace(self) noexcept nogil:
+        """Mode and Laplace value of the model in self.cols from the start in self.b.
+
+        Under a mixture of g-priors the mode is that given the most probable node of log g.
+        """
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, info
+        cdef double log_det, slack
+        self.n_nodes = 0
+        self.own.scale = 1.0
+        if d > self.capacity or prior_factor(p, d, self.cols, self.h, d, &slack) != 0:
+            self.log_marginal = -INFINITY
+            return RANK_DEFICIENT
+        log_det = prior_log_det(p, d, self.cols, self.h, d)
+        if p.log_prior_g != NULL and prior_dimension(p, d) > 0:
+            self.log_det_prior = log_det
+            return self.sum_over_g()
+        info = self.newton(True)
+        self.log_marginal = self.with_volume(self.log_posterior, log_det)
+        return info
+
+    cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil:
+        """Laplace value with the given log posterior at the mode, without the scale of the prior."""
+        cdef int d = self.d
+        return (log_posterior + 0.5 * log_det - 0.5 * prior_dimension(self.p, d) * LOG_2PI
+                + 0.5 * d * LOG_2PI - 0.5 * log_det_factor(d, self.h, d))
+
+    cdef double log_prior_of(self, int at) noexcept nogil:
+        """Log density of a node of log g, with the power of g in the density of coefficients."""
+        return self.p.log_prior_g[at] - 0.5 * prior_dimension(self.p, self.d) * log_g_of(at)
+
+    cdef int expand(self, int at) noexcept nogil:
+        """Find the mode given a node of log g, from the start in self.b, and keep the expansion there."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, e = self.n_expansions, k, l, i
+        cdef double value, gradient
+        cdef double* mode = &self.modes[e, 0]
+        cdef double* hessian = &self.hessian[e, 0]
+        cdef const double* row
+        self.own.scale = exp(-log_g_of(at))
+        if self.newton(True) != CONVERGED:
+            return NOT_CONVERGED
+        self.expanded[e] = at
+        self.exact[e] = self.log_prior_of(at) + self.with_volume(self.log_posterior, self.log_det_prior)
+        memcpy(mode, self.b, d * sizeof(double))
+        # h is the factor of the Hessian A of minus the log-likelihood, plus the precision of the prior.
+        for k in range(d):
+            row = p.precision + <Py_ssize_t> self.cols[k] * p.n_columns
+            for l in range(k, d):
+                value = -p.scale * row[self.cols[l]]
+                for i in range(k + 1):
+                    value += self.h[l + <Py_ssize_t> i * d] * self.h[k + <Py_ssize_t> i * d]
+                hessian[l + <Py_ssize_t> k * d] = hessian[k + <Py_ssize_t> l * d] = value
+        # At the mode the gradients of log-likelihood and log prior cancel.
+        self.constant[e] = self.log_posterior - prior_exponent(p, d, self.cols, self.b)
+        for k in range(d):
+            row = p.precision + <Py_ssize_t> self.cols[k] * p.n_columns
+            value = gradient = 0.0
+            for l in range(d):
+                gradient += p.scale * row[self.cols[l]] * mode[l]
+                value += hessian[l + <Py_ssize_t> k * d] * mode[l]
+            self.constant[e] -= (gradient + 0.5 * value) * mode[k]
+            self.linear[e, k] = gradient + value
+        k = e
+        while k > 0 and self.expanded[self.order[k - 1]] > at:
+            self.order[k] = self.order[k - 1]
+            k -= 1
+        self.order[k] = e
+        self.n_expansions += 1
+        return CONVERGED
+
+    cdef double predict(self, int at, int e) noexcept nogil:
+        """Log mass of a node by an expansion; sets b and h, the scale of the prior and log_posterior."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, k
+        self.own.scale = exp(-log_g_of(at))
+        memcpy(self.h, &self.hessian[e, 0], d * d * sizeof(double))
+        add_precision(p, d, self.cols, self.h)
+        if cholesky(d, self.h, d) != 0:
+            return -INFINITY
+        memcpy(self.b, &self.linear[e, 0], d * sizeof(double))
+        solve_lower(d, self.h, d, self.b)
+        self.log_posterior = self.constant[e]
+        for k in range(d):
+            self.log_posterior += 0.5 * self.b[k] * self.b[k]
+        solve_lower_t(d, self.h, d, self.b)
+        return self.log_prior_of(at) + self.with_volume(self.log_posterior, self.log_det_prior)
+
+    cdef int nearest(self, int at) noexcept nogil:
+        """The expansion at the nearest node."""
+        cdef int e, found = 0
+        for e in range(1, self.n_expansions):
+            if abs(self.expanded[e] - at) < abs(self.expanded[found] - at):
+                found = e
+        return found
+
+    cdef double interpolate(self, int at) noexcept nogil:
+        """Log mass of a node by the expansions on both sides."""
+        cdef int i, low, high
+        cdef double share
+        for i in range(self.n_expansions):
+            if self.expanded[self.order[i]] >= at:
+                break
+        else:
+            return self.predict(at, self.order[self.n_expansions - 1])
+        if i == 0 or self.expanded[self.order[i]] == at:
+            return self.predict(at, self.order[i])
+        low, high = self.order[i - 1], self.order[i]
+        share = (at - self.expanded[low]) / <double> (self.expanded[high] - self.expanded[low])
+        return (1.0 - share) * self.predict(at, low) + share * self.predict(at, high)
+
+    cdef int sum_over_g(self) noexcept nogil:
+        """Laplace value of a model: the sum over the nodes of log g that matter.
+
+        Which nodes these are is first guessed from one mode: with the likelihood's information about `rate`
+        times the prior's at g = 1, and Q the quadratic form of the mode,
+
+            m(g) ~ (1 + rate g)^(-m/2) exp(fit g / (1 + rate g) / 2),  fit = (rate + 1/g_0)^2 Q,
+
+        with p(g) known.
+        """
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, m = prior_dimension(p, d), k, at, low, high, found, best, _
+        cdef double value, top, rate, fit, highest = -INFINITY
+        cdef int[3] wanted
+        self.stride = G_PER_UNIT // 2
+        while self.stride > 1 and self.stride > G_PER_UNIT * STEPS * sqrt(2.0 / m):
+            self.stride //= 2
+        self.n_expansions = 0
+        if self.expand(p.typical_g) != CONVERGED:
+            return NOT_CONVERGED
+        # prior_exponent is -Q / 2 times the scale.
+        rate = exp((log_det_factor(d, self.h, d) - 2.0 * log(self.h[0]) - self.log_det_prior) / m)
+        fit = -2.0 * prior_exponent(p, d, self.cols, self.b) / self.own.scale * rate * rate
+        rate = max(rate - self.own.scale, 1e-12 * rate)
+        at = 0
+        while at < G_NODES:
+            highest = max(highest, guess(p, m, at, rate, fit))
+            at += self.stride
+        low, high = G_NODES - 1, 0
+        at = 0
+        while at < G_NODES:
+            if guess(p, m, at, rate, fit) >= highest - SLACK:
+                low, high = min(low, at), max(high, at)
+            at += self.stride
+        for _ in range(ROUNDS):
+            self.fill_nodes(low, high)
+            found = self.n_expansions
+            self.quantiles(wanted)
+            for k in range(3):
+                at = wanted[k]
+                if (abs(self.expanded[self.nearest(at)] - at) > NEAR * (wanted[2] - wanted[0])
+                        and self.n_expansions < MOST_EXPANSIONS):
+                    self.predict(at, self.nearest(at))      # the start
+                    if self.expand(at) != CONVERGED:
+                        return NOT_CONVERGED
+            if self.n_expansions == found:
+                break
+        else:
+            self.fill_nodes(low, high)
+        top, value, best = -INFINITY, 0.0, 0
+        for k in range(self.n_nodes):
+            top = max(top, self.of_node[k])
+        for k in range(self.n_nodes):
+            value += exp(self.of_node[k] - top)
+        self.log_marginal = top + log(value * self.stride / G_PER_UNIT)
+        for k in range(self.n_expansions):
+            if self.exact[k] > self.exact[best]:
+                best = k
+        self.return_to(best)
+        return CONVERGED
+
+    cdef void return_to(self, int e) noexcept nogil:
+        """Go to the mode of an expansion, as if the normal distribution there had the mass of the whole."""
+        self.predict(self.expanded[e], e)
+        memcpy(self.b, &self.modes[e, 0], self.d * sizeof(double))
+        linear_predictor(self.p, self.d, self.cols, self.b, self.eta)
+        self.log_posterior = self.log_marginal - self.with_volume(0.0, self.log_det_prior)
+
+    cdef void go_to(self, int k) noexcept nogil:
+        """Go to the approximate mode given the k-th node, as if the normal there had the mass of the node."""
+        cdef int at = self.node[k]
+        self.predict(at, self.nearest(at))
+        linear_predictor(self.p, self.d, self.cols, self.b, self.eta)
+        self.log_posterior = (self.of_node[k] - self.log_prior_of(at)
+                              - self.with_volume(0.0, self.log_det_prior))
+
+    cdef void fill_nodes(self, int low, int high) noexcept nogil:
+        """Compute the nodes from low to high, and beyond as long as they matter; leave out small ones."""
+        cdef int at = low, k, kept = 0
+        cdef double value, top = -INFINITY
+        self.n_nodes = 0
+        while at < G_NODES and self.n_nodes < MOST_NODES:
+            value = self.interpolate(at)
+            if at > high and value < top - CUT:
+                break
+            top = max(top, value)
+            self.node[self.n_nodes], self.of_node[self.n_nodes] = at, value
+            self.n_nodes += 1
+            at += self.stride
+        for k in range(self.n_nodes):
+            if self.of_node[k] >= top - CUT:
+                self.node[kept], self.of_node[kept] = self.node[k], self.of_node[k]
+                kept += 1
+        self.n_nodes = kept
+
+    cdef void quantiles(self, int* out) noexcept nogil:
+        """Nodes at the outer quantiles of log g, and at the median between them."""
+        cdef int k, i = 0
+        cdef double top = -INFINITY, total = 0.0, sum = 0.0
+        cdef double[3] share
+        share[0], share[1], share[2] = OUTER, 0.5, 1.0 - OUTER
+        for k in range(self.n_nodes):
+            top = max(top, self.of_node[k])
+        for k in range(self.n_nodes):
+            total += exp(self.of_node[k] - top)
+        for k in range(self.n_nodes):
+            sum += exp(self.of_node[k] - top)
+            while i < 3 and (sum >= share[i] * total or k == self.n_nodes - 1):
+                out[i] = self.node[k]
+                i += 1
+
+    cdef double exponent(self, const double* b) noexcept nogil:
+        """Log prior density of coefficients without its constant, with g integrated out."""
+        cdef int k, m = prior_dimension(self.p, self.d)
+        cdef double top = -INFINITY, total = 0.0, form, value, scale = self.own.scale
+        if self.n_nodes == 0:
+            return prior_exponent(self.p, self.d, self.cols, b)
+        form = prior_exponent(self.p, self.d, self.cols, b) / scale
+        for k in range(self.n_nodes):
+            top = max(top, self.density_of(k, m, form))
+        for k in range(self.n_nodes):
+            value = self.density_of(k, m, form) - top
+            if value > -SLACK - CUT:
+                total += exp(value)
+        return top + log(total * self.stride / G_PER_UNIT)
+
+    cdef double density_of(self, int k, int m, double form) noexcept nogil:
+        """Log prior density of coefficients and of the k-th node, without its constant."""
+        cdef double log_g = log_g_of(self.node[k])
+        return self.p.log_prior_g[self.node[k]] - 0.5 * m * log_g + form * exp(-log_g)
